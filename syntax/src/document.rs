@@ -1,0 +1,497 @@
+//! A text in blocks: what is kept of a document, and how an edit changes it.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use lru::LruCache;
+use rayon::prelude::*;
+use rowan::{GreenNode, NodeOrToken};
+
+use crate::facts::{Facts, FactsSink};
+use crate::line::{Mode, is_name_byte};
+use crate::position::{Encoding, LineColumn, Units};
+use crate::scan::{Cut, Follow, Scanner, without_line_end};
+use crate::sink::{ErrorSink, SyntaxError, TreeSink};
+use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
+
+/// So many blocks' trees are kept; a tree takes about ten times its text.
+const TREES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// The text is longer than 4 GiB - 1, the most that 32-bit offsets can address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The length of the text in bytes.
+    pub length: u64,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the text has {} bytes; at most {} can be read", self.length, u32::MAX)
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// What a document is, judged by its section headings and never by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DocumentKind {
+    /// Allocations; before jaxlib 0.10.0 the values and live ranges as well.
+    Assignment,
+    /// The total and the used values.
+    Values,
+    /// The schedule, live ranges and the peak.
+    LiveRange,
+    /// The memory-usage report.
+    Report,
+    /// The text of an HLO module.
+    Module,
+    /// A related text that is recognised, but not read.
+    Foreign,
+    /// No dump.
+    Unknown,
+}
+
+/// A run of whole lines that is read on its own.
+#[derive(Debug)]
+pub struct Block {
+    /// Distinguishes the blocks of all documents, for the cache of trees.
+    id: u64,
+    text: Box<str>,
+    mode: Mode,
+    follow: Follow,
+    line_starts: Box<[u32]>,
+    units: OnceLock<Units>,
+    facts: OnceLock<Facts>,
+    errors: OnceLock<Box<[SyntaxError]>>,
+}
+
+impl Block {
+    fn new(text: &str, mode: Mode, follow: Follow) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let bytes = text.as_bytes();
+        let mut line_starts = vec![0];
+        for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let is_half = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+            if !is_half && end + 1 < bytes.len() {
+                line_starts.push(end as u32 + 1);
+            }
+        }
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            text: text.into(),
+            mode,
+            follow,
+            line_starts: line_starts.into(),
+            units: OnceLock::new(),
+            facts: OnceLock::new(),
+            errors: OnceLock::new(),
+        }
+    }
+
+    /// The text of the block.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where in the format the block begins.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What the block says. Computed at the first call; a pass over the text without its details.
+    pub fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| {
+            let mut sink = FactsSink::new(&self.text);
+            grammar::block(&self.text, self.mode, self.follow, &mut sink);
+            let mut facts = sink.facts;
+            facts.shrink();
+            facts
+        })
+    }
+
+    /// What is wrong in the block. Computed at the first call; a pass over every token.
+    pub fn errors(&self) -> &[SyntaxError] {
+        self.errors.get_or_init(|| {
+            let mut sink = ErrorSink::default();
+            grammar::block(&self.text, self.mode, self.follow, &mut sink);
+            sink.errors.into()
+        })
+    }
+
+    /// The lossless tree of the block, built anew at every call.
+    pub fn tree(&self) -> GreenNode {
+        let mut sink = TreeSink::new(&self.text);
+        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        sink.finish()
+    }
+
+    fn units(&self) -> &Units {
+        self.units.get_or_init(|| Units::new(&self.text))
+    }
+}
+
+/// A text, cut into blocks. Cheap to clone: clones share their blocks.
+#[derive(Debug, Clone)]
+pub struct Document {
+    blocks: Vec<Arc<Block>>,
+    /// The first byte of each block, and the length of the text.
+    starts: Vec<u32>,
+    /// The first line of each block, and the number of lines.
+    first_lines: Vec<u32>,
+    kind: DocumentKind,
+    trees: Arc<Mutex<LruCache<u64, GreenNode>>>,
+}
+
+impl Document {
+    /// Cuts `text` into blocks; nothing is read yet.
+    ///
+    /// # Errors
+    /// If the text is longer than 32-bit offsets can address.
+    pub fn new(text: &str) -> Result<Self, TooLarge> {
+        check_length(text.len() as u64)?;
+        let (blocks, _) = cut(text, Mode::Start, None);
+        Ok(Self::of_blocks(blocks, Arc::new(Mutex::new(LruCache::new(TREES)))))
+    }
+
+    fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<LruCache<u64, GreenNode>>>) -> Self {
+        let mut starts = Vec::with_capacity(blocks.len() + 1);
+        let mut first_lines = Vec::with_capacity(blocks.len() + 1);
+        let (mut start, mut line) = (0, 0);
+        for block in &blocks {
+            starts.push(start);
+            first_lines.push(line);
+            start += block.text.len() as u32;
+            line += block.line_starts.len() as u32;
+        }
+        starts.push(start);
+        // Behind a last line end there is one more line, which is empty.
+        let ends_line = blocks.last().is_none_or(|block| block.text.ends_with(['\n', '\r']));
+        first_lines.push(line + u32::from(ends_line));
+        let kind = kind_of(&blocks);
+        Self { blocks, starts, first_lines, kind, trees }
+    }
+
+    /// The document with `range` (bytes, on character boundaries) replaced by `text`. Only the
+    /// blocks touched are cut and read again, and as many behind them as cuts differ.
+    ///
+    /// # Errors
+    /// If the result is longer than 32-bit offsets can address.
+    ///
+    /// # Panics
+    /// If the range is not one of the document, as slicing a string does.
+    pub fn edit(&self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
+        check_length(u64::from(self.len()) - u64::from(range.end - range.start) + text.len() as u64)?;
+        let Some(first) = self.block_at(range.start) else { return Self::new(text) };
+        let last = self.block_at(range.end).unwrap_or(first);
+        // The block before may end in a line whose meaning lies in the one behind it.
+        let from = first.saturating_sub(1);
+        let mut scratch = String::new();
+        for block in &self.blocks[from..first] {
+            scratch.push_str(&block.text);
+        }
+        scratch.push_str(&self.blocks[first].text[..(range.start - self.starts[first]) as usize]);
+        scratch.push_str(text);
+        scratch.push_str(&self.blocks[last].text[(range.end - self.starts[last]) as usize..]);
+
+        // Take in blocks behind until the new cuts meet the old ones.
+        let mut next = last + 1;
+        let mut more = 1;
+        let replacement = loop {
+            let ahead = self.two_lines(next);
+            let (blocks, cut) = cut(&scratch, self.blocks[from].mode, ahead);
+            let meets = next == self.blocks.len()
+                || (scratch.ends_with('\n') && cut.is_some_and(|cut| cut.mode == self.blocks[next].mode))
+                || (scratch.is_empty() && self.blocks[from].mode == self.blocks[next].mode);
+            if meets {
+                break blocks;
+            }
+            let end = (next + more).min(self.blocks.len());
+            for block in &self.blocks[next..end] {
+                scratch.push_str(&block.text);
+            }
+            next = end;
+            more *= 2;
+        };
+        let mut blocks = Vec::with_capacity(self.blocks.len() + replacement.len());
+        blocks.extend_from_slice(&self.blocks[..from]);
+        blocks.extend(replacement);
+        blocks.extend_from_slice(&self.blocks[next..]);
+        Ok(Self::of_blocks(blocks, Arc::clone(&self.trees)))
+    }
+
+    /// The first line of block `block` and the line behind it.
+    fn two_lines(&self, block: usize) -> Option<(&str, &str)> {
+        let text = self.blocks.get(block)?.text();
+        let first = grammar::line_at(text, 0);
+        let second = match &text[first.len()..] {
+            "" => self.blocks.get(block + 1).map_or("", |block| grammar::line_at(&block.text, 0)),
+            rest => grammar::line_at(rest, 0),
+        };
+        Some((first, second))
+    }
+
+    /// What the document is.
+    pub fn kind(&self) -> DocumentKind {
+        self.kind
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> u32 {
+        self.starts[self.blocks.len()]
+    }
+
+    /// Whether there is no text at all.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The whole text, put together from the blocks.
+    pub fn text(&self) -> String {
+        self.blocks.iter().map(|block| &*block.text).collect()
+    }
+
+    /// The blocks in order, each with its first byte's offset.
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = (u32, &Block)> {
+        self.starts.iter().copied().zip(self.blocks.iter().map(|block| &**block)).take(self.blocks.len())
+    }
+
+    /// The block with number `block`, and its first byte's offset.
+    pub fn block(&self, block: usize) -> Option<(u32, &Block)> {
+        Some((self.starts[block], self.blocks.get(block)?))
+    }
+
+    /// The number of the block that holds the byte at `offset`; the last one for the end of the
+    /// text, none in an empty text.
+    pub fn block_at(&self, offset: u32) -> Option<usize> {
+        let behind = self.starts[..self.blocks.len()].partition_point(|&start| start <= offset);
+        behind.checked_sub(1)
+    }
+
+    /// Reads the facts of all blocks, on all cores.
+    pub fn read_facts(&self) {
+        self.blocks.par_iter().for_each(|block| {
+            block.facts();
+        });
+    }
+
+    /// Reads every token of all blocks, on all cores, and gives the errors with their offsets in
+    /// the document.
+    pub fn errors(&self) -> Vec<(Range<u32>, String)> {
+        self.blocks.par_iter().for_each(|block| {
+            block.errors();
+        });
+        self.blocks()
+            .flat_map(|(start, block)| {
+                block
+                    .errors()
+                    .iter()
+                    .map(move |error| (start + error.start..start + error.end, error.message.clone()))
+            })
+            .collect()
+    }
+
+    /// The text of `range`, which must lie in one block, as every line does.
+    pub fn slice(&self, range: Range<u32>) -> &str {
+        let Some(block) = self.block_at(range.start) else { return "" };
+        let start = self.starts[block];
+        self.blocks[block].text.get((range.start - start) as usize..(range.end - start) as usize).unwrap_or("")
+    }
+
+    // Trees.
+
+    /// The tree of block `block` and its first byte's offset.
+    pub fn tree(&self, block: usize) -> Option<(u32, SyntaxNode)> {
+        let (start, block) = self.block(block)?;
+        let cached = self.trees().get(&block.id).cloned();
+        let green = cached.unwrap_or_else(|| {
+            let green = block.tree();
+            self.trees().put(block.id, green.clone());
+            green
+        });
+        Some((start, SyntaxNode::new_root(green)))
+    }
+
+    fn trees(&self) -> std::sync::MutexGuard<'_, LruCache<u64, GreenNode>> {
+        // The cache is whole whatever panicked while it was held.
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tree of the whole document: a root over the blocks. For tests and small texts.
+    pub fn root(&self) -> SyntaxNode {
+        let children = self.blocks.iter().map(|block| NodeOrToken::Node(block.tree()));
+        SyntaxNode::new_root(GreenNode::new(rowan::SyntaxKind(SyntaxKind::Root as u16), children))
+    }
+
+    /// The token at `offset`, and the offset at which its block begins: the one that holds the
+    /// byte at the offset, or the one that ends there if that is a word and the other is not.
+    pub fn token_at(&self, offset: u32) -> Option<(u32, SyntaxToken)> {
+        let block = self.block_at(offset.min(self.len()))?;
+        let (start, text) = (self.starts[block], self.blocks[block].text.as_bytes());
+        let mut at = (offset - start) as usize;
+        let is_word = |at: usize| text.get(at).is_some_and(|&byte| is_name_byte(byte));
+        if at > 0 && !is_word(at) && is_word(at - 1) || at == text.len() {
+            at = at.checked_sub(1)?;
+        }
+        let (start, tree) = self.tree(block)?;
+        let at = rowan::TextSize::from(at as u32);
+        // `token_at_offset` looks at every child of every node on the way; this does not.
+        let mut node = tree;
+        loop {
+            match node.child_or_token_at_range(rowan::TextRange::empty(at))? {
+                NodeOrToken::Node(child) => node = child,
+                NodeOrToken::Token(token) if token.text_range().end() <= at => {
+                    return Some((start, token.next_token()?));
+                }
+                NodeOrToken::Token(token) => return Some((start, token)),
+            }
+        }
+    }
+
+    // Lines.
+
+    /// The number of lines; at least one.
+    pub fn line_count(&self) -> u32 {
+        self.first_lines[self.blocks.len()]
+    }
+
+    /// The bytes of a line, without its line end. `None` behind the last line.
+    pub fn line_range(&self, line: u32) -> Option<Range<u32>> {
+        if line >= self.line_count() {
+            return None;
+        }
+        let behind = self.first_lines[..self.blocks.len()].partition_point(|&first| first <= line);
+        let Some(number) = behind.checked_sub(1) else { return Some(0..0) };
+        let (start, block) = (self.starts[number], &self.blocks[number]);
+        let in_block = (line - self.first_lines[number]) as usize;
+        let Some(&first) = block.line_starts.get(in_block) else { return Some(self.len()..self.len()) };
+        let end = block.line_starts.get(in_block + 1).map_or(block.text.len(), |&next| next as usize);
+        let text = &block.text[first as usize..end];
+        let text = without_line_end(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        Some(start + first..start + first + text.len() as u32)
+    }
+
+    /// The line that holds `offset`.
+    pub fn line_at(&self, offset: u32) -> u32 {
+        if offset >= self.len() {
+            let last = self.line_count() - 1;
+            // The last line may be the empty one behind the last line end.
+            return last;
+        }
+        let Some(number) = self.block_at(offset) else { return 0 };
+        let in_block = offset - self.starts[number];
+        let line = self.blocks[number].line_starts.partition_point(|&start| start <= in_block) - 1;
+        self.first_lines[number] + line as u32
+    }
+
+    /// The position of `offset`; behind the end of the text, the end.
+    pub fn line_column(&self, offset: u32, encoding: Encoding) -> LineColumn {
+        let offset = offset.min(self.len());
+        let line = self.line_at(offset);
+        let Some(range) = self.line_range(line) else { return LineColumn::default() };
+        let Some(number) = self.block_at(range.start).filter(|_| range.start < self.len()) else {
+            return LineColumn { line, column: 0 };
+        };
+        let (start, block) = (self.starts[number], &self.blocks[number]);
+        let units = |offset: u32| block.units().before(&block.text, (offset - start) as usize, encoding);
+        LineColumn { line, column: units(offset.min(range.end)) - units(range.start) }
+    }
+
+    /// The offset of a position. A column behind the end of its line means the end of the line.
+    /// `None` behind the last line.
+    pub fn offset(&self, position: LineColumn, encoding: Encoding) -> Option<u32> {
+        let range = self.line_range(position.line)?;
+        let Some(number) = self.block_at(range.start).filter(|_| range.start < self.len()) else {
+            return Some(range.start);
+        };
+        let (start, block) = (self.starts[number], &self.blocks[number]);
+        let before = block.units().before(&block.text, (range.start - start) as usize, encoding);
+        let offset = block.units().offset(&block.text, before.saturating_add(position.column), encoding);
+        Some((start + offset as u32).min(range.end))
+    }
+}
+
+fn check_length(length: u64) -> Result<(), TooLarge> {
+    if length > u64::from(u32::MAX) { Err(TooLarge { length }) } else { Ok(()) }
+}
+
+/// Cuts `text`, which begins in `mode` and is followed by the two lines `ahead`, into blocks.
+/// Tells also the cut between the text and what is ahead, if there is one.
+fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>, Option<Cut>) {
+    let mut scanner = Scanner::new(mode);
+    let mut blocks = Vec::new();
+    let (mut start, mut block_mode) = (0, mode);
+    let mut at = 0;
+    while at < text.len() {
+        let line = grammar::line_at(text, at);
+        let end = at + line.len();
+        let next = if end < text.len() {
+            grammar::line_at(text, end)
+        } else {
+            ahead.map_or("", |(first, _)| first)
+        };
+        if let Some(cut) = scanner.cut_before(line, next) {
+            blocks.push(Arc::new(Block::new(&text[start..at], block_mode, cut.follow)));
+            (start, block_mode) = (at, cut.mode);
+        }
+        at = end;
+    }
+    let cut = ahead.and_then(|(line, next)| scanner.cut_before(line, next));
+    if start < text.len() {
+        let follow = cut.as_ref().map_or(Follow::Nothing, |cut| cut.follow);
+        blocks.push(Arc::new(Block::new(&text[start..], block_mode, follow)));
+    }
+    (blocks, cut)
+}
+
+/// Sections always begin a block, so the first lines of the blocks tell.
+fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
+    let first_line = blocks.iter().flat_map(|block| block.text.lines()).find(|line| !line.trim().is_empty());
+    let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
+    let kind = first_line.map_or(DocumentKind::Unknown, |line| {
+        if line.starts_with("Total bytes used: ") {
+            let is_report = blocks.iter().any(|block| block.text.contains("Allocations sorted by size"));
+            if is_report { DocumentKind::Report } else { DocumentKind::Values }
+        } else {
+            kind_of_heading(line)
+        }
+    });
+    if kind != DocumentKind::Unknown {
+        return kind;
+    }
+    // A dump with other text before it.
+    if starts_with("BufferAssignment:") {
+        DocumentKind::Assignment
+    } else if starts_with("Used values:") {
+        DocumentKind::Values
+    } else if starts_with("HloLiveRange ") {
+        DocumentKind::LiveRange
+    } else if starts_with("HloModule ") {
+        DocumentKind::Module
+    } else {
+        DocumentKind::Unknown
+    }
+}
+
+fn kind_of_heading(line: &str) -> DocumentKind {
+    if line == "BufferAssignment:" {
+        DocumentKind::Assignment
+    } else if line.starts_with("Used values:") {
+        DocumentKind::Values
+    } else if line.starts_with("HloLiveRange ") {
+        DocumentKind::LiveRange
+    } else if line.starts_with("Memory Space: ") || line.starts_with("Allocations sorted by size") {
+        DocumentKind::Report
+    } else if line.starts_with("HloModule ") {
+        DocumentKind::Module
+    } else if line.starts_with("BufferAssignment OOM Debugging.")
+        || line.starts_with("memory_space_allocation_entries {")
+        || line.starts_with("goo.gle/debug")
+    {
+        DocumentKind::Foreign
+    } else {
+        DocumentKind::Unknown
+    }
+}

@@ -1,0 +1,420 @@
+//! The one grammar of dumps. It drives a [`Sink`] and knows nothing of what the sink makes.
+//!
+//! Every rule reads (a part of) one logical line: a physical line, or several where an
+//! instruction or a label holds line breaks.
+
+mod allocations;
+mod instruction;
+mod live_range;
+mod module;
+mod report;
+mod shape;
+mod values;
+
+use crate::SyntaxKind::{self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace};
+use crate::lexer::Token;
+use crate::line::{LineKind, Mode, classify, mode_after, run_on_header};
+use crate::scan::{Follow, without_line_end};
+use crate::sink::{Sink, SyntaxError};
+use logos::Logos;
+
+pub(crate) use live_range::tree_prefix;
+pub(crate) use shape::shape;
+
+/// A rule gave up; the error is reported and the rest of the line is not read.
+pub(crate) struct Failed;
+pub(crate) type Rule = Result<(), Failed>;
+
+/// Reads one block, which begins in `mode` and has `follow` behind it.
+pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut S) {
+    let mut parser = Parser::new(text, sink);
+    let mut mode = mode;
+    let mut start = 0;
+    parser.sink.open(SyntaxKind::Block, 0);
+    while start < text.len() {
+        let line = line_at(text, start);
+        let kind = classify(mode, without_line_end(line));
+        mode = mode_after(mode, kind, without_line_end(line));
+        let mut end = start + line.len();
+        if may_continue(kind) {
+            while end < text.len() {
+                let line = without_line_end(line_at(text, end));
+                if classify(mode, line) != LineKind::Continuation {
+                    break;
+                }
+                mode = mode_after(mode, LineKind::Continuation, line);
+                end += line_at(text, end).len();
+            }
+        } else if kind == LineKind::Unknown {
+            // Foreign text is one error, however many lines it has.
+            while end < text.len() && classify(mode, without_line_end(line_at(text, end))) == LineKind::Unknown {
+                end += line_at(text, end).len();
+            }
+        }
+        let followed = if end < text.len() {
+            if matches!(kind, LineKind::FromInstruction | LineKind::Continuation)
+                && without_line_end(line_at(text, end)) == " positions:"
+            {
+                Follow::Positions
+            } else {
+                Follow::Nothing
+            }
+        } else {
+            follow
+        };
+        parser.logical_line(kind, start, end, followed);
+        start = end;
+    }
+    parser.sink.close(SyntaxKind::Block, text.len() as u32);
+}
+
+fn may_continue(kind: LineKind) -> bool {
+    matches!(
+        kind,
+        LineKind::FromInstruction | LineKind::Instruction | LineKind::TreeLine | LineKind::Continuation
+    )
+}
+
+/// The line that begins at `start`, with its line end.
+pub(crate) fn line_at(text: &str, start: usize) -> &str {
+    let rest = &text[start..];
+    memchr::memchr(b'\n', rest.as_bytes()).map_or(rest, |end| &rest[..=end])
+}
+
+/// Reads the tokens of one logical line.
+pub(crate) struct Parser<'t, 's, S> {
+    text: &'t str,
+    pub(crate) sink: &'s mut S,
+    lexer: logos::Lexer<'t, Token>,
+    /// The next token that is not yet given to the sink, with its range.
+    next: Option<(Token, usize, usize)>,
+    /// The end of what may be read: the logical line without its last line end.
+    end: usize,
+    /// Whether the line's last instruction or label goes on in the next block.
+    continued: bool,
+}
+
+impl<'t, 's, S: Sink> Parser<'t, 's, S> {
+    pub(crate) fn new(text: &'t str, sink: &'s mut S) -> Self {
+        Self { text, sink, lexer: Token::lexer(""), next: None, end: 0, continued: false }
+    }
+
+    /// Makes `start..end` the text to be read.
+    pub(crate) fn enter(&mut self, start: usize, end: usize) {
+        self.end = end;
+        self.restart(start);
+    }
+
+    fn logical_line(&mut self, kind: LineKind, start: usize, end: usize, follow: Follow) {
+        let whole = &self.text[start..end];
+        let content = start + without_line_end(whole).len();
+        // A run-on header ends the instruction before the line does.
+        let header = (kind == LineKind::FromInstruction || kind == LineKind::Continuation)
+            .then_some(follow)
+            .filter(|&follow| follow == Follow::Positions)
+            .and_then(|_| run_on_header(&self.text[start..content]))
+            .map(|at| start + at);
+        self.continued = follow == Follow::Continuation;
+        self.enter(start, header.unwrap_or(content));
+        let node = node_of(kind);
+        self.sink.open(node, start as u32);
+        let result = self.line(kind);
+        self.finish_line(result);
+        if let Some(header) = header {
+            self.sink.close(node, header as u32);
+            self.enter(header, content);
+            self.sink.open(SyntaxKind::ValueHeader, header as u32);
+            let result = values::header(self);
+            self.finish_line(result);
+            self.line_end(content, end);
+            self.sink.close(SyntaxKind::ValueHeader, end as u32);
+        } else {
+            self.line_end(content, end);
+            self.sink.close(node, end as u32);
+        }
+    }
+
+    fn line_end(&mut self, content: usize, end: usize) {
+        if content < end {
+            self.sink.token(Newline, content as u32, end as u32);
+        }
+    }
+
+    fn line(&mut self, kind: LineKind) -> Rule {
+        match kind {
+            LineKind::Blank => {
+                self.peek();
+                Ok(())
+            }
+            LineKind::AssignmentHeading
+            | LineKind::ValuesHeading
+            | LineKind::PositionsHeading
+            | LineKind::UsesHeading
+            | LineKind::StepsHeading
+            | LineKind::RangesHeading
+            | LineKind::LiveRangeUnavailable
+            | LineKind::PeakUnknown
+            | LineKind::TableHeading
+            | LineKind::ReportHeading
+            | LineKind::ReportText => {
+                self.peek();
+                self.rest(SyntaxKind::Keyword);
+                Ok(())
+            }
+            LineKind::AllocationHeader => allocations::header(self),
+            LineKind::ValueLine => allocations::value_line(self),
+            LineKind::Total => allocations::total(self),
+            LineKind::ValueHeader => values::header(self),
+            LineKind::Position => values::position(self),
+            LineKind::Use => values::use_line(self),
+            LineKind::FromInstruction => values::from_instruction(self),
+            LineKind::LiveRangeHeading => live_range::heading(self),
+            LineKind::Step => live_range::step(self),
+            LineKind::Range => live_range::range(self),
+            LineKind::PeakHeading => live_range::peak_heading(self),
+            LineKind::PeakLine => live_range::peak_line(self),
+            LineKind::TreeHeading => live_range::tree_heading(self),
+            LineKind::TreeLine => live_range::tree_line(self),
+            LineKind::SpaceHeading => report::space_heading(self),
+            LineKind::SpaceTotal => report::space_total(self),
+            LineKind::ReportAllocation => allocations::header(self),
+            LineKind::ReportRow => report::row(self),
+            LineKind::ModuleLine => module::module_line(self),
+            LineKind::TableRow => module::table_row(self),
+            LineKind::ComputationHeader => module::computation_header(self),
+            LineKind::Instruction => module::instruction_line(self),
+            LineKind::ComputationEnd => module::computation_end(self),
+            LineKind::Continuation | LineKind::Marker | LineKind::Foreign => {
+                self.rest(Text);
+                Ok(())
+            }
+            LineKind::Unknown => {
+                let _ = self.fail("a line of a section of the dump");
+                self.rest(Text);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish_line(&mut self, result: Rule) {
+        if result.is_ok() && self.peek().is_some() {
+            // The rule is complete, but the line is not.
+            let _ = self.fail("the end of the line");
+        }
+        let start = self.position();
+        if start < self.end {
+            self.sink.open(Error, start as u32);
+            self.sink.token(Text, start as u32, self.end as u32);
+            self.sink.close(Error, self.end as u32);
+            self.restart(self.end);
+        }
+    }
+
+    // Moving through the line.
+
+    fn restart(&mut self, at: usize) {
+        self.lexer = Token::lexer(&self.text[at..self.end]);
+        self.next = None;
+        self.advance_from(at);
+    }
+
+    fn advance_from(&mut self, at: usize) {
+        // A pattern that stops half-way is ordinary text.
+        self.next = self.lexer.next().map(|token| {
+            let length = self.lexer.slice().len();
+            (token.unwrap_or(Token::Other), at, at + length)
+        });
+    }
+
+    /// The next token that is not blank; the blanks before it go to the sink.
+    pub(crate) fn peek(&mut self) -> Option<Token> {
+        while let Some((token, start, end)) = self.next {
+            let kind = match token {
+                Token::Space => Whitespace,
+                Token::Comment => SyntaxKind::Comment,
+                // Inside a logical line of several physical ones.
+                Token::Newline => Newline,
+                _ => return Some(token),
+            };
+            self.sink.token(kind, start as u32, end as u32);
+            self.advance_from(end);
+        }
+        None
+    }
+
+    pub(crate) fn at(&mut self, token: Token) -> bool {
+        self.peek() == Some(token)
+    }
+
+    /// Whether the next token is the word `word`.
+    pub(crate) fn at_word(&mut self, word: &str) -> bool {
+        self.at(Token::Word) && self.word() == word
+    }
+
+    /// The text of the next token.
+    pub(crate) fn word(&self) -> &'t str {
+        self.next.map_or("", |(_, start, end)| &self.text[start..end])
+    }
+
+    /// The byte behind the next token.
+    pub(crate) fn byte_behind(&self) -> Option<u8> {
+        let (_, _, end) = self.next?;
+        if end < self.end { Some(self.text.as_bytes()[end]) } else { None }
+    }
+
+    /// Where the next token begins, in bytes from the start of the block.
+    pub(crate) fn position(&self) -> usize {
+        self.next.map_or(self.end, |(_, start, _)| start)
+    }
+
+    /// What is left of the line.
+    pub(crate) fn remaining(&self) -> &'t str {
+        &self.text[self.position()..self.end]
+    }
+
+    /// Whether the line's last instruction or label goes on in the next block.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.continued
+    }
+
+    /// Gives the next token to the sink as `kind`.
+    pub(crate) fn bump(&mut self, kind: SyntaxKind) {
+        if self.peek().is_some()
+            && let Some((_, start, end)) = self.next
+        {
+            self.sink.token(kind, start as u32, end as u32);
+            self.advance_from(end);
+        }
+    }
+
+    /// Gives the next `length` bytes to the sink as one token.
+    pub(crate) fn raw(&mut self, kind: SyntaxKind, length: usize) {
+        let start = self.position();
+        if length > 0 {
+            self.sink.token(kind, start as u32, (start + length) as u32);
+            self.restart(start + length);
+        }
+    }
+
+    /// Gives all that is left of the line to the sink as one token.
+    pub(crate) fn rest(&mut self, kind: SyntaxKind) {
+        self.raw(kind, self.end - self.position());
+    }
+
+    pub(crate) fn eat(&mut self, token: Token, kind: SyntaxKind) -> bool {
+        let found = self.at(token);
+        if found {
+            self.bump(kind);
+        }
+        found
+    }
+
+    pub(crate) fn expect(&mut self, token: Token, kind: SyntaxKind, expected: &str) -> Rule {
+        if self.eat(token, kind) { Ok(()) } else { Err(self.fail(expected)) }
+    }
+
+    pub(crate) fn expect_mark(&mut self, token: Token, expected: &str) -> Rule {
+        self.expect(token, Punctuation, expected)
+    }
+
+    pub(crate) fn expect_word(&mut self, word: &str) -> Rule {
+        if self.at_word(word) {
+            self.bump(SyntaxKind::Keyword);
+            Ok(())
+        } else {
+            Err(self.fail(&format!("`{word}`")))
+        }
+    }
+
+    /// A number of up to 64 bits.
+    pub(crate) fn number(&mut self, kind: SyntaxKind, expected: &str) -> Rule {
+        if !self.at(Token::Int) {
+            return Err(self.fail(expected));
+        }
+        let word = self.word();
+        if word.parse::<u64>().is_err() {
+            let (start, end) = (self.position(), self.position() + word.len());
+            self.report(start, end, format!("expected {expected}, found a number that does not fit into 64 bits"));
+        }
+        self.bump(kind);
+        Ok(())
+    }
+
+    /// Wraps what `rule` reads in a node.
+    pub(crate) fn node(&mut self, kind: SyntaxKind, rule: impl FnOnce(&mut Self) -> Rule) -> Rule {
+        self.peek();
+        self.sink.open(kind, self.position() as u32);
+        let result = rule(self);
+        self.sink.close(kind, self.position() as u32);
+        result
+    }
+
+    /// Reports that `expected` is not what comes next.
+    pub(crate) fn fail(&mut self, expected: &str) -> Failed {
+        self.peek();
+        let start = self.position();
+        let found = self.word();
+        let (end, found) = if found.is_empty() {
+            (start, "the end of the line".to_owned())
+        } else {
+            (start + found.len(), format!("`{}`", shortened(found)))
+        };
+        self.report(start, end, format!("expected {expected}, found {found}"));
+        Failed
+    }
+
+    fn report(&mut self, start: usize, end: usize, message: String) {
+        self.sink.error(SyntaxError { start: start as u32, end: end as u32, message });
+    }
+}
+
+/// At most 40 characters of `text`.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn node_of(kind: LineKind) -> SyntaxKind {
+    match kind {
+        LineKind::Blank => SyntaxKind::BlankLine,
+        LineKind::AssignmentHeading
+        | LineKind::ValuesHeading
+        | LineKind::PositionsHeading
+        | LineKind::UsesHeading
+        | LineKind::LiveRangeHeading
+        | LineKind::LiveRangeUnavailable
+        | LineKind::StepsHeading
+        | LineKind::RangesHeading
+        | LineKind::PeakHeading
+        | LineKind::PeakUnknown
+        | LineKind::TreeHeading
+        | LineKind::ReportHeading
+        | LineKind::TableHeading => SyntaxKind::Heading,
+        LineKind::AllocationHeader => SyntaxKind::AllocationHeader,
+        LineKind::ValueLine => SyntaxKind::ValueLine,
+        LineKind::Total | LineKind::SpaceTotal => SyntaxKind::TotalLine,
+        LineKind::ValueHeader => SyntaxKind::ValueHeader,
+        LineKind::Position => SyntaxKind::PositionLine,
+        LineKind::Use => SyntaxKind::UseLine,
+        LineKind::FromInstruction => SyntaxKind::FromInstruction,
+        LineKind::Continuation => Continuation,
+        LineKind::Step => SyntaxKind::StepLine,
+        LineKind::Range => SyntaxKind::LiveRangeLine,
+        LineKind::PeakLine => SyntaxKind::PeakLine,
+        LineKind::TreeLine => SyntaxKind::TreeLine,
+        LineKind::SpaceHeading => SyntaxKind::SpaceHeading,
+        LineKind::ReportText => SyntaxKind::ReportText,
+        LineKind::ReportAllocation => SyntaxKind::ReportAllocation,
+        LineKind::ReportRow => SyntaxKind::ReportRow,
+        LineKind::ModuleLine => SyntaxKind::ModuleLine,
+        LineKind::TableRow => SyntaxKind::TableRow,
+        LineKind::ComputationHeader => SyntaxKind::ComputationHeader,
+        LineKind::Instruction => SyntaxKind::InstructionLine,
+        LineKind::ComputationEnd => SyntaxKind::ComputationEnd,
+        LineKind::Marker => SyntaxKind::MarkerLine,
+        LineKind::Foreign => TextLine,
+        LineKind::Unknown => Error,
+    }
+}

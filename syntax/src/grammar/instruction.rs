@@ -1,0 +1,219 @@
+//! One HLO instruction: as it stands behind `from instruction:` and in the text of a module.
+
+use super::{Failed, Parser, Rule, shape};
+use crate::SyntaxKind as K;
+use crate::lexer::Token;
+use crate::line::is_name_byte;
+use crate::sink::Sink;
+
+/// Attributes whose values name computations. `select` and `scatter` do so on select-and-scatter only.
+const COMPUTATIONS: [&str; 10] = [
+    "calls",
+    "to_apply",
+    "condition",
+    "body",
+    "true_computation",
+    "false_computation",
+    "branch_computations",
+    "called_computations",
+    "select",
+    "scatter",
+];
+
+/// `%a = f32[] add(%b, %c), metadata={op_name="f"}`
+pub(super) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
+    p.node(K::Instruction, |p| {
+        p.eat(Token::Percent, K::Punctuation);
+        p.expect(Token::Word, K::Name, "an instruction's name")?;
+        p.expect_mark(Token::Eq, "`=`")?;
+        p.peek();
+        if S::DETAIL {
+            shape(p)?;
+        } else {
+            let length = shape_length(p.remaining());
+            shape::unread(p, length)?;
+        }
+        p.peek();
+        let opcode = p.word();
+        p.expect(Token::Word, K::Opcode, "an opcode")?;
+        if !p.at(Token::LParen) {
+            return Err(p.fail("`(` and the operands"));
+        }
+        if !S::DETAIL {
+            p.rest(K::Text);
+            return Ok(());
+        }
+        p.node(K::Operands, |p| {
+            p.bump(K::Punctuation);
+            match opcode {
+                "parameter" => p.number(K::ParameterNumber, "a parameter number")?,
+                "constant" => values(p, Token::RParen, "")?,
+                _ => operands(p)?,
+            }
+            p.expect_mark(Token::RParen, "`)` at the end of the operands")
+        })?;
+        attributes(p)
+    })
+}
+
+/// The length of the shape that `text` begins with, found without reading it.
+fn shape_length(text: &str) -> usize {
+    if !text.starts_with('(') {
+        return text.find(' ').unwrap_or(text.len());
+    }
+    let mut depth = 0_u32;
+    for at in memchr::memchr2_iter(b'(', b')', text.as_bytes()) {
+        if text.as_bytes()[at] == b'(' {
+            depth += 1;
+        } else {
+            depth -= 1;
+            if depth == 0 {
+                return at + 1;
+            }
+        }
+    }
+    text.len()
+}
+
+fn operands<S: Sink>(p: &mut Parser<S>) -> Rule {
+    while !p.at(Token::RParen) && p.peek().is_some() {
+        p.node(K::Operand, operand)?;
+        if !p.eat(Token::Comma, K::Punctuation) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// `%b`, `f32[] %b`, `b`, `f32[] b`, `%t#0`, or whatever else a compiler prints there.
+fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
+    let is_shape = match p.peek() {
+        Some(Token::LParen) => true,
+        Some(Token::Word) => matches!(p.byte_behind(), Some(b'[' | b'(')),
+        _ => false,
+    };
+    if is_shape {
+        shape(p)?;
+    }
+    p.eat(Token::Percent, K::Punctuation);
+    p.eat(Token::Word, K::Name);
+    while p.at(Token::Hash) {
+        p.bump(K::Punctuation);
+        p.number(K::ShapeIndexNumber, "an element's number")?;
+    }
+    if matches!(p.peek(), Some(Token::Comma | Token::RParen)) { Ok(()) } else { values(p, Token::RParen, "") }
+}
+
+/// `, key=value` until the end of the line.
+pub(super) fn attributes<S: Sink>(p: &mut Parser<S>) -> Rule {
+    while p.eat(Token::Comma, K::Punctuation) {
+        p.node(K::Attribute, attribute)?;
+    }
+    Ok(())
+}
+
+fn attribute<S: Sink>(p: &mut Parser<S>) -> Rule {
+    let key = if p.at(Token::Word) { p.word() } else { "" };
+    p.expect(Token::Word, K::AttributeName, "an attribute")?;
+    if !p.eat(Token::Eq, K::Punctuation) {
+        return Ok(());
+    }
+    if key == "metadata" && p.at(Token::LBrace) { metadata(p) } else { values(p, Token::Comma, key) }
+}
+
+/// `{op_name="jit(f)/add" source_line=3}`
+fn metadata<S: Sink>(p: &mut Parser<S>) -> Rule {
+    p.node(K::Group, |p| {
+        p.bump(K::Punctuation);
+        while p.at(Token::Word) {
+            p.node(K::MetadataEntry, |p| {
+                p.bump(K::AttributeName);
+                p.expect_mark(Token::Eq, "`=`")?;
+                match p.peek() {
+                    Some(Token::String) => p.bump(K::String),
+                    Some(Token::Int) => p.number(K::Number, "a number")?,
+                    Some(Token::LBrace) => bracketed(p, "")?,
+                    _ => p.bump(K::Literal),
+                }
+                Ok(())
+            })?;
+        }
+        p.expect_mark(Token::RBrace, "`}` at the end of the metadata")
+    })
+}
+
+/// Free text until `end` or a comma outside of brackets. Brackets must match, strings are closed.
+fn values<S: Sink>(p: &mut Parser<S>, end: Token, key: &str) -> Rule {
+    while let Some(token) = p.peek() {
+        match token {
+            Token::Comma if end == Token::Comma => {
+                // A list without brackets: `calls=%a, %b`.
+                if !COMPUTATIONS.contains(&key) || !p.remaining().starts_with(", %") {
+                    break;
+                }
+                p.bump(K::Punctuation);
+            }
+            _ if token == end => break,
+            Token::LBrace | Token::LBracket | Token::LParen => bracketed(p, key)?,
+            Token::RBrace | Token::RBracket | Token::RParen => {
+                return Err(p.fail("`,` and an attribute"));
+            }
+            _ => value(p, token, key),
+        }
+    }
+    Ok(())
+}
+
+/// A bracketed run. It is flat, however deep its brackets are.
+fn bracketed<S: Sink>(p: &mut Parser<S>, key: &str) -> Rule {
+    p.node(K::Group, |p| {
+        let mut open = Vec::new();
+        while let Some(token) = p.peek() {
+            match token {
+                Token::LBrace => open.push(Token::RBrace),
+                Token::LBracket => open.push(Token::RBracket),
+                Token::LParen => open.push(Token::RParen),
+                Token::RBrace | Token::RBracket | Token::RParen => {
+                    if open.pop() != Some(token) {
+                        return Err(mismatch(p));
+                    }
+                    p.bump(K::Punctuation);
+                    if open.is_empty() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                _ => {
+                    value(p, token, key);
+                    continue;
+                }
+            }
+            p.bump(K::Punctuation);
+        }
+        // The rest may be in the next block.
+        if p.is_continued() { Ok(()) } else { Err(p.fail("a closing bracket")) }
+    })
+}
+
+fn mismatch<S: Sink>(p: &mut Parser<S>) -> Failed {
+    p.fail("the bracket that closes the last one opened")
+}
+
+fn value<S: Sink>(p: &mut Parser<S>, token: Token, key: &str) {
+    let names_computations = COMPUTATIONS.contains(&key);
+    let kind = match token {
+        Token::String => K::String,
+        Token::Int => K::Number,
+        Token::Percent if p.byte_behind().is_some_and(is_name_byte) => {
+            p.bump(K::Punctuation);
+            if names_computations { K::ComputationName } else { K::Name }
+        }
+        // In old HLO text names have no `%`.
+        Token::Word if names_computations => K::ComputationName,
+        Token::Word if key == "control-predecessors" => K::Name,
+        Token::Word => K::Literal,
+        Token::Other => K::Text,
+        _ => K::Punctuation,
+    };
+    p.bump(kind);
+}

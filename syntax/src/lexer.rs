@@ -1,0 +1,111 @@
+//! The lexer: what a run of characters is, before any grammar.
+
+use logos::Logos;
+
+/// A lexical token of any line of a dump. What a token *means* (an offset, a step, an opcode) is
+/// decided by the grammar, which gives it a [`SyntaxKind`](crate::SyntaxKind).
+#[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// Blanks and tabs.
+    #[regex(r"[ \t]+")]
+    Space,
+    /// `/*index=5*/` inside long tuples and operand lists, `/*i0=0*/` inside literals.
+    #[regex(r"/\*[^*\n]*\*/")]
+    Comment,
+    /// A line end, `\n` or `\r\n`.
+    #[regex(r"\r?\n")]
+    Newline,
+    /// Decimal digits.
+    #[regex(r"[0-9]+")]
+    Int,
+    /// An instruction name, keyword, opcode or element type.
+    #[regex(r"[A-Za-z_][A-Za-z0-9_.\-]*")]
+    Word,
+    /// A double-quoted string with backslash escapes, closed on its line.
+    #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
+    String,
+    /// `{`
+    #[token("{")]
+    LBrace,
+    /// `}`
+    #[token("}")]
+    RBrace,
+    /// `(`
+    #[token("(")]
+    LParen,
+    /// `)`
+    #[token(")")]
+    RParen,
+    /// `[`
+    #[token("[")]
+    LBracket,
+    /// `]`
+    #[token("]")]
+    RBracket,
+    /// `<`
+    #[token("<")]
+    Less,
+    /// `<=`, the mark of a bounded dynamic dimension.
+    #[token("<=")]
+    LessEq,
+    /// `>`
+    #[token(">")]
+    Greater,
+    /// `->`
+    #[token("->")]
+    Arrow,
+    /// `,`
+    #[token(",")]
+    Comma,
+    /// `:`
+    #[token(":")]
+    Colon,
+    /// `;`
+    #[token(";")]
+    Semicolon,
+    /// `=`
+    #[token("=")]
+    Eq,
+    /// `%`
+    #[token("%")]
+    Percent,
+    /// `@`
+    #[token("@")]
+    At,
+    /// `|`
+    #[token("|")]
+    Bar,
+    /// `.`
+    #[token(".")]
+    Dot,
+    /// `-`
+    #[token("-")]
+    Minus,
+    /// `*`
+    #[token("*")]
+    Star,
+    /// `#`
+    #[token("#")]
+    Hash,
+    /// `?`, an unbounded dynamic dimension.
+    #[token("?")]
+    Question,
+    /// Any other character.
+    #[regex(r".", priority = 0)]
+    Other,
+}
+
+/// Splits `text` into tokens; their lengths add up to the length of the text.
+///
+/// ```
+/// use buflens_syntax::lexer::{Token, tokens};
+/// let kinds: Vec<_> = tokens("size=4,").map(|(token, text)| (token, text)).collect();
+/// assert_eq!(kinds, [(Token::Word, "size"), (Token::Eq, "="), (Token::Int, "4"), (Token::Comma, ",")]);
+/// ```
+pub fn tokens(text: &str) -> impl Iterator<Item = (Token, &str)> {
+    // A pattern that stops half-way (a lone `"` or `/`) yields an error for the characters it
+    // looked at; they are ordinary text here.
+    Token::lexer(text)
+        .spanned()
+        .map(move |(token, span)| (token.unwrap_or(Token::Other), &text[span]))
+}

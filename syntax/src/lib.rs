@@ -1,0 +1,29 @@
+//! Reading of the text dumps in which the XLA compiler says where every tensor of a compiled
+//! program lives in memory.
+//!
+//! - [`Document`] holds a text in blocks, takes edits, and gives each block's tree and facts;
+//! - the tree ([`SyntaxNode`]) is lossless and fine-grained, built for a block when asked;
+//! - [`facts`] are rows of numbers and spans for whole documents;
+//! - [`Shape`] is a shape with its layout, read from its text.
+//!
+//! Nothing here does I/O, knows the editor's protocol, or panics on any text.
+#![warn(missing_docs)]
+
+mod document;
+pub mod facts;
+mod grammar;
+mod kind;
+pub mod lexer;
+mod line;
+mod position;
+mod scan;
+mod shape;
+mod sink;
+
+pub use document::{Block, Document, DocumentKind, TooLarge};
+pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
+pub use line::Mode;
+pub use position::{Encoding, LineColumn};
+pub use scan::Follow;
+pub use shape::{ArrayShape, Dimension, ElementType, Layout, Shape, TileExtent};
+pub use sink::SyntaxError;

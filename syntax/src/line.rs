@@ -1,0 +1,320 @@
+//! What a line is, judged by its start and by what came before it.
+//!
+//! A dump is a format of lines. The [`Mode`] is all that reading has to remember from one line to
+//! the next, so a document can be read from the start of any block whose mode is known.
+
+/// Where in the document reading is: the only state carried from line to line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Nothing has been recognised yet.
+    Start,
+    /// In section A, below `BufferAssignment:`.
+    Allocations,
+    /// In section C, before a value's header or just behind it.
+    Values,
+    /// Below ` positions:`.
+    Positions,
+    /// Below ` uses:`.
+    Uses,
+    /// Behind ` from instruction:`, where the instruction may go on.
+    Instruction,
+    /// In section D, before its first part.
+    LiveRange,
+    /// Below `  InstructionSequence:`.
+    Steps,
+    /// Below `  BufferLiveRange:`.
+    Ranges,
+    /// Below `  Live ranges at N (peak):`.
+    Peak,
+    /// In the stack trace breakdown.
+    Tree,
+    /// Inside a label of the stack trace breakdown that holds a line break.
+    TreeLabel,
+    /// In a memory-usage report.
+    Report,
+    /// In an HLO module, outside its computations.
+    Module,
+    /// In one of the tables of a module's header.
+    Table,
+    /// Inside a computation.
+    Computation,
+    /// In text that is recognised, but not read.
+    Foreign,
+}
+
+/// The kind of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    Blank,
+    AssignmentHeading,
+    AllocationHeader,
+    ValueLine,
+    Total,
+    ValuesHeading,
+    ValueHeader,
+    PositionsHeading,
+    Position,
+    UsesHeading,
+    Use,
+    FromInstruction,
+    /// The rest of an instruction or label that spans physical lines.
+    Continuation,
+    LiveRangeHeading,
+    LiveRangeUnavailable,
+    StepsHeading,
+    Step,
+    RangesHeading,
+    Range,
+    PeakHeading,
+    PeakUnknown,
+    PeakLine,
+    TreeHeading,
+    TreeLine,
+    SpaceHeading,
+    SpaceTotal,
+    ReportHeading,
+    ReportText,
+    ReportAllocation,
+    ReportRow,
+    ModuleLine,
+    TableHeading,
+    TableRow,
+    ComputationHeader,
+    Instruction,
+    ComputationEnd,
+    Marker,
+    Foreign,
+    Unknown,
+}
+
+/// Judges `line` (without its line end) in `mode`.
+pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
+    match mode {
+        Mode::Foreign if !is_marker(line) => return LineKind::Foreign,
+        Mode::Computation => return in_computation(line),
+        Mode::Tree | Mode::TreeLabel => {
+            if starts_tree_line(mode, line) {
+                return LineKind::TreeLine;
+            }
+            if mode == Mode::TreeLabel && !restarts(line) {
+                return LineKind::Continuation;
+            }
+        }
+        Mode::Instruction => {
+            let kind = anywhere(mode, line);
+            return match kind {
+                LineKind::Blank
+                | LineKind::ValueHeader
+                | LineKind::PositionsHeading
+                | LineKind::UsesHeading
+                | LineKind::FromInstruction
+                | LineKind::LiveRangeHeading
+                | LineKind::LiveRangeUnavailable
+                | LineKind::AssignmentHeading
+                | LineKind::Marker => kind,
+                _ => LineKind::Continuation,
+            };
+        }
+        _ => {}
+    }
+    anywhere(mode, line)
+}
+
+/// The mode behind a line of `kind` read in `mode`.
+pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
+    match kind {
+        LineKind::AssignmentHeading | LineKind::AllocationHeader | LineKind::ValueLine => Mode::Allocations,
+        LineKind::Total if mode == Mode::Report => Mode::Report,
+        LineKind::Total | LineKind::ValuesHeading | LineKind::ValueHeader => Mode::Values,
+        LineKind::PositionsHeading | LineKind::Position => Mode::Positions,
+        LineKind::UsesHeading | LineKind::Use => Mode::Uses,
+        LineKind::FromInstruction => Mode::Instruction,
+        LineKind::LiveRangeHeading | LineKind::LiveRangeUnavailable => Mode::LiveRange,
+        LineKind::StepsHeading | LineKind::Step => Mode::Steps,
+        LineKind::RangesHeading | LineKind::Range => Mode::Ranges,
+        LineKind::PeakHeading | LineKind::PeakUnknown | LineKind::PeakLine => Mode::Peak,
+        LineKind::TreeHeading => Mode::Tree,
+        LineKind::TreeLine => tree_mode(line),
+        LineKind::Continuation if mode == Mode::TreeLabel => tree_mode(line),
+        LineKind::SpaceHeading
+        | LineKind::SpaceTotal
+        | LineKind::ReportHeading
+        | LineKind::ReportText
+        | LineKind::ReportAllocation
+        | LineKind::ReportRow => Mode::Report,
+        LineKind::ModuleLine | LineKind::ComputationEnd => Mode::Module,
+        LineKind::TableHeading | LineKind::TableRow => Mode::Table,
+        LineKind::ComputationHeader | LineKind::Instruction => Mode::Computation,
+        LineKind::Foreign => Mode::Foreign,
+        LineKind::Marker => Mode::Start,
+        LineKind::Blank => match mode {
+            Mode::Positions | Mode::Uses | Mode::Instruction => Mode::Values,
+            Mode::Table => Mode::Module,
+            _ => mode,
+        },
+        LineKind::Continuation | LineKind::Unknown => mode,
+    }
+}
+
+fn anywhere(mode: Mode, line: &str) -> LineKind {
+    let Some(first) = line.bytes().next() else { return LineKind::Blank };
+    match first {
+        b' ' | b'\t' => indented(mode, line),
+        b'<' if starts_value_header(line) => LineKind::ValueHeader,
+        b'a' if line.starts_with("allocation ") => {
+            if mode == Mode::Report { LineKind::ReportAllocation } else { LineKind::AllocationHeader }
+        }
+        b'B' if line == "BufferAssignment:" => LineKind::AssignmentHeading,
+        b'B' if line.starts_with("BufferAssignment OOM Debugging.") => LineKind::Foreign,
+        b'T' if line.starts_with("Total bytes used: ") => LineKind::Total,
+        b'T' if line.starts_with("Total bytes: ") => LineKind::SpaceTotal,
+        b'T' if line.starts_with("The rest ") => LineKind::ReportText,
+        b'U' if line == "Used values:" => LineKind::ValuesHeading,
+        b'H' if line.starts_with("HloLiveRange (max ") => LineKind::LiveRangeHeading,
+        b'H' if line.starts_with("HloLiveRange not available") => LineKind::LiveRangeUnavailable,
+        b'H' if line.starts_with("HloModule ") => LineKind::ModuleLine,
+        b'M' if line.starts_with("Memory Space: ") => LineKind::SpaceHeading,
+        b'A' if line.starts_with("Allocations sorted by size") => LineKind::ReportHeading,
+        b'c' if line.starts_with("cumulative_size;") => LineKind::ReportText,
+        b'-' if line.bytes().all(|byte| byte == b'-') && line.len() > 3 => LineKind::ReportText,
+        b'*' if is_marker(line) => LineKind::Marker,
+        b'm' if line.starts_with("memory_space_allocation_entries {") => LineKind::Foreign,
+        b'g' if mode == Mode::Start && line.starts_with("goo.gle/debug") => LineKind::Foreign,
+        _ => in_module(mode, line),
+    }
+}
+
+fn in_module(mode: Mode, line: &str) -> LineKind {
+    match mode {
+        Mode::Module | Mode::Table => {
+            if matches!(line, "FileNames" | "FunctionNames" | "FileLocations" | "StackFrames") {
+                LineKind::TableHeading
+            } else if mode == Mode::Table && line.starts_with(|first: char| first.is_ascii_digit()) {
+                LineKind::TableRow
+            } else if line.ends_with('{') {
+                LineKind::ComputationHeader
+            } else {
+                LineKind::Unknown
+            }
+        }
+        _ => LineKind::Unknown,
+    }
+}
+
+fn indented(mode: Mode, line: &str) -> LineKind {
+    if line.starts_with(" value:") {
+        return LineKind::ValueLine;
+    }
+    if mode == Mode::Report {
+        let text = line.trim_start();
+        return if text.is_empty() {
+            LineKind::Blank
+        } else if text.starts_with("cumulative_size;")
+            || text.starts_with("The rest ")
+            || text.bytes().all(|byte| byte == b'-')
+        {
+            LineKind::ReportText
+        } else if text.contains("%);") {
+            LineKind::ReportRow
+        } else {
+            LineKind::Unknown
+        };
+    }
+    match line.as_bytes().get(1) {
+        Some(b'p') if line == " positions:" => return LineKind::PositionsHeading,
+        Some(b'u') if line.starts_with(" uses") => return LineKind::UsesHeading,
+        Some(b'f') if line.starts_with(" from instruction:") => return LineKind::FromInstruction,
+        _ => {}
+    }
+    let in_live_range = matches!(
+        mode,
+        Mode::Start | Mode::LiveRange | Mode::Steps | Mode::Ranges | Mode::Peak | Mode::Tree | Mode::TreeLabel
+    );
+    match mode {
+        Mode::Steps if line.starts_with("    ") => return LineKind::Step,
+        Mode::Ranges if line.starts_with("    ") => return LineKind::Range,
+        Mode::Peak if line.starts_with("    ") => return LineKind::PeakLine,
+        Mode::Positions if line.starts_with("  ") => return LineKind::Position,
+        Mode::Uses if line.starts_with("  ") => return LineKind::Use,
+        _ => {}
+    }
+    if in_live_range && let Some(text) = line.strip_prefix("  ") {
+        if text == "InstructionSequence:" {
+            return LineKind::StepsHeading;
+        } else if text == "BufferLiveRange:" {
+            return LineKind::RangesHeading;
+        } else if text.starts_with("Live ranges at ") {
+            return LineKind::PeakHeading;
+        } else if text.starts_with("Peak memory could not") {
+            return LineKind::PeakUnknown;
+        } else if text.starts_with("Stack trace breakdown") {
+            return LineKind::TreeHeading;
+        }
+    }
+    if line.bytes().all(|byte| byte == b' ' || byte == b'\t') { LineKind::Blank } else { LineKind::Unknown }
+}
+
+fn in_computation(line: &str) -> LineKind {
+    if let Some(rest) = line.strip_prefix('}')
+        && (rest.is_empty() || rest.starts_with(", execution_thread") || rest.starts_with(" //"))
+    {
+        return LineKind::ComputationEnd;
+    }
+    if starts_instruction(line) {
+        return LineKind::Instruction;
+    }
+    if restarts(line) { anywhere(Mode::Module, line) } else { LineKind::Continuation }
+}
+
+/// `  [ROOT ][%]NAME = `
+fn starts_instruction(line: &str) -> bool {
+    let Some(text) = line.strip_prefix("  ") else { return false };
+    let text = text.strip_prefix("ROOT ").unwrap_or(text);
+    let text = text.strip_prefix('%').unwrap_or(text);
+    let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
+    name > 0 && text[name..].starts_with(" = ")
+}
+
+fn starts_value_header(line: &str) -> bool {
+    let digits = line.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    digits > 0 && line.as_bytes().get(1 + digits) == Some(&b' ')
+}
+
+/// Lines that begin something new whatever was before: no label or raw JSON text is taken for them.
+fn restarts(line: &str) -> bool {
+    line == "BufferAssignment:" || line.starts_with("HloModule ") || is_marker(line)
+}
+
+fn is_marker(line: &str) -> bool {
+    (line.starts_with("*** Begin ") || line.starts_with("*** End ")) && line.ends_with(" ***")
+}
+
+fn starts_tree_line(mode: Mode, line: &str) -> bool {
+    let Some(text) = line.strip_prefix("    ") else { return false };
+    if !text.starts_with(' ') {
+        // The root. A label's continuation may be indented like it, so it only counts where a
+        // line is expected.
+        return mode == Mode::Tree && !text.is_empty();
+    }
+    let Some(mut text) = text.strip_prefix("  ") else { return false };
+    while let Some(rest) = text.strip_prefix("│   ").or_else(|| text.strip_prefix("    ")) {
+        text = rest;
+    }
+    text.starts_with("├── ") || text.starts_with("└── ")
+}
+
+/// Labels are printed raw, so a line of the tree is complete only with its fixed tail.
+fn tree_mode(line: &str) -> Mode {
+    if line.ends_with(" bytes)") { Mode::Tree } else { Mode::TreeLabel }
+}
+
+pub(crate) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+}
+
+/// Where a value's header begins that stands run-on at the end of an instruction's last line, as
+/// jaxlib 0.4.24 - 0.4.35 print it. To be asked only where the next line is ` positions:`.
+pub(crate) fn run_on_header(line: &str) -> Option<usize> {
+    let start = line.strip_suffix('>')?.rfind('<')?;
+    starts_value_header(&line[start..]).then_some(start)
+}

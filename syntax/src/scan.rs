@@ -1,0 +1,118 @@
+//! Cuts a text into blocks: runs of whole lines that are read on their own.
+//!
+//! A cut is a function of the lines behind the previous cut alone, so scanning from the start of
+//! any block gives the same cuts again; and most cuts depend on one line's own text, so that after
+//! an edit the old and the new cuts soon meet.
+
+use crate::line::{LineKind, Mode, classify, mode_after};
+
+/// A block holds at most this many lines ...
+const MAX_LINES: u32 = 512;
+/// ... and bytes, unless it is a single longer line.
+const MAX_BYTES: usize = 64 * 1024;
+/// A cut that the text itself suggests is taken only behind so many lines, so that a line repeated
+/// a million times does not make a million blocks.
+const MIN_LINES: u32 = 16;
+
+/// How the line behind a block matters to the block's last line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Follow {
+    /// It does not.
+    Nothing,
+    /// It continues the block's last line (an instruction or a label over several lines).
+    Continuation,
+    /// It is ` positions:`, so the block's last line may end in a value's header.
+    Positions,
+}
+
+/// A place where one block ends and the next begins.
+pub(crate) struct Cut {
+    /// The mode in which the next block begins.
+    pub(crate) mode: Mode,
+    /// What the next block begins with.
+    pub(crate) follow: Follow,
+}
+
+/// Decides line by line where blocks end.
+pub(crate) struct Scanner {
+    mode: Mode,
+    lines: u32,
+    bytes: usize,
+}
+
+impl Scanner {
+    /// A scanner at the start of a block that begins in `mode`.
+    pub(crate) fn new(mode: Mode) -> Self {
+        Self { mode, lines: 0, bytes: 0 }
+    }
+
+    /// Takes the next line (with its line end), which is followed by `next`, and tells whether a
+    /// new block begins with it.
+    pub(crate) fn cut_before(&mut self, line: &str, next: &str) -> Option<Cut> {
+        let text = without_line_end(line);
+        let kind = classify(self.mode, text);
+        let follow = match kind {
+            LineKind::Continuation => Follow::Continuation,
+            LineKind::PositionsHeading if self.mode == Mode::Instruction => Follow::Positions,
+            _ => Follow::Nothing,
+        };
+        let cut = self.lines > 0
+            && (self.lines >= MAX_LINES
+                || self.bytes + line.len() > MAX_BYTES
+                || opens_section(kind)
+                || (self.lines >= MIN_LINES && suggests_cut(kind, follow, text, next)));
+        let cut = cut.then_some(Cut { mode: self.mode, follow });
+        if cut.is_some() {
+            self.lines = 0;
+            self.bytes = 0;
+        }
+        self.lines += 1;
+        self.bytes += line.len();
+        self.mode = mode_after(self.mode, kind, text);
+        cut
+    }
+}
+
+/// The line without `\n` or `\r\n`.
+pub(crate) fn without_line_end(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+fn opens_section(kind: LineKind) -> bool {
+    matches!(
+        kind,
+        LineKind::AssignmentHeading
+            | LineKind::ValuesHeading
+            | LineKind::LiveRangeHeading
+            | LineKind::ModuleLine
+            | LineKind::Marker
+    )
+}
+
+/// One line in so many is a cut, chosen by its text: lines that begin something more often.
+fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool {
+    let (one_in, text) = match kind {
+        LineKind::ValueHeader => (16, line),
+        // Where the header stands run-on in the line before, the defining position is as telling.
+        LineKind::PositionsHeading if follow == Follow::Positions => (16, next),
+        LineKind::ComputationHeader => (4, line),
+        LineKind::AllocationHeader | LineKind::Instruction | LineKind::SpaceHeading => (64, line),
+        LineKind::ValueLine | LineKind::ReportRow | LineKind::ReportAllocation => (128, line),
+        LineKind::Step
+        | LineKind::Range
+        | LineKind::PeakLine
+        | LineKind::TreeLine
+        | LineKind::TableRow
+        | LineKind::Foreign
+        | LineKind::Unknown => (256, line),
+        _ => return false,
+    };
+    hash(text).is_multiple_of(one_in)
+}
+
+/// A hash of the first bytes of a line (FNV-1a).
+fn hash(line: &str) -> u32 {
+    let hash = line.bytes().take(32).fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash ^ (hash >> 15)
+}

@@ -1,0 +1,275 @@
+//! Shapes and layouts as data.
+
+use std::borrow::Cow;
+
+use crate::SyntaxKind;
+use crate::grammar::{self, Parser};
+use crate::sink::{Sink, SyntaxError};
+
+/// A shape with its layout.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// An array, a token or an opaque value.
+    Array(ArrayShape),
+    /// A tuple of shapes.
+    Tuple(Vec<Shape>),
+}
+
+/// An element type and its width.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ElementType {
+    /// As printed: `bf16`.
+    pub name: Cow<'static, str>,
+    /// Bits of one element; `None` for a type that is not known here. `token` has 0, `opaque` 64.
+    pub bits: Option<u32>,
+}
+
+/// The shape of an array.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ArrayShape {
+    /// The type of an element.
+    pub element: ElementType,
+    /// The dimensions, number 0 first.
+    pub dimensions: Vec<Dimension>,
+    /// How the elements lie in memory; not printed where shapes stand without layout.
+    pub layout: Option<Layout>,
+}
+
+/// The size of a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dimension {
+    /// Elements; the bound of a dynamic dimension, `None` if it has none (`?`).
+    pub size: Option<u64>,
+    /// Whether the true size is known only at run time (`<=16`, `?`).
+    pub dynamic: bool,
+}
+
+/// One extent of a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TileExtent {
+    /// So many elements.
+    Elements(u64),
+    /// `*`: the dimension is combined with the next more minor one.
+    Combined,
+}
+
+/// How an array's elements lie in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Dimension numbers, fastest varying first.
+    pub minor_to_major: Vec<u64>,
+    /// The tiles, outermost first; the extents of each most major first.
+    pub tiles: Vec<Vec<TileExtent>>,
+    /// `L(n)`: the number of elements is rounded up to a multiple of n.
+    pub tail_alignment: Option<u64>,
+    /// `E(n)`: an element takes n bits.
+    pub element_bits: Option<u64>,
+    /// `S(n)`: the memory space; 0 is not printed.
+    pub memory_space: u64,
+    /// `SC(d:a,b)`: physical dimension d (0 is the most major) is split at a and b.
+    pub splits: Vec<(u64, Vec<u64>)>,
+    /// `M(n)`: bytes before the data of a dynamic shape.
+    pub metadata_prefix: u64,
+}
+
+/// Every element type with a known width.
+const ELEMENT_TYPES: [(&str, u32); 30] = [
+    ("pred", 8),
+    ("s1", 1),
+    ("u1", 1),
+    ("s2", 2),
+    ("u2", 2),
+    ("s4", 4),
+    ("u4", 4),
+    ("s8", 8),
+    ("u8", 8),
+    ("s16", 16),
+    ("u16", 16),
+    ("s32", 32),
+    ("u32", 32),
+    ("s64", 64),
+    ("u64", 64),
+    ("f16", 16),
+    ("bf16", 16),
+    ("f32", 32),
+    ("f64", 64),
+    ("c64", 64),
+    ("c128", 128),
+    ("f8e5m2", 8),
+    ("f8e4m3", 8),
+    ("f8e4m3fn", 8),
+    ("f8e4m3b11fnuz", 8),
+    ("f8e5m2fnuz", 8),
+    ("f8e4m3fnuz", 8),
+    ("f8e3m4", 8),
+    ("f8e8m0fnu", 8),
+    ("f4e2m1fn", 4),
+];
+
+impl ElementType {
+    fn new(name: &str) -> Self {
+        match name {
+            "token" => Self { name: Cow::Borrowed("token"), bits: Some(0) },
+            "opaque" => Self { name: Cow::Borrowed("opaque"), bits: Some(64) },
+            _ => match ELEMENT_TYPES.iter().find(|(known, _)| *known == name) {
+                Some(&(known, bits)) => Self { name: Cow::Borrowed(known), bits: Some(bits) },
+                None => Self { name: Cow::Owned(name.to_owned()), bits: None },
+            },
+        }
+    }
+}
+
+impl Shape {
+    /// Reads the shape that makes up all of `text`, by the grammar that reads it in a line.
+    ///
+    /// # Errors
+    /// With a message if the text is no shape.
+    ///
+    /// ```
+    /// use buflens_syntax::Shape;
+    /// let Ok(Shape::Array(array)) = Shape::read("bf16[4,288]{1,0:T(8,128)(2,1)}") else { panic!() };
+    /// assert_eq!(array.element.bits, Some(16));
+    /// assert_eq!(array.layout.unwrap().tiles.len(), 2);
+    /// ```
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut sink = ShapeSink { text, ..ShapeSink::default() };
+        let mut parser = Parser::new(text, &mut sink);
+        parser.enter(0, text.len());
+        if grammar::shape(&mut parser).is_ok() && parser.peek().is_some() {
+            let _ = parser.fail("the end of the shape");
+        }
+        match (sink.error, sink.done) {
+            (None, Some(shape)) => Ok(shape),
+            (error, _) => Err(error.unwrap_or_else(|| "expected a shape, found nothing".to_owned())),
+        }
+    }
+
+    /// The part of the shape at `index`, a list of element numbers from the outermost tuple in.
+    pub fn at(&self, index: &[u64]) -> Option<&Self> {
+        index.iter().try_fold(self, |shape, &element| match shape {
+            Self::Tuple(elements) => elements.get(usize::try_from(element).ok()?),
+            Self::Array(_) => None,
+        })
+    }
+}
+
+#[derive(Default)]
+struct ShapeSink<'t> {
+    text: &'t str,
+    /// The elements of the tuples that are not complete, outermost first.
+    tuples: Vec<Vec<Shape>>,
+    array: Option<ArrayShape>,
+    /// How many array shapes are open: the physical shape of a sparse array stands inside another.
+    arrays: u32,
+    dynamic: bool,
+    property: &'t str,
+    done: Option<Shape>,
+    error: Option<String>,
+}
+
+impl ShapeSink<'_> {
+    fn complete(&mut self, shape: Shape) {
+        match self.tuples.last_mut() {
+            Some(elements) => elements.push(shape),
+            None => self.done = Some(shape),
+        }
+    }
+
+    fn number(&mut self, kind: SyntaxKind, text: &str) {
+        let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) else { return };
+        let number = text.parse::<u64>().ok();
+        match (kind, number) {
+            (SyntaxKind::MinorToMajor, Some(number)) => layout.minor_to_major.push(number),
+            (SyntaxKind::MemorySpace, Some(number)) => layout.memory_space = number,
+            (SyntaxKind::TileSize, extent) => {
+                let extent = extent.map_or(TileExtent::Combined, TileExtent::Elements);
+                if let Some(tile) = layout.tiles.last_mut() {
+                    tile.push(extent);
+                }
+            }
+            (SyntaxKind::Number, Some(number)) => match self.property {
+                "L" => layout.tail_alignment = Some(number),
+                "E" => layout.element_bits = Some(number),
+                "M" => layout.metadata_prefix = number,
+                "SC" => layout.splits.push((number, Vec::new())),
+                // Behind the colon: the cuts of the split just begun.
+                "SC:" => {
+                    if let Some((_, cuts)) = layout.splits.last_mut() {
+                        cuts.push(number);
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+impl Sink for ShapeSink<'_> {
+    const DETAIL: bool = true;
+
+    fn open(&mut self, kind: SyntaxKind, _: u32) {
+        match kind {
+            SyntaxKind::TupleShape => self.tuples.push(Vec::new()),
+            SyntaxKind::ArrayShape => self.arrays += 1,
+            SyntaxKind::Layout if self.arrays == 1 => {
+                if let Some(array) = &mut self.array {
+                    array.layout = Some(Layout::default());
+                }
+            }
+            SyntaxKind::Tile if self.arrays == 1 => {
+                if let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) {
+                    layout.tiles.push(Vec::new());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
+        if self.arrays > 1 {
+            return;
+        }
+        let text = &self.text[start as usize..end as usize];
+        match kind {
+            SyntaxKind::ElementType => {
+                self.array =
+                    Some(ArrayShape { element: ElementType::new(text), dimensions: Vec::new(), layout: None });
+            }
+            SyntaxKind::Punctuation if text == "<=" => self.dynamic = true,
+            SyntaxKind::Dimension => {
+                let dynamic = std::mem::take(&mut self.dynamic) || text == "?";
+                if let Some(array) = &mut self.array {
+                    array.dimensions.push(Dimension { size: text.parse().ok(), dynamic });
+                }
+            }
+            SyntaxKind::LayoutKeyword => self.property = text,
+            SyntaxKind::Punctuation if self.property == "SC" && text == ":" => self.property = "SC:",
+            SyntaxKind::Punctuation if self.property == "SC:" && text == ")" => self.property = "SC",
+            _ => self.number(kind, text),
+        }
+    }
+
+    fn close(&mut self, kind: SyntaxKind, _: u32) {
+        match kind {
+            SyntaxKind::TupleShape => {
+                let elements = self.tuples.pop().unwrap_or_default();
+                self.complete(Shape::Tuple(elements));
+            }
+            SyntaxKind::ArrayShape => {
+                self.arrays -= 1;
+                if self.arrays == 0
+                    && let Some(array) = self.array.take()
+                {
+                    self.complete(Shape::Array(array));
+                }
+            }
+            SyntaxKind::Layout if self.arrays == 1 => self.property = "",
+            _ => {}
+        }
+    }
+
+    fn error(&mut self, error: SyntaxError) {
+        self.error.get_or_insert(error.message);
+    }
+}
