@@ -1,0 +1,14 @@
+//! What an editor asks, answered in plain data: one file per feature.
+//!
+//! Every function takes the dump, the file that is looked at and an offset or a range in bytes,
+//! and answers with places in the dump's files.
+
+pub mod call_hierarchy;
+pub mod folding;
+pub mod hover;
+pub mod links;
+pub mod navigation;
+pub mod references;
+pub mod selection;
+pub mod symbols;
+pub mod tokens;

@@ -1,0 +1,1 @@
+//! The language server: the only place that knows the protocol.

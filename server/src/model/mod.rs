@@ -1,0 +1,10 @@
+//! One compilation: its files joined, its allocations, values, live ranges and peak.
+
+pub mod bytes;
+mod dump;
+mod names;
+
+pub use dump::{
+    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step, Use, Value,
+};
+pub use names::{NameId, Names};

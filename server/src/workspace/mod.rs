@@ -1,0 +1,1 @@
+//! Which files belong together, and open documents over files on disk.
