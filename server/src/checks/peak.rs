@@ -32,7 +32,9 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
     let printed = peak.step.value;
     let differing = members(dump, peak, &alive, printed);
     if let Some(step) = by_rule.filter(|&step| step != printed) {
-        let message = format!("step {printed} is printed as the peak where the compiler's rule gives step {step}");
+        let message = format!(
+            "step {printed} is printed as the peak where the compiler's rule gives step {step}"
+        );
         let mut finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
         if differing.is_empty() {
             // The list is of this step: a live range or a shape must be wrong.
@@ -45,12 +47,26 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
     }
     // A live range that is known to be wrong explains a member that is.
     let is_blamed = |row: Option<Row>| {
-        row.is_some_and(|row| doubts.live_ranges.iter().any(|&at| dump.values[at as usize].live_range == Some(row)))
+        row.is_some_and(|row| {
+            doubts
+                .live_ranges
+                .iter()
+                .any(|&at| dump.values[at as usize].live_range == Some(row))
+        })
     };
-    for difference in differing.into_iter().filter(|difference| !is_blamed(difference.row)) {
+    for difference in differing
+        .into_iter()
+        .filter(|difference| !is_blamed(difference.row))
+    {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
-        if let Some(line) = difference.row.and_then(|row| dump.at::<facts::LiveRange>(row)) {
-            let message = format!("alive at steps {}-{}", line.row.start.value, line.row.end.value);
+        if let Some(line) = difference
+            .row
+            .and_then(|row| dump.at::<facts::LiveRange>(row))
+        {
+            let message = format!(
+                "alive at steps {}-{}",
+                line.row.start.value, line.row.end.value
+            );
             finding = finding.related(line.place(line.row.name), message);
         }
         findings.push(finding);
@@ -73,8 +89,16 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
         .chain(dump.stray_live_ranges.iter().copied())
         .filter_map(|row| {
             let line = dump.at::<facts::LiveRange>(row)?;
-            let key = (dump.names.get(line.text(line.row.name))?, dump.names.get(line.text(line.row.index))?);
-            Some(Alive { row, key, start: line.row.start.value, end: line.row.end.value })
+            let key = (
+                dump.names.get(line.text(line.row.name))?,
+                dump.names.get(line.text(line.row.index))?,
+            );
+            Some(Alive {
+                row,
+                key,
+                start: line.row.start.value,
+                end: line.row.end.value,
+            })
         })
         .collect();
     alive.sort_by_key(|value| value.start);
@@ -127,11 +151,21 @@ struct Difference {
 /// How the peak list differs from the values alive at `step`.
 fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Difference> {
     let mut expected: FxHashMap<(NameId, Option<NameId>), Vec<&Alive>> = FxHashMap::default();
-    let lines: Vec<_> = peak.values.iter().filter_map(|&row| dump.at::<facts::PeakValue>(row)).collect();
+    let lines: Vec<_> = peak
+        .values
+        .iter()
+        .filter_map(|&row| dump.at::<facts::PeakValue>(row))
+        .collect();
     // Older lists print no index.
     let has_index = lines.iter().any(|line| !line.row.index.is_empty());
-    for value in alive.iter().filter(|value| (value.start..=value.end).contains(&step)) {
-        expected.entry((value.key.0, has_index.then_some(value.key.1))).or_default().push(value);
+    for value in alive
+        .iter()
+        .filter(|value| (value.start..=value.end).contains(&step))
+    {
+        expected
+            .entry((value.key.0, has_index.then_some(value.key.1)))
+            .or_default()
+            .push(value);
     }
     let mut differences = Vec::new();
     for line in lines {
@@ -145,10 +179,16 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
         if found.is_none() {
             let row = alive
                 .iter()
-                .find(|value| Some(value.key.0) == name_id && (!has_index || Some(value.key.1) == index_id))
+                .find(|value| {
+                    Some(value.key.0) == name_id && (!has_index || Some(value.key.1) == index_id)
+                })
                 .map(|value| value.row);
             let message = format!("`{name}{index}` is listed, but not alive at step {step}");
-            differences.push(Difference { place: line.place(line.row.name), message, row });
+            differences.push(Difference {
+                place: line.place(line.row.name),
+                message,
+                row,
+            });
         }
     }
     let mut missing: Vec<_> = expected.into_values().flatten().collect();
@@ -158,7 +198,11 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             "`{}{}` is alive at step {step}, but not listed",
             &dump.names[value.key.0], &dump.names[value.key.1]
         );
-        differences.push(Difference { place: peak.place.clone(), message, row: Some(value.row) });
+        differences.push(Difference {
+            place: peak.place.clone(),
+            message,
+            row: Some(value.row),
+        });
     }
     differences
 }
@@ -169,7 +213,9 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
     let mut sum = 0_u128;
     let mut last = None;
     for &row in &peak.values {
-        let Some(line) = dump.at::<facts::PeakValue>(row) else { continue };
+        let Some(line) = dump.at::<facts::PeakValue>(row) else {
+            continue;
+        };
         let printed = line.row.bytes.value;
         let expected = expected_bytes(context, &line, doubts);
         let mut counted = printed;
@@ -178,7 +224,12 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
             findings.push(finding.related(place, "the shape"));
             // The running sum tells which of the two was wrong.
-            if line.row.cumulative.get().is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected)) {
+            if line
+                .row
+                .cumulative
+                .get()
+                .is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected))
+            {
                 counted = expected;
             }
         }
@@ -186,16 +237,23 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
         if let Some(cumulative) = line.row.cumulative.get() {
             if u128::from(cumulative) != sum {
                 let message = format!("cumulative: {cumulative} where the bytes add up to {sum}");
-                let finding = Finding::new(Code::CumulativeBytes, line.place(line.row.cumulative.span), message)
-                    .related(line.place(line.row.bytes.span), "the bytes of this line")
-                    .fixed_by(sum.to_string());
+                let finding = Finding::new(
+                    Code::CumulativeBytes,
+                    line.place(line.row.cumulative.span),
+                    message,
+                )
+                .related(line.place(line.row.bytes.span), "the bytes of this line")
+                .fixed_by(sum.to_string());
                 findings.push(finding);
             }
             last = Some(line);
         }
     }
     // A heading that its own tree disagrees with is the tree's finding.
-    let root = dump.tree.as_ref().and_then(|(_, _, nodes)| dump.at::<facts::TreeNode>(*nodes.first()?));
+    let root = dump
+        .tree
+        .as_ref()
+        .and_then(|(_, _, nodes)| dump.at::<facts::TreeNode>(*nodes.first()?));
     if let (Some((total, place, _)), Some(last)) = (&dump.tree, last)
         && root.is_none_or(|root| root.row.total.value == total.value)
         && u128::from(total.value) != sum
@@ -218,20 +276,35 @@ fn expected_bytes<'d>(
     let name = dump.names.get(line.text(line.row.name))?;
     if line.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
-        let value = dump.values_of(name).next().filter(|value| !doubts.values.contains(value))?;
+        let value = dump
+            .values_of(name)
+            .next()
+            .filter(|value| !doubts.values.contains(value))?;
         let instruction = dump.instruction(&dump.values[value as usize])?;
         let shape = context.shape(instruction.text(instruction.row.shape))?;
-        return Some((bytes::logical_bytes(&shape)?, instruction.place(instruction.row.shape)));
+        return Some((
+            bytes::logical_bytes(&shape)?,
+            instruction.place(instruction.row.shape),
+        ));
     }
     let index = line.text(line.row.index);
-    let value = dump.values_at(name, dump.names.get(index)?).next().filter(|value| !doubts.values.contains(value))?;
+    let value = dump
+        .values_at(name, dump.names.get(index)?)
+        .next()
+        .filter(|value| !doubts.values.contains(value))?;
     let value = &dump.values[value as usize];
     if let Some(placement) = dump.placement(value) {
         let shape = context.shape(placement.text(placement.row.shape))?;
-        return Some((bytes::logical_bytes(&shape)?, placement.place(placement.row.shape)));
+        return Some((
+            bytes::logical_bytes(&shape)?,
+            placement.place(placement.row.shape),
+        ));
     }
     let instruction = dump.instruction(value)?;
     let whole: std::sync::Arc<Shape> = context.shape(instruction.text(instruction.row.shape))?;
     let part = whole.at(&index_numbers(index))?;
-    Some((bytes::logical_bytes(part)?, instruction.place(instruction.row.shape)))
+    Some((
+        bytes::logical_bytes(part)?,
+        instruction.place(instruction.row.shape),
+    ))
 }

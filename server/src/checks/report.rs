@@ -11,10 +11,13 @@ use crate::model::{Allocation, At, Dump, FileId, Part, Place, bytes};
 /// `report-total` and, for its own totals, `human-bytes`. Allocations that the report shows to be
 /// in doubt are added to `sizes`.
 pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    let Some(file) = dump.file_of(Part::Report) else { return };
+    let Some(file) = dump.file_of(Part::Report) else {
+        return;
+    };
     let report = Report { dump, file };
     report.check_totals(doubts, findings);
-    if !dump.allocations.is_empty() && !findings.has(Code::Truncated) && !findings.has(Code::Syntax) {
+    if !dump.allocations.is_empty() && !findings.has(Code::Truncated) && !findings.has(Code::Syntax)
+    {
         report.check_tables(doubts, findings);
     }
 }
@@ -35,9 +38,17 @@ impl<'d> Report<'d> {
     /// All rows, each with its block.
     fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> {
         let file = self.file;
-        self.dump.files[file].document.blocks().flat_map(move |(start, block)| {
-            block.facts().report.iter().map(move |row| At { file, start, block, row })
-        })
+        self.dump.files[file]
+            .document
+            .blocks()
+            .flat_map(move |(start, block)| {
+                block.facts().report.iter().map(move |row| At {
+                    file,
+                    start,
+                    block,
+                    row,
+                })
+            })
     }
 
     fn check_totals(&self, doubts: &Doubts, findings: &mut Findings) {
@@ -48,12 +59,26 @@ impl<'d> Report<'d> {
             match at.row {
                 ReportRow::Space { color: space, .. } => color = Some(*space),
                 ReportRow::SpaceTotal(total) => {
-                    let total = At { file: at.file, start: at.start, block: at.block, row: total };
+                    let total = At {
+                        file: at.file,
+                        start: at.start,
+                        block: at.block,
+                        row: total,
+                    };
                     spaces += 1;
                     sum += u128::from(total.row.bytes.value);
-                    let is_off = color.filter(|_| !dump.allocations.is_empty()).is_some_and(|color| {
-                        self.check_space(color.value, at.place(color.span), &total, doubts, findings)
-                    });
+                    let is_off =
+                        color
+                            .filter(|_| !dump.allocations.is_empty())
+                            .is_some_and(|color| {
+                                self.check_space(
+                                    color.value,
+                                    at.place(color.span),
+                                    &total,
+                                    doubts,
+                                    findings,
+                                )
+                            });
                     if !is_off {
                         check_human(&total, findings);
                     }
@@ -67,28 +92,49 @@ impl<'d> Report<'d> {
             && dump.allocations.is_empty()
             && u128::from(total.row.bytes.value) != sum
         {
-            let message = format!("total of {} bytes where the report's memory spaces add up to {sum}", total.row.bytes.value);
-            findings.push(Finding::new(Code::ReportTotal, total.place(total.row.bytes.span), message));
+            let message = format!(
+                "total of {} bytes where the report's memory spaces add up to {sum}",
+                total.row.bytes.value
+            );
+            findings.push(Finding::new(
+                Code::ReportTotal,
+                total.place(total.row.bytes.span),
+                message,
+            ));
         }
         // The older form has one total of its own.
         for (start, block) in dump.files[self.file].document.blocks() {
             for row in &block.facts().totals {
-                let own = At { file: self.file, start, block, row };
+                let own = At {
+                    file: self.file,
+                    start,
+                    block,
+                    row,
+                };
                 let expected: u128 = match total.filter(|total| total.file != self.file) {
                     Some(total) => total.row.bytes.value.into(),
                     None if dump.allocations.is_empty() => {
                         check_human(&own, findings);
                         continue;
                     }
-                    None => dump.allocations.iter().map(|allocation| u128::from(allocation.size)).sum(),
+                    None => dump
+                        .allocations
+                        .iter()
+                        .map(|allocation| u128::from(allocation.size))
+                        .sum(),
                 };
                 if u128::from(row.bytes.value) == expected {
                     check_human(&own, findings);
                 } else if !findings.has(Code::TotalBytes) {
-                    let message = format!("total of {} bytes where the assignment has {expected}", row.bytes.value);
-                    let mut finding = Finding::new(Code::ReportTotal, own.place(row.bytes.span), message);
+                    let message = format!(
+                        "total of {} bytes where the assignment has {expected}",
+                        row.bytes.value
+                    );
+                    let mut finding =
+                        Finding::new(Code::ReportTotal, own.place(row.bytes.span), message);
                     if let Some(total) = total {
-                        finding = finding.related(total.place(total.row.bytes.span), "the assignment's total");
+                        finding = finding
+                            .related(total.place(total.row.bytes.span), "the assignment's total");
                     }
                     findings.push(finding);
                 }
@@ -97,7 +143,14 @@ impl<'d> Report<'d> {
     }
 
     /// Whether a space's total is not the sum of its allocations.
-    fn check_space(&self, color: u64, heading: Place, total: &At<Total>, doubts: &Doubts, findings: &mut Findings) -> bool {
+    fn check_space(
+        &self,
+        color: u64,
+        heading: Place,
+        total: &At<Total>,
+        doubts: &Doubts,
+        findings: &mut Findings,
+    ) -> bool {
         let dump = self.dump;
         let of_space: Vec<_> = (0..dump.allocations.len())
             .filter(|&number| dump.allocations[number].color == color)
@@ -105,26 +158,46 @@ impl<'d> Report<'d> {
         let sum: u128 = of_space
             .iter()
             .map(|&number| {
-                u128::from(doubts.sizes.get(&(number as u32)).copied().unwrap_or(dump.allocations[number].size))
+                u128::from(
+                    doubts
+                        .sizes
+                        .get(&(number as u32))
+                        .copied()
+                        .unwrap_or(dump.allocations[number].size),
+                )
             })
             .sum();
         let in_doubt = of_space.iter().any(|&number| {
-            doubts.allocations.contains(&(number as u32)) && !doubts.sizes.contains_key(&(number as u32))
+            doubts.allocations.contains(&(number as u32))
+                && !doubts.sizes.contains_key(&(number as u32))
         });
-        if u128::from(total.row.bytes.value) == sum || in_doubt || findings.has(Code::ColorMismatch) {
+        if u128::from(total.row.bytes.value) == sum || in_doubt || findings.has(Code::ColorMismatch)
+        {
             return false;
         }
         let message = format!(
             "total of {} bytes where the allocations of memory space {color} add up to {sum}",
             total.row.bytes.value
         );
-        let mut finding = Finding::new(Code::ReportTotal, total.place(total.row.bytes.span), message)
-            .related(heading, format!("memory space {color}"));
+        let mut finding = Finding::new(
+            Code::ReportTotal,
+            total.place(total.row.bytes.span),
+            message,
+        )
+        .related(heading, format!("memory space {color}"));
         // The allocation whose move to another space, or whose size, explains the difference.
         let missing = u128::from(total.row.bytes.value).abs_diff(sum);
-        for allocation in dump.allocations.iter().filter(|allocation| u128::from(allocation.size) == missing).take(4) {
+        for allocation in dump
+            .allocations
+            .iter()
+            .filter(|allocation| u128::from(allocation.size) == missing)
+            .take(4)
+        {
             if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
-                finding = finding.related(header.place(header.row.line), "of the size of the difference");
+                finding = finding.related(
+                    header.place(header.row.line),
+                    "of the size of the difference",
+                );
             }
         }
         findings.push(finding);
@@ -133,6 +206,7 @@ impl<'d> Report<'d> {
 
     /// Compares each table of slots with the allocation it belongs to.
     fn check_tables(&self, doubts: &mut Doubts, findings: &mut Findings) {
+        let mut tables: BTreeMap<u64, (Place, usize)> = BTreeMap::new();
         let mut color = 0;
         let mut tables_of_space = 0;
         let mut allocation: Option<u32> = None;
@@ -145,6 +219,7 @@ impl<'d> Report<'d> {
                 ReportRow::Space { color: space, .. } => {
                     self.check_table(allocation, heading.take(), &rows, doubts, findings);
                     (color, tables_of_space) = (space.value, 0);
+                    tables.insert(color, (at.place(space.span), 0));
                     rows.clear();
                 }
                 ReportRow::Allocation(header) => {
@@ -157,8 +232,14 @@ impl<'d> Report<'d> {
                     if !is_named {
                         self.check_table(allocation, heading.take(), &rows, doubts, findings);
                         rows.clear();
-                        allocation = self.nth_largest(color, tables_of_space);
+                        // Which table is whose depends on the sizes and memory spaces of all.
+                        allocation = self
+                            .nth_largest(color, tables_of_space, doubts)
+                            .filter(|_| doubts.headers.is_empty());
                         tables_of_space += 1;
+                        if let Some((_, count)) = tables.get_mut(&color) {
+                            *count = tables_of_space;
+                        }
                     }
                     heading = Some(at.place(*span));
                 }
@@ -167,33 +248,97 @@ impl<'d> Report<'d> {
             }
         }
         self.check_table(allocation, heading, &rows, doubts, findings);
+        if doubts.headers.is_empty() && doubts.allocations.is_empty() {
+            self.check_counts(&tables, findings);
+        }
+    }
+
+    /// The newer form has a table for each allocation of a memory space, at least for the first 50.
+    fn check_counts(&self, tables: &BTreeMap<u64, (Place, usize)>, findings: &mut Findings) {
+        for (&color, (place, count)) in tables {
+            let allocations = self
+                .dump
+                .allocations
+                .iter()
+                .filter(|allocation| allocation.color == color)
+                .count();
+            if allocations == *count || allocations > 50 {
+                continue;
+            }
+            let message =
+                format!("{count} tables for {allocations} allocations of memory space {color}");
+            let mut finding = Finding::new(Code::ReportTotal, place.clone(), message);
+            // Nothing else in the dump confirms the memory space of an allocation without values.
+            for empty in self
+                .dump
+                .allocations
+                .iter()
+                .filter(|allocation| allocation.values.is_empty())
+                .take(8)
+            {
+                if let Some(header) = self.dump.at::<facts::Allocation>(empty.header) {
+                    finding = finding.related(
+                        header.place(header.row.line),
+                        "an allocation without values",
+                    );
+                }
+            }
+            findings.push(finding);
+        }
     }
 
     /// The allocation of memory space `color` that has `before` larger ones before it.
-    fn nth_largest(&self, color: u64, before: usize) -> Option<u32> {
+    fn nth_largest(&self, color: u64, before: usize, doubts: &Doubts) -> Option<u32> {
         let allocations = &self.dump.allocations;
-        let mut of_space: Vec<_> =
-            (0..allocations.len() as u32).filter(|&number| allocations[number as usize].color == color).collect();
-        of_space.sort_by_key(|&number| (std::cmp::Reverse(allocations[number as usize].size), number));
+        let mut of_space: Vec<_> = (0..allocations.len() as u32)
+            .filter(|&number| allocations[number as usize].color == color)
+            .collect();
+        let size = |number| {
+            doubts
+                .sizes
+                .get(&number)
+                .copied()
+                .unwrap_or(allocations[number as usize].size)
+        };
+        of_space.sort_by_key(|&number| (std::cmp::Reverse(size(number)), number));
         of_space.get(before).copied()
     }
 
     /// A header in the older form agrees with section A.
-    fn check_named(&self, at: &At<ReportRow>, header: &facts::Allocation, doubts: &Doubts, findings: &mut Findings) -> Option<u32> {
+    fn check_named(
+        &self,
+        at: &At<ReportRow>,
+        header: &facts::Allocation,
+        doubts: &mut Doubts,
+        findings: &mut Findings,
+    ) -> Option<u32> {
         let number = u32::try_from(header.index.value).ok()?;
         let Some(allocation) = self.dump.allocations.get(number as usize) else {
             let message = format!("the assignment has no allocation {}", header.index.value);
-            findings.push(Finding::new(Code::ReportTotal, at.place(header.index.span), message));
+            findings.push(Finding::new(
+                Code::ReportTotal,
+                at.place(header.index.span),
+                message,
+            ));
             return None;
         };
         let expected = bytes::human(allocation.size);
         let there = self.dump.at::<facts::Allocation>(allocation.header)?;
         let found = at.text(header.human_size);
+        // An allocation stands in the report twice.
+        if doubts.headers.contains(&number) {
+            return Some(number);
+        }
         if !doubts.allocations.contains(&number) && found != expected {
-            let message = format!("allocation {number} has {found} here and {expected} in the assignment");
+            doubts.headers.insert(number);
+            let message =
+                format!("allocation {number} has {found} here and {expected} in the assignment");
             let finding = Finding::new(Code::ReportTotal, at.place(header.human_size), message);
             findings.push(finding.related(there.place(there.row.size.span), "its size"));
-        } else if header.color.value != allocation.color || header.parameter.get() != allocation.parameter {
+        } else if header.color.value != allocation.color
+            || header.parameter.get() != allocation.parameter
+        {
+            doubts.headers.insert(number);
             let message = format!("allocation {number} has another header in the assignment");
             let finding = Finding::new(Code::ReportTotal, at.place(header.line), message);
             findings.push(finding.related(there.place(there.row.line), "the header"));
@@ -210,30 +355,62 @@ impl<'d> Report<'d> {
         doubts: &mut Doubts,
         findings: &mut Findings,
     ) {
-        let (Some(number), Some(_)) = (allocation, heading) else { return };
+        let (Some(number), Some(_)) = (allocation, heading) else {
+            return;
+        };
         if doubts.allocations.contains(&number) {
             return;
         }
-        let Some(allocation) = self.dump.allocations.get(number as usize) else { return };
+        let Some(allocation) = self.dump.allocations.get(number as usize) else {
+            return;
+        };
         let mut unmatched = self.slots(allocation);
         let mut strange = Vec::new();
         for at in rows {
-            let ReportRow::Slot { size, offset, values, .. } = at.row else { continue };
+            let ReportRow::Slot {
+                size,
+                offset,
+                values,
+                ..
+            } = at.row
+            else {
+                continue;
+            };
             let Some(slot) = unmatched.remove(&offset.value) else {
-                strange.push((at, offset.span, format!("no value of allocation {number} lies at offset {}", offset.value), Vec::new()));
+                strange.push((
+                    at,
+                    offset.span,
+                    format!(
+                        "no value of allocation {number} lies at offset {}",
+                        offset.value
+                    ),
+                    Vec::new(),
+                ));
                 continue;
             };
             let expected = bytes::human(slot.size);
             if at.text(*size) != expected {
-                let message = format!("{} at offset {} where the largest value has {expected}", at.text(*size), offset.value);
+                let message = format!(
+                    "{} at offset {} where the largest value has {expected}",
+                    at.text(*size),
+                    offset.value
+                );
                 strange.push((at, *size, message, slot.values));
             } else if slot.values.len() as u64 != values.value {
-                let message = format!("{} values at offset {} where the assignment has {}", values.value, offset.value, slot.values.len());
+                let message = format!(
+                    "{} values at offset {} where the assignment has {}",
+                    values.value,
+                    offset.value,
+                    slot.values.len()
+                );
                 strange.push((at, values.span, message, slot.values));
             }
         }
         // Values that a row is short of lie elsewhere now: where there is no row.
-        let others: Vec<u32> = unmatched.into_values().flat_map(|slot| slot.values).collect();
+        let others: Vec<u32> = unmatched
+            .into_values()
+            .flat_map(|slot| slot.values)
+            .collect();
         for (at, span, message, mut values) in strange {
             values.extend(others.iter().take(8));
             self.push(at, span, message, &values, findings);
@@ -252,11 +429,21 @@ impl<'d> Report<'d> {
         slots
     }
 
-    fn push(&self, at: &At<ReportRow>, span: Span, message: String, values: &[u32], findings: &mut Findings) {
+    fn push(
+        &self,
+        at: &At<ReportRow>,
+        span: Span,
+        message: String,
+        values: &[u32],
+        findings: &mut Findings,
+    ) {
         let mut finding = Finding::new(Code::ReportTotal, at.place(span), message);
         for &value in values.iter().take(24) {
             if let Some(placement) = self.dump.placement(&self.dump.values[value as usize]) {
-                finding = finding.related(placement.place(placement.row.line), "a value of the allocation");
+                finding = finding.related(
+                    placement.place(placement.row.line),
+                    "a value of the allocation",
+                );
             }
         }
         findings.push(finding);

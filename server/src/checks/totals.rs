@@ -7,7 +7,9 @@ use crate::model::{At, Dump, bytes};
 
 /// `total-bytes` and `human-bytes`.
 pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else { return };
+    let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else {
+        return;
+    };
     if dump.allocations.is_empty() || findings.has(Code::Truncated) {
         check_human(&total, findings);
         return;
@@ -17,7 +19,13 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
         .iter()
         .enumerate()
         .map(|(number, allocation)| {
-            u128::from(doubts.sizes.get(&(number as u32)).copied().unwrap_or(allocation.size))
+            u128::from(
+                doubts
+                    .sizes
+                    .get(&(number as u32))
+                    .copied()
+                    .unwrap_or(allocation.size),
+            )
         })
         .sum();
     let printed = total.row.bytes.value;
@@ -36,7 +44,11 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
             finding = finding.fixed_by(sum.to_string());
         }
         // Allocations that nothing else in the dump confirms.
-        for allocation in dump.allocations.iter().filter(|allocation| allocation.values.is_empty() || allocation.size >= 32 << 20) {
+        for allocation in dump
+            .allocations
+            .iter()
+            .filter(|allocation| allocation.values.is_empty() || allocation.size >= 32 << 20)
+        {
             if let Some(header) = dump.at::<facts::Allocation>(allocation.header)
                 && finding.related.len() < 8
             {
@@ -55,7 +67,10 @@ pub(super) fn check_human(total: &At<facts::Total>, findings: &mut Findings) {
     let expected = bytes::human(total.row.bytes.value);
     let found = total.text(total.row.human);
     if found != expected && !found.is_empty() {
-        let message = format!("{found} where {} bytes are {expected}", total.row.bytes.value);
+        let message = format!(
+            "{found} where {} bytes are {expected}",
+            total.row.bytes.value
+        );
         let finding = Finding::new(Code::HumanBytes, total.place(total.row.human), message)
             .related(total.place(total.row.bytes.span), "the number of bytes");
         findings.push(finding.fixed_by(expected));
