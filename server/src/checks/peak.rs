@@ -1,7 +1,7 @@
 //! The peak that the compiler printed: its step, its members, their bytes.
 
 use buflens_syntax::{Shape, facts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
@@ -46,14 +46,12 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         return;
     }
     // A live range that is known to be wrong explains a member that is.
-    let is_blamed = |row: Option<Row>| {
-        row.is_some_and(|row| {
-            doubts
-                .live_ranges
-                .iter()
-                .any(|&at| dump.values[at as usize].live_range == Some(row))
-        })
-    };
+    let blamed: FxHashSet<Row> = doubts
+        .live_ranges
+        .iter()
+        .filter_map(|&at| dump.values[at as usize].live_range)
+        .collect();
+    let is_blamed = |row: Option<Row>| row.is_some_and(|row| blamed.contains(&row));
     for difference in differing
         .into_iter()
         .filter(|difference| !is_blamed(difference.row))
@@ -177,12 +175,7 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
             .and_then(Vec::pop);
         if found.is_none() {
-            let row = alive
-                .iter()
-                .find(|value| {
-                    Some(value.key.0) == name_id && (!has_index || Some(value.key.1) == index_id)
-                })
-                .map(|value| value.row);
+            let row = name_id.and_then(|name| row_of(dump, name, index_id.filter(|_| has_index)));
             let message = format!("`{name}{index}` is listed, but not alive at step {step}");
             differences.push(Difference {
                 place: line.place(line.row.name),
@@ -205,6 +198,15 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
         });
     }
     differences
+}
+
+/// The live range of the value with this name, and with this index if one is known.
+fn row_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Option<Row> {
+    let value = match index {
+        Some(index) => dump.values_at(name, index).next(),
+        None => dump.values_of(name).next(),
+    };
+    dump.values[value? as usize].live_range
 }
 
 /// The bytes of each line and their running sum.

@@ -14,8 +14,12 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     let Some(file) = dump.file_of(Part::Report) else {
         return;
     };
-    let report = Report { dump, file };
-    report.check_totals(doubts, findings);
+    let report = Report {
+        dump,
+        file,
+        spaces: spaces(dump, doubts),
+    };
+    report.check_totals(findings);
     if !dump.allocations.is_empty() && !findings.has(Code::Truncated) && !findings.has(Code::Syntax)
     {
         report.check_tables(doubts, findings);
@@ -25,6 +29,43 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
 struct Report<'d> {
     dump: &'d Dump,
     file: FileId,
+    /// By memory space.
+    spaces: BTreeMap<u64, Space>,
+}
+
+/// The allocations of a memory space.
+#[derive(Default)]
+struct Space {
+    /// Their sizes' sum.
+    sum: u128,
+    /// Whether one of them has a size that is wrong, nobody knows how much.
+    in_doubt: bool,
+    /// The largest first, as the newer form lists them.
+    by_size: Vec<u32>,
+}
+
+fn spaces(dump: &Dump, doubts: &Doubts) -> BTreeMap<u64, Space> {
+    let size = |number: u32| {
+        doubts
+            .sizes
+            .get(&number)
+            .copied()
+            .unwrap_or(dump.allocations[number as usize].size)
+    };
+    let mut spaces: BTreeMap<u64, Space> = BTreeMap::new();
+    for (number, allocation) in (0..).zip(&dump.allocations) {
+        let space = spaces.entry(allocation.color).or_default();
+        space.sum += u128::from(size(number));
+        space.in_doubt |=
+            doubts.allocations.contains(&number) && !doubts.sizes.contains_key(&number);
+        space.by_size.push(number);
+    }
+    for space in spaces.values_mut() {
+        space
+            .by_size
+            .sort_by_key(|&number| (std::cmp::Reverse(size(number)), number));
+    }
+    spaces
 }
 
 /// The values of one allocation that share an offset.
@@ -51,7 +92,7 @@ impl<'d> Report<'d> {
             })
     }
 
-    fn check_totals(&self, doubts: &Doubts, findings: &mut Findings) {
+    fn check_totals(&self, findings: &mut Findings) {
         let dump = self.dump;
         let mut color = None;
         let (mut sum, mut spaces) = (0_u128, 0);
@@ -75,7 +116,6 @@ impl<'d> Report<'d> {
                                     color.value,
                                     at.place(color.span),
                                     &total,
-                                    doubts,
                                     findings,
                                 )
                             });
@@ -148,29 +188,13 @@ impl<'d> Report<'d> {
         color: u64,
         heading: Place,
         total: &At<Total>,
-        doubts: &Doubts,
         findings: &mut Findings,
     ) -> bool {
         let dump = self.dump;
-        let of_space: Vec<_> = (0..dump.allocations.len())
-            .filter(|&number| dump.allocations[number].color == color)
-            .collect();
-        let sum: u128 = of_space
-            .iter()
-            .map(|&number| {
-                u128::from(
-                    doubts
-                        .sizes
-                        .get(&(number as u32))
-                        .copied()
-                        .unwrap_or(dump.allocations[number].size),
-                )
-            })
-            .sum();
-        let in_doubt = of_space.iter().any(|&number| {
-            doubts.allocations.contains(&(number as u32))
-                && !doubts.sizes.contains_key(&(number as u32))
-        });
+        let (sum, in_doubt) = self
+            .spaces
+            .get(&color)
+            .map_or((0, false), |space| (space.sum, space.in_doubt));
         if u128::from(total.row.bytes.value) == sum || in_doubt || findings.has(Code::ColorMismatch)
         {
             return false;
@@ -208,6 +232,7 @@ impl<'d> Report<'d> {
     fn check_tables(&self, doubts: &mut Doubts, findings: &mut Findings) {
         let mut tables: BTreeMap<u64, (Place, usize)> = BTreeMap::new();
         let mut color = 0;
+        let mut of_space: &[u32] = &[];
         let mut tables_of_space = 0;
         let mut allocation: Option<u32> = None;
         // The older form names each table's allocation, the newer one sorts them.
@@ -219,6 +244,7 @@ impl<'d> Report<'d> {
                 ReportRow::Space { color: space, .. } => {
                     self.check_table(allocation, heading.take(), &rows, doubts, findings);
                     (color, tables_of_space) = (space.value, 0);
+                    of_space = self.spaces.get(&color).map_or(&[], |space| &space.by_size);
                     tables.insert(color, (at.place(space.span), 0));
                     rows.clear();
                 }
@@ -233,8 +259,9 @@ impl<'d> Report<'d> {
                         self.check_table(allocation, heading.take(), &rows, doubts, findings);
                         rows.clear();
                         // Which table is whose depends on the sizes and memory spaces of all.
-                        allocation = self
-                            .nth_largest(color, tables_of_space, doubts)
+                        allocation = of_space
+                            .get(tables_of_space)
+                            .copied()
                             .filter(|_| doubts.headers.is_empty());
                         tables_of_space += 1;
                         if let Some((_, count)) = tables.get_mut(&color) {
@@ -285,23 +312,6 @@ impl<'d> Report<'d> {
             }
             findings.push(finding);
         }
-    }
-
-    /// The allocation of memory space `color` that has `before` larger ones before it.
-    fn nth_largest(&self, color: u64, before: usize, doubts: &Doubts) -> Option<u32> {
-        let allocations = &self.dump.allocations;
-        let mut of_space: Vec<_> = (0..allocations.len() as u32)
-            .filter(|&number| allocations[number as usize].color == color)
-            .collect();
-        let size = |number| {
-            doubts
-                .sizes
-                .get(&number)
-                .copied()
-                .unwrap_or(allocations[number as usize].size)
-        };
-        of_space.sort_by_key(|&number| (std::cmp::Reverse(size(number)), number));
-        of_space.get(before).copied()
     }
 
     /// A header in the older form agrees with section A.

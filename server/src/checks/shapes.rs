@@ -2,6 +2,8 @@
 
 use buflens_syntax::{Shape, facts};
 
+use rustc_hash::FxHashMap;
+
 use super::allocations::shortened;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{Allocation, At, Platforms, Value, bytes};
@@ -167,6 +169,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
             continue;
         }
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
+        for value in values {
+            *counts.entry(value.size).or_default() += 1;
+        }
         for (at, value) in (allocation.values.start..).zip(values) {
             let Some(placement) = dump
                 .placement(value)
@@ -181,12 +187,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.
-            if values
-                .iter()
-                .filter(|other| other.size == value.size)
-                .count()
-                > 1
-            {
+            if counts[&value.size] > 1 {
                 continue;
             }
             let expected = match &*shape {

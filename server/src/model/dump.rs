@@ -9,6 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::names::{NameId, Names};
 
+/// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
+/// a name that repeats a million times from taking a million times a million steps.
+const SAME_NAME: usize = 16;
+
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
 
@@ -512,6 +516,7 @@ impl Dump {
         }
         if let Some(at) = self
             .values_at(value.name, value.index)
+            .take(SAME_NAME)
             .find(|&at| is_free(self, at))
         {
             return at;
@@ -629,6 +634,7 @@ impl Dump {
                 let index = self.index_of(live_range.index, content.text());
                 let value = self
                     .values_at(name, index)
+                    .take(SAME_NAME)
                     .find(|&at| self.values[at as usize].live_range.is_none());
                 match value {
                     Some(at) => {
