@@ -30,11 +30,11 @@ impl Config {
         for (key, value) in settings.as_object().into_iter().flatten() {
             match (key.as_str(), value) {
                 ("severity", Value::Object(severities)) => {
-                    config.read_severities(severities, &mut problems)
+                    config.read_severities(severities, &mut problems);
                 }
                 ("severity", Value::Null) => {}
                 ("severity", _) => {
-                    problems.push("the setting `buflens.severity` is no object".to_owned())
+                    problems.push("the setting `buflens.severity` is no object".to_owned());
                 }
                 (key, _) if OF_EDITORS.contains(&key) => {}
                 (key, _) => problems.push(format!("there is no setting `buflens.{key}`")),

@@ -106,7 +106,7 @@ pub fn plain_text(markdown: &str) -> String {
             match char {
                 '`' => is_code = !is_code,
                 '\\' if !is_code => {
-                    plain.extend(chars.next_if(char::is_ascii_punctuation).or(Some('\\')))
+                    plain.extend(chars.next_if(char::is_ascii_punctuation).or(Some('\\')));
                 }
                 '*' if !is_code && chars.next_if_eq(&'*').is_some() => {}
                 _ => plain.push(char),

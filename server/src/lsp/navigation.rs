@@ -20,10 +20,8 @@ pub fn hover(view: &View, position: lsp::Position) -> Result<lsp::Hover, Unavail
         .filter(|note| matches!(note, Note::Reading { .. }))
     {
         // A path may hold anything, and only code is safe from being read as Markdown.
-        hover.markdown.push_str(&format!(
-            "\n\n`{}`",
-            note.to_string().replace(['`', '\n'], "_")
-        ));
+        let note = note.to_string().replace(['`', '\n'], "_");
+        hover.markdown.extend(["\n\n`", &note, "`"]);
     }
     let (kind, value) = if view.capabilities.markdown_hover {
         (lsp::MarkupKind::Markdown, hover.markdown)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use buflens_syntax::Document;
 use rustc_hash::FxHashMap;
@@ -83,11 +84,16 @@ fn flatten(
 /// Symbols of all dumps of which a file is open.
 #[allow(deprecated)]
 pub fn find(views: &[View], query: &str) -> lsp::WorkspaceSymbolResponse {
-    let mut all = Vec::new();
+    let (mut all, mut seen) = (Vec::new(), Vec::new());
     for view in views {
         let Ok(Loaded { dump, .. }) = view.loaded() else {
             continue;
         };
+        // Several of its files may be open.
+        if seen.iter().any(|other| Arc::ptr_eq(other, &dump)) {
+            continue;
+        }
+        seen.push(Arc::clone(&dump));
         let found = symbols::workspace_symbols(&dump, query, FOUND - all.len().min(FOUND));
         all.extend(found.into_iter().filter_map(|found| {
             Some(lsp::SymbolInformation {

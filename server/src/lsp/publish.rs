@@ -53,18 +53,28 @@ pub fn schedule(session: &Arc<Session>, path: PathBuf, trigger: Trigger) {
     tokio::spawn(async move { check(&session, &path, trigger).await });
 }
 
-/// Checks the dump of the file at `path` again if any of it is open.
+/// Checks again the open documents that belong to one dump with the file at `path`.
 pub fn schedule_related(session: &Arc<Session>, path: &Path) {
     let open = session.state().open_siblings(path);
-    if let Some(path) = open.into_iter().next() {
-        schedule(session, path, Trigger::Elsewhere);
-    }
+    schedule_again(session, open);
 }
 
-/// Checks all dumps again.
+/// Checks all open documents again.
 pub fn schedule_all(session: &Arc<Session>) {
-    for view in session.views() {
-        schedule(session, view.snapshot.path, Trigger::Elsewhere);
+    let open = session.state().workspace.paths().cloned().collect();
+    schedule_again(session, open);
+}
+
+fn schedule_again(session: &Arc<Session>, paths: Vec<PathBuf>) {
+    let capabilities = session.capabilities();
+    if !capabilities.pulls_diagnostics {
+        for path in paths {
+            schedule(session, path, Trigger::Elsewhere);
+        }
+    } else if capabilities.refreshes_diagnostics && !paths.is_empty() {
+        let client = session.client.clone();
+        // The client may answer whenever it likes; nothing waits for this task.
+        tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
     }
 }
 
@@ -98,20 +108,15 @@ pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
                     .await;
             }
         }
-        for path in open.into_iter().take(1) {
-            // The text on disk may differ from the one that was closed.
-            schedule(&session, path, Trigger::Elsewhere);
-        }
+        // The text on disk may differ from the one that was closed.
+        schedule_again(&session, open);
     });
 }
 
 async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let turn = session.publisher.turn.lock().await;
     let view = session.view(path);
-    let (pulls, refreshes) = (
-        view.capabilities.pulls_diagnostics,
-        view.capabilities.refreshes_diagnostics,
-    );
+    let pulls = view.capabilities.pulls_diagnostics;
     let Some(moment) = view.moment().cloned() else {
         return;
     };
@@ -162,10 +167,6 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     }
     drop(turn);
     session.warn_once(messages).await;
-    if pulls && refreshes && trigger == Trigger::Elsewhere {
-        // The client may answer whenever it likes; nothing waits for this task.
-        let _ = session.client.workspace_diagnostic_refresh().await;
-    }
 }
 
 fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {

@@ -41,6 +41,8 @@ pub struct State {
     pub folders: Arc<[PathBuf]>,
     /// From `initializationOptions`.
     initial: Config,
+    /// What was wrong there. Before `initialized` nothing may be said.
+    pub problems: Vec<String>,
     config: Arc<Config>,
     generation: u64,
 }
@@ -62,6 +64,7 @@ impl Session {
                 workspace,
                 folders: Arc::default(),
                 initial: Config::default(),
+                problems: Vec::new(),
                 config: Arc::default(),
                 generation: 0,
             };
@@ -79,7 +82,7 @@ impl Session {
         })
     }
 
-    pub fn initialize(self: &Arc<Self>, params: &lsp::InitializeParams) -> lsp::InitializeResult {
+    pub fn initialize(&self, params: &lsp::InitializeParams) -> lsp::InitializeResult {
         let capabilities = Capabilities::new(&params.capabilities);
         let (config, problems) = params
             .initialization_options
@@ -92,16 +95,11 @@ impl Session {
             state.folders = folders(params);
             state.initial = config.clone();
             state.config = Arc::new(config);
+            state.problems = problems;
         }
         if let Some(process) = params.process_id {
             parent::watch(process, self.orphaned.clone());
         }
-        // Messages may be sent only after the answer, so the client hears of problems a bit later.
-        let session = Arc::clone(self);
-        tokio::spawn(async move {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            session.warn_once(problems).await;
-        });
         let answer = super::capabilities::server(&capabilities);
         // A second `initialize` does not get here.
         let _ = self.capabilities.set(Arc::new(capabilities));
@@ -140,18 +138,10 @@ impl Session {
         }
     }
 
-    /// One open document of every dump.
+    /// What there is of every open document.
     pub fn views(&self) -> Vec<View> {
         let paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
-        let mut stems = FxHashSet::default();
-        let is_new = |path: &PathBuf| {
-            stems.insert(crate::workspace::stem(path).unwrap_or_else(|| path.clone()))
-        };
-        paths
-            .into_iter()
-            .filter(is_new)
-            .map(|path| self.view(&path))
-            .collect()
+        paths.iter().map(|path| self.view(path)).collect()
     }
 
     /// Answers a request about the document at `uri` on the pool: `None` if there is nothing to

@@ -93,6 +93,11 @@ pub fn configuration_changed(session: &Arc<Session>, params: lsp::DidChangeConfi
 /// Asks the client for its settings and registers for news of them and of files. No request waits
 /// for the answers, which may come late or never.
 pub fn initialized(session: &Arc<Session>) {
+    let problems = std::mem::take(&mut session.state().problems);
+    if !problems.is_empty() {
+        let session = Arc::clone(session);
+        tokio::spawn(async move { session.warn_once(problems).await });
+    }
     if session.capabilities().answers_configuration {
         let session = Arc::clone(session);
         tokio::spawn(async move { ask_configuration(&session).await });
@@ -115,9 +120,8 @@ async fn ask_configuration(session: &Arc<Session>) {
     };
     match session.client.configuration(vec![item]).await {
         Ok(settings) => {
-            session
-                .configure(settings.first().unwrap_or(&serde_json::Value::Null))
-                .await
+            let settings = settings.into_iter().next().unwrap_or_default();
+            session.configure(&settings).await;
         }
         Err(error) => tracing::warn!("the client does not tell its settings: {error}"),
     }

@@ -67,9 +67,9 @@ fn packed(view: &View, document: &Document, range: Range<u32>) -> lsp::SemanticT
     let mut before = lsp::Position::default();
     let token = |token: tokens::Token| {
         let lsp::Range { start, end } = view.range(document, &token.range);
-        let delta_line = start.line - before.line;
+        let delta_line = start.line.saturating_sub(before.line);
         let delta_start = if delta_line == 0 {
-            start.character - before.character
+            start.character.saturating_sub(before.character)
         } else {
             start.character
         };
