@@ -3,7 +3,7 @@
 //! Rules that hold here, each with a test that fails when it is broken (`tests/lsp_sentinels.rs`):
 //! - a handler changes the state, or takes its snapshot, before its first await;
 //! - no handler awaits the client: what asks it is spawned;
-//! - everything that takes time runs on the [pool](pool::Pool).
+//! - everything that takes time runs on the pool.
 
 mod actions;
 mod calls;
