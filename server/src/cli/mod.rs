@@ -4,5 +4,8 @@ use std::process::ExitCode;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    match std::env::args().nth(1).as_deref() {
+        Some("lsp") => crate::lsp::run(),
+        _ => ExitCode::SUCCESS,
+    }
 }
