@@ -1,0 +1,329 @@
+//! Findings with the lines in question, for people.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, Title};
+use buflens_syntax::{Document, Encoding};
+
+use super::{Counts, Judged, Spot, severity_name};
+use crate::checks::Severity;
+use crate::model::{Dump, Place};
+
+/// So many findings of a dump are shown; the JSON output has them all.
+const MOST_FINDINGS: usize = 1_000;
+/// So many related places of a finding are shown with their lines.
+const MOST_RELATED: usize = 4;
+
+/// Writes findings as they come, and a summary behind the last.
+pub struct Writer<W> {
+    out: W,
+    renderer: Renderer,
+    width: usize,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes to `out`, which takes the colours away where they are not wanted. `width` is that
+    /// of the terminal, in columns.
+    pub fn new(out: W, width: usize) -> Self {
+        Self { out, renderer: Renderer::styled().term_width(width), width }
+    }
+
+    /// Writes the findings of a dump.
+    pub fn findings(&mut self, dump: &Dump, findings: &[Judged]) -> io::Result<()> {
+        for judged in findings.iter().take(MOST_FINDINGS) {
+            let report = report(dump, judged, self.width);
+            writeln!(self.out, "{}\n", self.renderer.render(&report))?;
+        }
+        if let Some(file) = dump.files.first()
+            && findings.len() > MOST_FINDINGS
+        {
+            let more = findings.len() - MOST_FINDINGS;
+            writeln!(self.out, "{}: {more} more findings; --format json shows them\n", file.path.display())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the summary.
+    pub fn finish(mut self, counts: &Counts) -> io::Result<()> {
+        writeln!(self.out, "{}", summary(counts))?;
+        self.out.flush()
+    }
+}
+
+/// `2 errors, 1 warning in 3 dumps`
+fn summary(counts: &Counts) -> String {
+    let kinds = [
+        (Severity::Error, "error", "errors"),
+        (Severity::Warning, "warning", "warnings"),
+        (Severity::Information, "information", "information"),
+        (Severity::Hint, "hint", "hints"),
+    ];
+    let found: Vec<String> = kinds
+        .iter()
+        .filter(|(severity, ..)| counts.of(*severity) > 0)
+        .map(|&(severity, one, many)| counted(counts.of(severity), one, many))
+        .collect();
+    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+    format!("{found} in {}", counted(counts.dumps, "dump", "dumps"))
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn report<'d>(dump: &'d Dump, judged: &'d Judged, width: usize) -> Vec<Group<'d>> {
+    let finding = &judged.finding;
+    let level = match judged.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Information => Level::INFO,
+        Severity::Hint => Level::HELP,
+    };
+    let title = level.with_name(severity_name(judged.severity)).primary_title(&finding.message);
+    let title = title.id(finding.code.name());
+    let (mut groups, mut notes_) = (Vec::new(), Vec::new());
+    let mut excerpt = Excerpt::new(dump, &finding.place, width);
+    let mut notes = 0;
+    for (place, message) in &finding.related {
+        // On the same line one picture shows both.
+        if let Some(excerpt) = &mut excerpt
+            && let Some(span) = excerpt.span_of(place)
+        {
+            excerpt.others.push((span, message));
+            continue;
+        }
+        notes += 1;
+        if notes <= MOST_RELATED
+            && let Some(excerpt) = Excerpt::new(dump, place, width)
+        {
+            excerpt.show(Level::NOTE.secondary_title(message), &mut notes_);
+        }
+    }
+    match excerpt {
+        Some(excerpt) => excerpt.show(title, &mut groups),
+        None => groups.push(Group::with_title(title)),
+    }
+    groups.append(&mut notes_);
+    if notes > MOST_RELATED {
+        let more = counted(notes - MOST_RELATED, "more related place", "more related places");
+        groups.push(Group::with_title(Level::NOTE.secondary_title(more)));
+    }
+    groups
+}
+
+/// The part of a line around a place. Lines can have hundreds of thousands of characters, of
+/// which a picture shows a hundred, so the renderer gets no more than it can show.
+struct Excerpt<'d> {
+    spot: Spot<'d>,
+    place: Place,
+    source: &'d str,
+    /// The bytes of the file that `source` is.
+    range: Range<u32>,
+    others: Vec<(Range<usize>, &'d str)>,
+}
+
+impl<'d> Excerpt<'d> {
+    fn new(dump: &'d Dump, place: &Place, width: usize) -> Option<Self> {
+        let spot = Spot::new(dump, place)?;
+        let document = &dump.files.get(place.file)?.document;
+        let line = document.line_range(spot.line - 1)?;
+        let start = place.range.start.clamp(line.start, line.end);
+        let end = place.range.end.clamp(start, line.end);
+        let reach = width as u32;
+        let left = cut(document, &line, start.saturating_sub(reach));
+        let right = cut(document, &line, end.min(start.saturating_add(reach)).saturating_add(reach));
+        let source = document.slice(left..right);
+        let place = Place { file: place.file, range: start..end.min(right) };
+        Some(Self { spot, place, source, range: left..right, others: Vec::new() })
+    }
+
+    /// Where `place` is in the source, if all of it is there.
+    fn span_of(&self, place: &Place) -> Option<Range<usize>> {
+        let is_here = place.file == self.place.file
+            && self.range.start <= place.range.start
+            && place.range.end <= self.range.end;
+        let from_start = |offset: u32| (offset - self.range.start) as usize;
+        is_here.then(|| from_start(place.range.start)..from_start(place.range.end))
+    }
+
+    /// Adds the place to `groups`, as the one that begins with `title`.
+    fn show(self, title: Title<'d>, groups: &mut Vec<Group<'d>>) {
+        let path = self.spot.path.to_string_lossy();
+        let origin = Origin::path(path).line(self.spot.line as usize).char_column(self.spot.column as usize);
+        let mut snippet: Snippet<'d, Annotation<'d>> =
+            Snippet::source(self.source).line_start(self.spot.line as usize).fold(false);
+        if let Some(span) = self.span_of(&self.place) {
+            snippet = snippet.annotation(AnnotationKind::Primary.span(span));
+        }
+        let others = self.others.into_iter();
+        snippet = snippet
+            .annotations(others.map(|(span, message)| AnnotationKind::Context.span(span).label(message)));
+        // A snippet's own path would come with the column in the part that is left of the line.
+        groups.push(title.element(origin));
+        groups.push(Group::with_level(Level::NOTE).element(snippet));
+    }
+}
+
+/// The start of the character at `offset`, brought into `line`.
+fn cut(document: &Document, line: &Range<u32>, offset: u32) -> u32 {
+    if offset <= line.start {
+        return line.start;
+    }
+    if offset >= line.end {
+        return line.end;
+    }
+    // The way through characters and back ends on the start of one.
+    let position = document.line_column(offset, Encoding::Utf32);
+    document.offset(position, Encoding::Utf32).unwrap_or(line.end)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::checks::{Code, Finding};
+    use crate::model::File;
+
+    const TEXT: &str = "BufferAssignment:\n\
+        allocation 0: size 512, constant:\n value: <3 é.1 @0> (size=512,offset=64): f32[128]{0}\n";
+
+    fn dump(text: &str) -> Dump {
+        let document = Document::new(text).unwrap();
+        Dump::new(vec![File { path: "a dir/x.txt".into(), document, lossy: false }])
+    }
+
+    fn place(text: &str, wanted: &str) -> Place {
+        let start = text.find(wanted).unwrap() as u32;
+        Place { file: 0, range: start..start + wanted.len() as u32 }
+    }
+
+    fn judged(severity: Severity, place: Place, message: &str, related: &[(Place, &str)]) -> Judged {
+        let related = related.iter().map(|(place, message)| (place.clone(), (*message).to_owned())).collect();
+        let finding = Finding { code: Code::Syntax, place, message: message.to_owned(), related, fix: None };
+        Judged { severity, finding }
+    }
+
+    /// A dump with two findings, one with all that a finding can have.
+    pub fn planted() -> (Dump, Vec<Judged>) {
+        let related = [(place(TEXT, "size=512"), "the size"), (place(TEXT, "size 512"), "the allocation")];
+        let findings = vec![
+            judged(Severity::Error, place(TEXT, "64"), "the value ends at 576", &related),
+            judged(Severity::Hint, place(TEXT, "BufferAssignment:"), "a \u{1b}[31m heading", &[]),
+        ];
+        (dump(TEXT), findings)
+    }
+
+    fn check(dump: &Dump, findings: &[Judged], width: usize, expected: &Expect) {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, width);
+        writer.renderer = Renderer::plain().term_width(width);
+        writer.findings(dump, findings).unwrap();
+        expected.assert_eq(&String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn a_finding_shows_its_line_and_its_related_places() {
+        let (dump, findings) = planted();
+        check(&dump, &findings, 100, &expect![[r#"
+            error[syntax]: the value ends at 576
+             --> a dir/x.txt:3:37
+              |
+              |
+            3 |  value: <3 é.1 @0> (size=512,offset=64): f32[128]{0}
+              |                     --------        ^^
+              |                     |
+              |                     the size
+            note: the allocation
+             --> a dir/x.txt:2:15
+              |
+            2 | allocation 0: size 512, constant:
+              |               ^^^^^^^^
+
+            hint[syntax]: a ␛[31m heading
+             --> a dir/x.txt:1:1
+              |
+              |
+            1 | BufferAssignment:
+              | ^^^^^^^^^^^^^^^^^
+
+        "#]]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_place() {
+        let text = format!("BufferAssignment:\nallocation 0: {}size x{}\n", "é, ".repeat(90_000), ", a".repeat(90_000));
+        let finding = judged(Severity::Warning, place(&text, "size x"), "no number", &[]);
+        check(&dump(&text), &[finding], 60, &expect![[r#"
+            warning[syntax]: no number
+             --> a dir/x.txt:2:270015
+              |
+              |
+            2 | ... é, é, é, é, é, é, é, size x, a, a, a, a, a, a, a,...
+              |                          ^^^^^^
+
+        "#]]);
+    }
+
+    #[test]
+    fn a_place_of_many_lines_shows_the_first() {
+        let finding = judged(Severity::Information, Place { file: 0, range: 0..90 }, "all of it", &[]);
+        check(&dump(TEXT), &[finding], 60, &expect![[r#"
+            information[syntax]: all of it
+             --> a dir/x.txt:1:1
+              |
+              |
+            1 | BufferAssignment:
+              | ^^^^^^^^^^^^^^^^^
+
+        "#]]);
+    }
+
+    #[test]
+    fn the_end_of_a_text_can_be_shown() {
+        let end = TEXT.len() as u32;
+        let finding = judged(Severity::Error, Place { file: 0, range: end..end }, "ends here", &[]);
+        check(&dump(TEXT), std::slice::from_ref(&finding), 60, &expect![[r#"
+            error[syntax]: ends here
+             --> a dir/x.txt:4:1
+              |
+              |
+            4 |
+              | ^
+
+        "#]]);
+        check(&dump(""), &[judged(Severity::Error, Place { file: 0, range: 0..0 }, "empty", &[])], 60, &expect![[r#"
+            error[syntax]: empty
+             --> a dir/x.txt:1:1
+              |
+              |
+            1 |
+              | ^
+
+        "#]]);
+    }
+
+    #[test]
+    fn many_findings_and_places_are_counted() {
+        let related: Vec<_> = (0..6).map(|_| (place(TEXT, "constant"), "here")).collect();
+        let one = judged(Severity::Error, place(TEXT, "64"), "wrong", &related);
+        let (dump, mut out) = (dump(TEXT), Vec::new());
+        Writer::new(&mut out, 100).findings(&dump, &vec![one; 1_003]).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("wrong").count(), 1_000);
+        assert_eq!(text.matches("2 more related places").count(), 1_000);
+        assert!(text.contains("a dir/x.txt: 3 more findings"), "{}", &text[text.len() - 100..]);
+    }
+
+    #[test]
+    fn the_summary_counts() {
+        let mut counts = Counts { dumps: 12, ..Counts::default() };
+        assert_eq!(summary(&counts), "no findings in 12 dumps");
+        counts.dumps = 1;
+        for severity in [Severity::Error, Severity::Hint, Severity::Error, Severity::Warning] {
+            counts.add(severity);
+        }
+        assert_eq!(summary(&counts), "2 errors, 1 warning, 1 hint in 1 dump");
+    }
+}
