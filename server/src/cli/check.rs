@@ -1,6 +1,6 @@
 //! `buflens check`: what does not add up.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -74,7 +74,10 @@ fn chosen_severity(text: &str) -> Result<(Code, Option<Severity>), String> {
     };
     let Some(&code) = Code::ALL.iter().find(|code| code.name() == name) else {
         let names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
-        return Err(format!("there is no code `{name}`; there are {}", names.join(", ")));
+        return Err(format!(
+            "there is no code `{name}`; there are {}",
+            names.join(", ")
+        ));
     };
     let severity = match level {
         "error" => Some(Severity::Error),
@@ -82,7 +85,11 @@ fn chosen_severity(text: &str) -> Result<(Code, Option<Severity>), String> {
         "information" => Some(Severity::Information),
         "hint" => Some(Severity::Hint),
         "off" => None,
-        _ => return Err(format!("`{level}` is none of error, warning, information, hint and off")),
+        _ => {
+            return Err(format!(
+                "`{level}` is none of error, warning, information, hint and off"
+            ));
+        }
     };
     Ok((code, severity))
 }
@@ -99,23 +106,37 @@ impl Check {
         if found.is_empty() && problems.is_empty() {
             complain("there is no dump at the given paths");
         }
-        let mut totals = Totals { is_unreadable: !problems.is_empty(), ..Totals::default() };
+        let mut totals = Totals {
+            is_unreadable: !problems.is_empty(),
+            ..Totals::default()
+        };
         match self.format {
             Format::Text => {
-                let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
-                let mut writer = text::Writer::new(BufWriter::new(anstream::stdout().lock()), width);
-                self.check_all(&found, &mut totals, |dump, findings| writer.findings(dump, findings))?;
+                let width =
+                    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
+                let mut writer =
+                    text::Writer::new(BufWriter::new(anstream::stdout().lock()), width);
+                self.check_all(&found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings)
+                })?;
                 writer.finish(&totals.counts)?;
             }
             Format::Json => {
                 let mut writer = json::Writer::new(BufWriter::new(io::stdout().lock()))?;
-                self.check_all(&found, &mut totals, |dump, findings| writer.findings(dump, findings))?;
+                self.check_all(&found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings)
+                })?;
                 writer.finish()?;
             }
         }
         Ok(ExitCode::from(match totals {
-            Totals { is_unreadable: true, .. } => UNREADABLE,
-            Totals { is_denied: true, .. } => FINDINGS,
+            Totals {
+                is_unreadable: true,
+                ..
+            } => UNREADABLE,
+            Totals {
+                is_denied: true, ..
+            } => FINDINGS,
             _ => 0,
         }))
     }
@@ -136,7 +157,10 @@ impl Check {
         while !rest.is_empty() {
             let batch;
             (batch, rest) = rest.split_at(batch_length(rest));
-            let checked: Vec<Checked> = batch.par_iter().map(|found| check(found, &severities)).collect();
+            let checked: Vec<Checked> = batch
+                .par_iter()
+                .map(|found| check(found, &severities))
+                .collect();
             for checked in checked {
                 match checked {
                     Ok((dump, findings)) => {
@@ -192,16 +216,30 @@ mod tests {
 
     #[test]
     fn severities_are_read() {
-        assert_eq!(chosen_severity("syntax=hint"), Ok((Code::Syntax, Some(Severity::Hint))));
+        assert_eq!(
+            chosen_severity("syntax=hint"),
+            Ok((Code::Syntax, Some(Severity::Hint)))
+        );
         assert_eq!(chosen_severity("syntax=off"), Ok((Code::Syntax, None)));
         assert!(chosen_severity("syntax").is_err());
-        assert!(chosen_severity("syntax=fatal").unwrap_err().contains("information"));
-        assert!(chosen_severity("sintax=off").unwrap_err().contains("there are syntax"));
+        assert!(
+            chosen_severity("syntax=fatal")
+                .unwrap_err()
+                .contains("information")
+        );
+        assert!(
+            chosen_severity("sintax=off")
+                .unwrap_err()
+                .contains("there are syntax")
+        );
     }
 
     #[test]
     fn a_batch_is_bounded_in_number_and_bytes() {
-        let dump = |bytes| Found { path: "x".into(), bytes };
+        let dump = |bytes| Found {
+            path: "x".into(),
+            bytes,
+        };
         assert_eq!(batch_length(&vec![dump(1); 200]), BATCH);
         assert_eq!(batch_length(&[dump(BATCH_BYTES - 1), dump(1), dump(1)]), 2);
         assert_eq!(batch_length(&[dump(BATCH_BYTES + 1), dump(1)]), 1);
@@ -209,7 +247,9 @@ mod tests {
 
     #[test]
     fn what_is_denied_is_at_least_as_bad() {
-        assert!(Deny::Warning.denies(Severity::Error) && !Deny::Warning.denies(Severity::Information));
+        assert!(
+            Deny::Warning.denies(Severity::Error) && !Deny::Warning.denies(Severity::Information)
+        );
         assert!(Deny::Hint.denies(Severity::Hint) && !Deny::Never.denies(Severity::Error));
     }
 }

@@ -48,7 +48,10 @@ pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
 fn walk(folder: &Path, files: &mut Vec<(PathBuf, u64)>, problems: &mut Vec<String>) {
     let found = Mutex::new((files, problems));
     // Dumps often lie in folders that a `.gitignore` names, so such rules are off.
-    let walker = WalkBuilder::new(folder).standard_filters(false).follow_links(true).build_parallel();
+    let walker = WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(true)
+        .build_parallel();
     walker.run(|| {
         Box::new(|entry| {
             let (file, problem) = match entry {
@@ -71,7 +74,13 @@ fn judge(entry: &ignore::DirEntry) -> (Option<(PathBuf, u64)>, Option<String>) {
     }
     let path = entry.path();
     match is_dump(path) {
-        Ok(true) => (Some((path.to_owned(), entry.metadata().map_or(0, |metadata| metadata.len()))), None),
+        Ok(true) => (
+            Some((
+                path.to_owned(),
+                entry.metadata().map_or(0, |metadata| metadata.len()),
+            )),
+            None,
+        ),
         Ok(false) => (None, None),
         Err(error) => (None, Some(format!("{}: {error}", path.display()))),
     }
@@ -80,7 +89,9 @@ fn judge(entry: &ignore::DirEntry) -> (Option<(PathBuf, u64)>, Option<String>) {
 /// A link that leads in a circle or nowhere hides nothing; a folder that cannot be opened does.
 fn walk_problem(error: &ignore::Error) -> Option<String> {
     let is_loop = matches!(error, ignore::Error::WithDepth { err, .. } if matches!(**err, ignore::Error::Loop { .. }));
-    let is_nowhere = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let is_nowhere = error
+        .io_error()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
     (!is_loop && !is_nowhere).then(|| error.to_string())
 }
 
@@ -100,18 +111,40 @@ fn is_dump(path: &Path) -> io::Result<bool> {
 
 /// What all files of a dump have in common: their folder and the stem of their names.
 fn key(path: &Path) -> (PathBuf, OsString) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.strip_suffix(".txt").unwrap_or(&name);
-    let suffixes = ["-buffer-assignment-values", "-buffer-assignment", "-live-range", "-memory-usage-report"];
-    let stem = suffixes.iter().find_map(|suffix| stem.strip_suffix(suffix)).unwrap_or(stem);
-    (folder.canonicalize().unwrap_or_else(|_| folder.to_owned()), stem.into())
+    let suffixes = [
+        "-buffer-assignment-values",
+        "-buffer-assignment",
+        "-live-range",
+        "-memory-usage-report",
+    ];
+    let stem = suffixes
+        .iter()
+        .find_map(|suffix| stem.strip_suffix(suffix))
+        .unwrap_or(stem);
+    (
+        folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
+        stem.into(),
+    )
 }
 
 /// Reads the dump that the file at `path` belongs to, and gives the number of the file in it.
 pub fn load(path: &Path) -> Result<(Arc<Dump>, FileId), String> {
     let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = String::from_utf8_lossy(&text);
-    let document = buflens_syntax::Document::new(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok((Arc::new(Dump::new(vec![model::File { path: path.to_owned(), document, lossy: false }])), 0))
+    let document = buflens_syntax::Document::new(&text)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((
+        Arc::new(Dump::new(vec![model::File {
+            path: path.to_owned(),
+            document,
+            lossy: false,
+        }])),
+        0,
+    ))
 }

@@ -35,6 +35,8 @@ impl Hover {
     fn explain(&self) -> Result<String, Failure> {
         let at = self.position.locate()?;
         let hover = ide::hover::hover(&at.dump, at.file, at.offset);
-        hover.map(|hover| hover.markdown).ok_or_else(|| self.position.without("explanation"))
+        hover
+            .map(|hover| hover.markdown)
+            .ok_or_else(|| self.position.without("explanation"))
     }
 }

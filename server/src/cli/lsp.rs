@@ -22,7 +22,7 @@ output, and is started by an editor, not by hand. Tell your editor to run `bufle
 On the command line, try `buflens check PATH` instead.";
 
 impl Lsp {
-    pub fn run(&self) -> ExitCode {
+    pub fn run(self) -> ExitCode {
         if io::stdin().is_terminal() {
             let _ = writeln!(io::stderr(), "{EXPLANATION}");
             return ExitCode::from(UNREADABLE);

@@ -51,8 +51,15 @@ impl Parse {
         // Block by block: a text that is no dump can have an error on every line.
         for (start, block) in document.blocks() {
             for error in block.errors() {
-                let LineColumn { line, column } = document.line_column(start + error.start, Encoding::Utf32);
-                writeln!(out, "{path}:{}:{}: {}", line + 1, column + 1, printable(&error.message))?;
+                let LineColumn { line, column } =
+                    document.line_column(start + error.start, Encoding::Utf32);
+                writeln!(
+                    out,
+                    "{path}:{}:{}: {}",
+                    line + 1,
+                    column + 1,
+                    printable(&error.message)
+                )?;
                 code = ExitCode::from(FINDINGS);
             }
         }
@@ -77,8 +84,17 @@ fn print_tree(out: &mut impl Write, document: &Document) -> io::Result<()> {
                 WalkEvent::Leave(NodeOrToken::Token(_)) => continue,
             };
             let range = element.text_range();
-            let (from, to) = (start + u32::from(range.start()), start + u32::from(range.end()));
-            write!(out, "{:indent$}{:?}@{from}..{to}", "", element.kind(), indent = 2 * depth)?;
+            let (from, to) = (
+                start + u32::from(range.start()),
+                start + u32::from(range.end()),
+            );
+            write!(
+                out,
+                "{:indent$}{:?}@{from}..{to}",
+                "",
+                element.kind(),
+                indent = 2 * depth
+            )?;
             match element {
                 NodeOrToken::Token(token) => writeln!(out, " {:?}", token.text())?,
                 NodeOrToken::Node(_) => {
@@ -122,6 +138,7 @@ mod tests {
                     Name@35..36 "a"
                     Punctuation@36..37 ">"
                   Newline@37..38 "\n"
-        "#]].assert_eq(&String::from_utf8(out).unwrap());
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 }

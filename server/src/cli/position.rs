@@ -24,14 +24,21 @@ impl FromStr for Position {
         // From the right: a path can hold colons.
         let mut parts = text.rsplitn(3, ':');
         let column = parts.next().unwrap_or_default();
-        let (Some(line), Some(path)) = (parts.next(), parts.next().filter(|path| !path.is_empty())) else {
+        let (Some(line), Some(path)) = (parts.next(), parts.next().filter(|path| !path.is_empty()))
+        else {
             return Err("expected FILE:LINE:COL".to_owned());
         };
         let number = |text: &str, what: &str| match text.parse() {
-            Ok(0) | Err(_) => Err(format!("expected FILE:LINE:COL; the {what} `{text}` is no number from 1")),
+            Ok(0) | Err(_) => Err(format!(
+                "expected FILE:LINE:COL; the {what} `{text}` is no number from 1"
+            )),
             Ok(number) => Ok(number),
         };
-        Ok(Self { path: path.into(), line: number(line, "line")?, column: number(column, "column")? })
+        Ok(Self {
+            path: path.into(),
+            line: number(line, "line")?,
+            column: number(column, "column")?,
+        })
     }
 }
 
@@ -54,21 +61,39 @@ impl Position {
         let (dump, file) = dumps::load(&self.path).map_err(|problem| (UNREADABLE, problem))?;
         let nothing = |what: String| (FINDINGS, format!("{}: {what}", self.path.display()));
         let document = &dump.files[file].document;
-        let position = LineColumn { line: self.line - 1, column: self.column - 1 };
+        let position = LineColumn {
+            line: self.line - 1,
+            column: self.column - 1,
+        };
         let Some(offset) = document.offset(position, Encoding::Utf32) else {
-            return Err(nothing(format!("there is no line {}; the last is {}", self.line, document.line_count())));
+            return Err(nothing(format!(
+                "there is no line {}; the last is {}",
+                self.line,
+                document.line_count()
+            )));
         };
         // A column behind the end of its line has been moved there.
         let found = document.line_column(offset, Encoding::Utf32);
         if found != position {
-            return Err(nothing(format!("line {} has {} characters, no column {}", self.line, found.column, self.column)));
+            return Err(nothing(format!(
+                "line {} has {} characters, no column {}",
+                self.line, found.column, self.column
+            )));
         }
         Ok(Located { dump, file, offset })
     }
 
     /// The failure that there is no `what` at this position.
     pub fn without(&self, what: &str) -> Failure {
-        (FINDINGS, format!("{}:{}:{}: no {what} here", self.path.display(), self.line, self.column))
+        (
+            FINDINGS,
+            format!(
+                "{}:{}:{}: no {what} here",
+                self.path.display(),
+                self.line,
+                self.column
+            ),
+        )
     }
 }
 
@@ -78,7 +103,15 @@ mod tests {
 
     fn check(text: &str, expected: (&str, u32, u32)) {
         let (path, line, column) = expected;
-        assert_eq!(text.parse(), Ok(Position { path: path.into(), line, column }), "{text}");
+        assert_eq!(
+            text.parse(),
+            Ok(Position {
+                path: path.into(),
+                line,
+                column
+            }),
+            "{text}"
+        );
     }
 
     #[test]
@@ -90,7 +123,16 @@ mod tests {
 
     #[test]
     fn what_is_no_position_is_said() {
-        for text in ["", "a.txt", "a.txt:1", ":1:2", "a.txt:0:1", "a.txt:1:0", "a.txt:x:1", "a.txt:1:99999999999"] {
+        for text in [
+            "",
+            "a.txt",
+            "a.txt:1",
+            ":1:2",
+            "a.txt:0:1",
+            "a.txt:1:0",
+            "a.txt:x:1",
+            "a.txt:1:99999999999",
+        ] {
             let message = text.parse::<Position>().unwrap_err();
             assert!(message.contains("FILE:LINE:COL"), "{text}: {message}");
         }

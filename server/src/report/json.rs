@@ -40,14 +40,20 @@ impl<W: Write> Writer<W> {
     /// Begins the output.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(br#"{"schema":1,"findings":["#)?;
-        Ok(Self { out, is_first: true })
+        Ok(Self {
+            out,
+            is_first: true,
+        })
     }
 
     /// Writes the findings of a dump, each on a line.
     pub fn findings(&mut self, dump: &Dump, findings: &[Judged]) -> io::Result<()> {
         for judged in findings {
-            let Some(record) = record(dump, judged) else { continue };
-            self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
+            let Some(record) = record(dump, judged) else {
+                continue;
+            };
+            self.out
+                .write_all(if self.is_first { b"\n" } else { b",\n" })?;
             self.is_first = false;
             serde_json::to_writer(&mut self.out, &record)?;
         }
@@ -56,7 +62,8 @@ impl<W: Write> Writer<W> {
 
     /// Ends the output.
     pub fn finish(mut self) -> io::Result<()> {
-        self.out.write_all(if self.is_first { b"]}\n" } else { b"\n]}\n" })?;
+        self.out
+            .write_all(if self.is_first { b"]}\n" } else { b"\n]}\n" })?;
         self.out.flush()
     }
 }
@@ -65,8 +72,15 @@ fn record<'f>(dump: &Dump, judged: &'f Judged) -> Option<Record<'f>> {
     let finding = &judged.finding;
     let spot = Spot::new(dump, &finding.place)?;
     let related = finding.related.iter().filter_map(|(place, message)| {
-        let Spot { path, line, column, .. } = Spot::new(dump, place)?;
-        Some(Related { file: path.to_string_lossy().into_owned(), line, column, message })
+        let Spot {
+            path, line, column, ..
+        } = Spot::new(dump, place)?;
+        Some(Related {
+            file: path.to_string_lossy().into_owned(),
+            line,
+            column,
+            message,
+        })
     });
     Some(Record {
         file: spot.path.to_string_lossy().into_owned(),

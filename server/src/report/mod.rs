@@ -27,7 +27,10 @@ impl Severities {
 
     /// The severity of `code`; `None` if it is turned off.
     pub fn of(&self, code: Code) -> Option<Severity> {
-        self.chosen.get(&code).copied().unwrap_or(Some(code.severity()))
+        self.chosen
+            .get(&code)
+            .copied()
+            .unwrap_or(Some(code.severity()))
     }
 }
 
@@ -87,7 +90,13 @@ impl<'d> Spot<'d> {
         let of = |offset: u32| file.document.line_column(offset, Encoding::Utf32);
         let (LineColumn { line, column }, end) = (of(place.range.start), of(place.range.end));
         let (end_line, end_column) = (end.line + 1, end.column + 1);
-        Some(Self { path: &file.path, line: line + 1, column: column + 1, end_line, end_column })
+        Some(Self {
+            path: &file.path,
+            line: line + 1,
+            column: column + 1,
+            end_line,
+            end_column,
+        })
     }
 }
 
@@ -117,7 +126,10 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(printable("a\u{1b}[31mb\r\n\tc"), "a\u{FFFD}[31mb\u{FFFD}\n\tc");
+        assert_eq!(
+            printable("a\u{1b}[31mb\r\n\tc"),
+            "a\u{FFFD}[31mb\u{FFFD}\n\tc"
+        );
         assert!(matches!(printable("a\n\tb"), Cow::Borrowed(_)));
     }
 }

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, Title};
+use annotate_snippets::{
+    Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, Title,
+};
 use buflens_syntax::{Document, Encoding};
 
-use super::{Counts, Judged, Spot, severity_name};
+use super::{Counts, Judged, Spot, printable, severity_name};
 use crate::checks::Severity;
 use crate::model::{Dump, Place};
 
@@ -26,7 +28,11 @@ impl<W: Write> Writer<W> {
     /// Writes to `out`, which takes the colours away where they are not wanted. `width` is that
     /// of the terminal, in columns.
     pub fn new(out: W, width: usize) -> Self {
-        Self { out, renderer: Renderer::styled().term_width(width), width }
+        Self {
+            out,
+            renderer: Renderer::styled().term_width(width),
+            width,
+        }
     }
 
     /// Writes the findings of a dump.
@@ -39,7 +45,11 @@ impl<W: Write> Writer<W> {
             && findings.len() > MOST_FINDINGS
         {
             let more = findings.len() - MOST_FINDINGS;
-            writeln!(self.out, "{}: {more} more findings; --format json shows them\n", file.path.display())?;
+            writeln!(
+                self.out,
+                "{}: {more} more findings; --format json shows them\n",
+                file.path.display()
+            )?;
         }
         Ok(())
     }
@@ -64,7 +74,11 @@ fn summary(counts: &Counts) -> String {
         .filter(|(severity, ..)| counts.of(*severity) > 0)
         .map(|&(severity, one, many)| counted(counts.of(severity), one, many))
         .collect();
-    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+    let found = if found.is_empty() {
+        "no findings".to_owned()
+    } else {
+        found.join(", ")
+    };
     format!("{found} in {}", counted(counts.dumps, "dump", "dumps"))
 }
 
@@ -80,36 +94,45 @@ fn report<'d>(dump: &'d Dump, judged: &'d Judged, width: usize) -> Vec<Group<'d>
         Severity::Information => Level::INFO,
         Severity::Hint => Level::HELP,
     };
-    let title = level.with_name(severity_name(judged.severity)).primary_title(&finding.message);
-    let title = title.id(finding.code.name());
-    let (mut groups, mut notes_) = (Vec::new(), Vec::new());
+    let level = level.with_name(severity_name(judged.severity));
+    let title = title_of(&level, &finding.message).id(finding.code.name());
     let mut excerpt = Excerpt::new(dump, &finding.place, width);
-    let mut notes = 0;
+    let mut notes = Vec::new();
     for (place, message) in &finding.related {
         // On the same line one picture shows both.
         if let Some(excerpt) = &mut excerpt
             && let Some(span) = excerpt.span_of(place)
         {
             excerpt.others.push((span, message));
-            continue;
-        }
-        notes += 1;
-        if notes <= MOST_RELATED
-            && let Some(excerpt) = Excerpt::new(dump, place, width)
-        {
-            excerpt.show(Level::NOTE.secondary_title(message), &mut notes_);
+        } else {
+            notes.push((place, message));
         }
     }
-    match excerpt {
-        Some(excerpt) => excerpt.show(title, &mut groups),
-        None => groups.push(Group::with_title(title)),
+    let mut groups = vec![Group::with_title(title)];
+    if let Some(excerpt) = excerpt {
+        excerpt.show(&level, &mut groups);
     }
-    groups.append(&mut notes_);
-    if notes > MOST_RELATED {
-        let more = counted(notes - MOST_RELATED, "more related place", "more related places");
+    for &(place, message) in notes.iter().take(MOST_RELATED) {
+        groups.push(Group::with_title(title_of(&Level::NOTE, message)));
+        if let Some(excerpt) = Excerpt::new(dump, place, width) {
+            excerpt.show(&Level::NOTE, &mut groups);
+        }
+    }
+    if notes.len() > MOST_RELATED {
+        let more = counted(
+            notes.len() - MOST_RELATED,
+            "more related place",
+            "more related places",
+        );
         groups.push(Group::with_title(Level::NOTE.secondary_title(more)));
     }
     groups
+}
+
+/// The renderer draws a line too many below titles of its primary kind when the place stands in
+/// a group of its own. From the others it takes no control characters away.
+fn title_of<'d>(level: &Level<'d>, message: &'d str) -> Title<'d> {
+    level.clone().secondary_title(printable(message))
 }
 
 /// The part of a line around a place. Lines can have hundreds of thousands of characters, of
@@ -132,10 +155,23 @@ impl<'d> Excerpt<'d> {
         let end = place.range.end.clamp(start, line.end);
         let reach = width as u32;
         let left = cut(document, &line, start.saturating_sub(reach));
-        let right = cut(document, &line, end.min(start.saturating_add(reach)).saturating_add(reach));
+        let right = cut(
+            document,
+            &line,
+            end.min(start.saturating_add(reach)).saturating_add(reach),
+        );
         let source = document.slice(left..right);
-        let place = Place { file: place.file, range: start..end.min(right) };
-        Some(Self { spot, place, source, range: left..right, others: Vec::new() })
+        let place = Place {
+            file: place.file,
+            range: start..end.min(right),
+        };
+        Some(Self {
+            spot,
+            place,
+            source,
+            range: left..right,
+            others: Vec::new(),
+        })
     }
 
     /// Where `place` is in the source, if all of it is there.
@@ -147,21 +183,26 @@ impl<'d> Excerpt<'d> {
         is_here.then(|| from_start(place.range.start)..from_start(place.range.end))
     }
 
-    /// Adds the place to `groups`, as the one that begins with `title`.
-    fn show(self, title: Title<'d>, groups: &mut Vec<Group<'d>>) {
+    /// Adds the place to `groups`.
+    fn show(self, level: &Level<'d>, groups: &mut Vec<Group<'d>>) {
         let path = self.spot.path.to_string_lossy();
-        let origin = Origin::path(path).line(self.spot.line as usize).char_column(self.spot.column as usize);
-        let mut snippet: Snippet<'d, Annotation<'d>> =
-            Snippet::source(self.source).line_start(self.spot.line as usize).fold(false);
+        let origin = Origin::path(path)
+            .line(self.spot.line as usize)
+            .char_column(self.spot.column as usize);
+        let mut snippet: Snippet<'d, Annotation<'d>> = Snippet::source(self.source)
+            .line_start(self.spot.line as usize)
+            .fold(false);
         if let Some(span) = self.span_of(&self.place) {
             snippet = snippet.annotation(AnnotationKind::Primary.span(span));
         }
         let others = self.others.into_iter();
-        snippet = snippet
-            .annotations(others.map(|(span, message)| AnnotationKind::Context.span(span).label(message)));
+        snippet =
+            snippet.annotations(others.map(|(span, message)| {
+                AnnotationKind::Context.span(span).label(printable(message))
+            }));
         // A snippet's own path would come with the column in the part that is left of the line.
-        groups.push(title.element(origin));
-        groups.push(Group::with_level(Level::NOTE).element(snippet));
+        groups.push(Group::with_level(level.clone()).element(origin));
+        groups.push(Group::with_level(level.clone()).element(snippet));
     }
 }
 
@@ -175,7 +216,9 @@ fn cut(document: &Document, line: &Range<u32>, offset: u32) -> u32 {
     }
     // The way through characters and back ends on the start of one.
     let position = document.line_column(offset, Encoding::Utf32);
-    document.offset(position, Encoding::Utf32).unwrap_or(line.end)
+    document
+        .offset(position, Encoding::Utf32)
+        .unwrap_or(line.end)
 }
 
 #[cfg(test)]
@@ -191,26 +234,60 @@ pub(super) mod tests {
 
     fn dump(text: &str) -> Dump {
         let document = Document::new(text).unwrap();
-        Dump::new(vec![File { path: "a dir/x.txt".into(), document, lossy: false }])
+        Dump::new(vec![File {
+            path: "a dir/x.txt".into(),
+            document,
+            lossy: false,
+        }])
     }
 
     fn place(text: &str, wanted: &str) -> Place {
         let start = text.find(wanted).unwrap() as u32;
-        Place { file: 0, range: start..start + wanted.len() as u32 }
+        Place {
+            file: 0,
+            range: start..start + wanted.len() as u32,
+        }
     }
 
-    fn judged(severity: Severity, place: Place, message: &str, related: &[(Place, &str)]) -> Judged {
-        let related = related.iter().map(|(place, message)| (place.clone(), (*message).to_owned())).collect();
-        let finding = Finding { code: Code::Syntax, place, message: message.to_owned(), related, fix: None };
+    fn judged(
+        severity: Severity,
+        place: Place,
+        message: &str,
+        related: &[(Place, &str)],
+    ) -> Judged {
+        let related = related
+            .iter()
+            .map(|(place, message)| (place.clone(), (*message).to_owned()))
+            .collect();
+        let finding = Finding {
+            code: Code::Syntax,
+            place,
+            message: message.to_owned(),
+            related,
+            fix: None,
+        };
         Judged { severity, finding }
     }
 
     /// A dump with two findings, one with all that a finding can have.
     pub fn planted() -> (Dump, Vec<Judged>) {
-        let related = [(place(TEXT, "size=512"), "the size"), (place(TEXT, "size 512"), "the allocation")];
+        let related = [
+            (place(TEXT, "size=512"), "the size"),
+            (place(TEXT, "size 512"), "the allocation"),
+        ];
         let findings = vec![
-            judged(Severity::Error, place(TEXT, "64"), "the value ends at 576", &related),
-            judged(Severity::Hint, place(TEXT, "BufferAssignment:"), "a \u{1b}[31m heading", &[]),
+            judged(
+                Severity::Error,
+                place(TEXT, "64"),
+                "the value ends at 576",
+                &related,
+            ),
+            judged(
+                Severity::Hint,
+                place(TEXT, "BufferAssignment:"),
+                "a \u{1b}[31m heading",
+                &[],
+            ),
         ];
         (dump(TEXT), findings)
     }
@@ -226,10 +303,13 @@ pub(super) mod tests {
     #[test]
     fn a_finding_shows_its_line_and_its_related_places() {
         let (dump, findings) = planted();
-        check(&dump, &findings, 100, &expect![[r#"
+        check(
+            &dump,
+            &findings,
+            100,
+            &expect![[r#"
             error[syntax]: the value ends at 576
              --> a dir/x.txt:3:37
-              |
               |
             3 |  value: <3 é.1 @0> (size=512,offset=64): f32[128]{0}
               |                     --------        ^^
@@ -241,67 +321,111 @@ pub(super) mod tests {
             2 | allocation 0: size 512, constant:
               |               ^^^^^^^^
 
-            hint[syntax]: a ␛[31m heading
+            hint[syntax]: a �[31m heading
              --> a dir/x.txt:1:1
-              |
               |
             1 | BufferAssignment:
               | ^^^^^^^^^^^^^^^^^
 
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
-        let text = format!("BufferAssignment:\nallocation 0: {}size x{}\n", "é, ".repeat(90_000), ", a".repeat(90_000));
+        let text = format!(
+            "BufferAssignment:\nallocation 0: {}size x{}\n",
+            "é, ".repeat(90_000),
+            ", a".repeat(90_000)
+        );
         let finding = judged(Severity::Warning, place(&text, "size x"), "no number", &[]);
-        check(&dump(&text), &[finding], 60, &expect![[r#"
+        check(
+            &dump(&text),
+            &[finding],
+            60,
+            &expect![[r#"
             warning[syntax]: no number
              --> a dir/x.txt:2:270015
-              |
               |
             2 | ... é, é, é, é, é, é, é, size x, a, a, a, a, a, a, a,...
               |                          ^^^^^^
 
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_place_of_many_lines_shows_the_first() {
-        let finding = judged(Severity::Information, Place { file: 0, range: 0..90 }, "all of it", &[]);
-        check(&dump(TEXT), &[finding], 60, &expect![[r#"
+        let finding = judged(
+            Severity::Information,
+            Place {
+                file: 0,
+                range: 0..90,
+            },
+            "all of it",
+            &[],
+        );
+        check(
+            &dump(TEXT),
+            &[finding],
+            60,
+            &expect![[r#"
             information[syntax]: all of it
              --> a dir/x.txt:1:1
-              |
               |
             1 | BufferAssignment:
               | ^^^^^^^^^^^^^^^^^
 
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn the_end_of_a_text_can_be_shown() {
         let end = TEXT.len() as u32;
-        let finding = judged(Severity::Error, Place { file: 0, range: end..end }, "ends here", &[]);
-        check(&dump(TEXT), std::slice::from_ref(&finding), 60, &expect![[r#"
+        let finding = judged(
+            Severity::Error,
+            Place {
+                file: 0,
+                range: end..end,
+            },
+            "ends here",
+            &[],
+        );
+        check(
+            &dump(TEXT),
+            std::slice::from_ref(&finding),
+            60,
+            &expect![[r#"
             error[syntax]: ends here
              --> a dir/x.txt:4:1
-              |
               |
             4 |
               | ^
 
-        "#]]);
-        check(&dump(""), &[judged(Severity::Error, Place { file: 0, range: 0..0 }, "empty", &[])], 60, &expect![[r#"
+        "#]],
+        );
+        check(
+            &dump(""),
+            &[judged(
+                Severity::Error,
+                Place {
+                    file: 0,
+                    range: 0..0,
+                },
+                "empty",
+                &[],
+            )],
+            60,
+            &expect![[r#"
             error[syntax]: empty
              --> a dir/x.txt:1:1
-              |
               |
             1 |
               | ^
 
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -309,19 +433,33 @@ pub(super) mod tests {
         let related: Vec<_> = (0..6).map(|_| (place(TEXT, "constant"), "here")).collect();
         let one = judged(Severity::Error, place(TEXT, "64"), "wrong", &related);
         let (dump, mut out) = (dump(TEXT), Vec::new());
-        Writer::new(&mut out, 100).findings(&dump, &vec![one; 1_003]).unwrap();
+        Writer::new(&mut out, 100)
+            .findings(&dump, &vec![one; 1_003])
+            .unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches("wrong").count(), 1_000);
         assert_eq!(text.matches("2 more related places").count(), 1_000);
-        assert!(text.contains("a dir/x.txt: 3 more findings"), "{}", &text[text.len() - 100..]);
+        assert!(
+            text.contains("a dir/x.txt: 3 more findings"),
+            "{}",
+            &text[text.len() - 100..]
+        );
     }
 
     #[test]
     fn the_summary_counts() {
-        let mut counts = Counts { dumps: 12, ..Counts::default() };
+        let mut counts = Counts {
+            dumps: 12,
+            ..Counts::default()
+        };
         assert_eq!(summary(&counts), "no findings in 12 dumps");
         counts.dumps = 1;
-        for severity in [Severity::Error, Severity::Hint, Severity::Error, Severity::Warning] {
+        for severity in [
+            Severity::Error,
+            Severity::Hint,
+            Severity::Error,
+            Severity::Warning,
+        ] {
             counts.add(severity);
         }
         assert_eq!(summary(&counts), "2 errors, 1 warning, 1 hint in 1 dump");
