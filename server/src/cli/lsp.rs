@@ -22,7 +22,9 @@ output, and is started by an editor, not by hand. Tell your editor to run `bufle
 On the command line, try `buflens check PATH` instead.";
 
 impl Lsp {
-    pub fn run(self) -> ExitCode {
+    pub fn run(&self) -> ExitCode {
+        // There is no other way than this one to be asked for.
+        let Self { stdio: _ } = self;
         if io::stdin().is_terminal() {
             let _ = writeln!(io::stderr(), "{EXPLANATION}");
             return ExitCode::from(UNREADABLE);
