@@ -16,20 +16,38 @@ fn read(path: &str) -> String {
 #[test]
 fn every_code_has_its_section() {
     let text = read("docs/diagnostics.md");
-    let sections: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let sections: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
     for code in Code::ALL {
-        assert!(sections.contains(&code.name()), "docs/diagnostics.md has no section `## {code}`");
+        assert!(
+            sections.contains(&code.name()),
+            "docs/diagnostics.md has no section `## {code}`"
+        );
         let severity = buflens::report::severity_name(code.severity());
-        let section = text.split(&format!("\n## {code}\n")).nth(1).unwrap_or_default();
+        let section = text
+            .split(&format!("\n## {code}\n"))
+            .nth(1)
+            .unwrap_or_default();
         let first = section.trim_start().lines().next().unwrap_or_default();
-        assert!(first.to_lowercase().starts_with(&severity), "`## {code}` does not begin with {severity}: {first}");
+        assert!(
+            first.to_lowercase().starts_with(&severity),
+            "`## {code}` does not begin with {severity}: {first}"
+        );
     }
 }
 
 /// The commands of the README's blocks for a shell.
 fn commands(readme: &str) -> Vec<&str> {
-    let blocks = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.flat_map(str::lines).filter(|line| !line.trim().is_empty()).collect()
+    let blocks = readme
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    blocks
+        .flat_map(str::lines)
+        .filter(|line| !line.trim().is_empty())
+        .collect()
 }
 
 #[test]
@@ -38,16 +56,25 @@ fn the_readme_shows_what_its_commands_print() {
     let first = commands(&readme)[0];
     let mut ran = 0;
     for part in first.split("&&").map(str::trim) {
-        let Some(arguments) = part.strip_prefix("target/release/buflens ") else { continue };
+        let Some(arguments) = part.strip_prefix("target/release/buflens ") else {
+            continue;
+        };
         let output = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(arguments.split_whitespace())
             .current_dir(root())
             .env_remove("CLICOLOR_FORCE")
             .output()
             .expect("the program runs");
-        assert!(output.status.success(), "{part}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{part}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let text = String::from_utf8(output.stdout).expect("text");
-        assert!(readme.contains(text.trim_end()), "the README shows something else than `{part}`:\n{text}");
+        assert!(
+            readme.contains(text.trim_end()),
+            "the README shows something else than `{part}`:\n{text}"
+        );
         ran += 1;
     }
     assert_eq!(ran, 2, "{first}");
@@ -57,16 +84,29 @@ fn the_readme_shows_what_its_commands_print() {
 fn links_between_the_documents_lead_somewhere() {
     let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CHANGELOG.md")];
     let docs = std::fs::read_dir(root().join("docs")).expect("a folder");
-    documents.extend(docs.flatten().map(|entry| Path::new("docs").join(entry.file_name())));
+    documents.extend(
+        docs.flatten()
+            .map(|entry| Path::new("docs").join(entry.file_name())),
+    );
     for document in documents {
         let text = read(&document.to_string_lossy());
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
             let path = link.split('#').next().unwrap_or_default();
             if path.is_empty() || path.contains("://") {
                 continue;
             }
-            let target = root().join(document.parent().unwrap_or(Path::new(""))).join(path);
-            assert!(target.exists(), "{}: {link} leads nowhere", document.display());
+            let target = root()
+                .join(document.parent().unwrap_or(Path::new("")))
+                .join(path);
+            assert!(
+                target.exists(),
+                "{}: {link} leads nowhere",
+                document.display()
+            );
         }
     }
 }

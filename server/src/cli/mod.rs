@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::report::printable;
+
 /// The exit code for findings, or for nothing found where something was asked for.
 const FINDINGS: u8 = 1;
 /// The exit code for input that cannot be read; clap's for arguments that make no sense as well.
@@ -59,7 +61,8 @@ pub fn main() -> ExitCode {
 
 /// Says on stderr what went wrong. Unlike `eprintln!`, a closed stderr is no reason to panic.
 fn complain(message: impl Display) {
-    let _ = writeln!(io::stderr(), "buflens: {message}");
+    let message = message.to_string();
+    let _ = writeln!(io::stderr(), "buflens: {}", printable(&message));
 }
 
 #[cfg(test)]

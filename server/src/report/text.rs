@@ -45,13 +45,12 @@ impl<W: Write> Writer<W> {
             && findings.len() > MOST_FINDINGS
         {
             let more = findings.len() - MOST_FINDINGS;
-            writeln!(
-                self.out,
-                "{}: {more} more findings; --format json shows them\n",
-                file.path.display()
-            )?;
+            let path = file.path.to_string_lossy();
+            let path = printable(&path);
+            writeln!(self.out, "{path}: {more} more findings; --format json shows them\n")?;
         }
-        Ok(())
+        // What is drawn on stderr in between must not stand in the middle of a finding.
+        self.out.flush()
     }
 
     /// Writes the summary.
