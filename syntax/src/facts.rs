@@ -161,6 +161,8 @@ pub struct Instruction {
     pub shape: Span,
     /// Its opcode.
     pub opcode: Span,
+    /// The number of a `parameter` instruction.
+    pub parameter: Number,
 }
 
 /// A line of the flattened schedule.
@@ -595,7 +597,8 @@ impl Sink for FactsSink<'_> {
                 self.in_allocation = true;
                 self.allocation.index = self.number(span);
             }
-            SyntaxKind::ParameterNumber => self.allocation.parameter = self.number(span),
+            SyntaxKind::ParameterNumber if self.in_allocation => self.allocation.parameter = self.number(span),
+            SyntaxKind::ParameterNumber => self.instruction.parameter = self.number(span),
             SyntaxKind::Size if self.in_allocation => self.allocation.size = self.number(span),
             SyntaxKind::Size
             | SyntaxKind::Offset

@@ -1,19 +1,10 @@
 //! Section A on its own: numbering, kinds, sizes and offsets.
 
 use buflens_syntax::facts;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::{Code, Context, Finding, Findings, index_numbers};
-use crate::model::{Allocation, Dump, bytes};
-
-/// What the check of sizes found out, so that what only follows from it is not reported again.
-#[derive(Default)]
-pub(super) struct Sizes {
-    /// Allocations with a finding, as numbers into [`Dump::allocations`].
-    pub(super) blamed: FxHashSet<u32>,
-    /// Allocations whose printed size is wrong, with what it should be.
-    pub(super) expected: FxHashMap<u32, u64>,
-}
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use crate::model::{Allocation, At, Dump, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
@@ -69,7 +60,7 @@ pub(super) fn check_kinds(dump: &Dump, findings: &mut Findings) {
 }
 
 /// `output-shape`: a parameter's header says its shape, and each leaf has one allocation.
-pub(super) fn check_parameters(context: &Context, findings: &mut Findings) {
+pub(super) fn check_parameters(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut seen: FxHashMap<(u64, &str), &Allocation> = FxHashMap::default();
     for allocation in &dump.allocations {
@@ -77,12 +68,23 @@ pub(super) fn check_parameters(context: &Context, findings: &mut Findings) {
             continue;
         };
         let index = at.text(at.row.parameter_index);
+        if allocation.values.clone().any(|value| doubts.values.contains(&value)) {
+            continue;
+        }
         if let Some(first) = seen.insert((parameter, index), allocation)
             && let Some(first) = dump.at::<facts::Allocation>(first.header)
         {
             let message = format!("parameter {parameter} at {index} has two allocations");
             let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter.span), message);
             findings.push(finding.related(first.place(first.row.parameter.span), "the first one"));
+            continue;
+        }
+        if let Some(instruction) = parameter_of(dump, allocation)
+            && instruction.row.parameter.value != parameter
+        {
+            let message = format!("parameter {parameter} where the value is parameter {}", instruction.row.parameter.value);
+            let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter.span), message);
+            findings.push(finding.related(instruction.place(instruction.row.parameter.span), "the instruction"));
             continue;
         }
         let printed = at.text(at.row.parameter_shape);
@@ -105,6 +107,13 @@ pub(super) fn check_parameters(context: &Context, findings: &mut Findings) {
     }
 }
 
+/// The instruction of the parameter that an allocation holds, where that is beyond doubt: the
+/// allocation has one value only.
+fn parameter_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Option<At<'d, facts::Instruction>> {
+    let [value] = dump.values.get(allocation.values.start as usize..allocation.values.end as usize)? else { return None };
+    dump.instruction(value).filter(|instruction| !instruction.row.parameter.span.is_empty())
+}
+
 /// Whether two shapes have the same types and dimensions.
 pub(super) fn same_without_layout(one: &buflens_syntax::Shape, other: &buflens_syntax::Shape) -> bool {
     use buflens_syntax::Shape::{Array, Tuple};
@@ -125,9 +134,8 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// `value-offset`, `value-outside-allocation` and `allocation-size`.
-pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
+pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let mut sizes = Sizes::default();
     let sum: u128 = dump.allocations.iter().map(|allocation| u128::from(allocation.size)).sum();
     let total = dump.total.and_then(|row| dump.at::<facts::Total>(row)).map(|total| u128::from(total.row.bytes.value));
     for (number, allocation) in dump.allocations.iter().enumerate() {
@@ -147,7 +155,7 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
                 );
                 let place = placement.place(placement.row.offset.span);
                 findings.push(Finding::new(Code::ValueOffset, place, message).fixed_by("0"));
-                sizes.blamed.insert(number);
+                doubts.allocations.insert(number);
                 continue;
             }
             let end = u128::from(value.offset) + u128::from(value.size);
@@ -156,7 +164,7 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
             }
         }
         let Some(last) = last else { continue };
-        if sizes.blamed.contains(&number) || largest_end == u128::from(allocation.size) {
+        if doubts.allocations.contains(&number) || largest_end == u128::from(allocation.size) {
             continue;
         }
         // TPU v7 reserves all of VMEM, whatever the values need.
@@ -164,7 +172,7 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
         if is_reserved && largest_end < u128::from(allocation.size) {
             continue;
         }
-        sizes.blamed.insert(number);
+        doubts.allocations.insert(number);
         // The total tells whether the header or a value is wrong.
         let mended = total.is_some_and(|total| total == sum - u128::from(allocation.size) + largest_end);
         if mended {
@@ -174,7 +182,7 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
                 .related(last.place(last.row.line), format!("this value ends at {largest_end}"))
                 .fixed_by(largest_end.to_string());
             findings.push(finding);
-            sizes.expected.insert(number, largest_end as u64);
+            doubts.sizes.insert(number, largest_end as u64);
         } else if largest_end > u128::from(allocation.size) {
             let message = format!(
                 "the value ends at {largest_end} ({} + {}), behind the end of its allocation of {} bytes",
@@ -193,7 +201,6 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
             findings.push(finding);
         }
     }
-    sizes
 }
 
 /// The values that may be to blame for an allocation that its values do not fill: those whose size

@@ -3,17 +3,8 @@
 use buflens_syntax::facts;
 use rustc_hash::FxHashSet;
 
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
-
-/// What the check of live ranges found out.
-#[derive(Default)]
-pub(super) struct Ranges {
-    /// Values whose live range is wrong, as numbers into [`Dump::values`].
-    pub(super) blamed: FxHashSet<u32>,
-    /// Whether a line is missing or belongs to no value.
-    pub(super) incomplete: bool,
-}
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
 pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
@@ -52,33 +43,32 @@ pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
 }
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
-pub(super) fn check_ranges(dump: &Dump, findings: &mut Findings) -> Ranges {
-    let mut ranges = Ranges::default();
+pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     if dump.steps.is_empty() {
-        return ranges;
+        return;
     }
     let last = dump.steps.len() as u64;
     for (number, value) in dump.values.iter().enumerate() {
         let Some(line) = dump.live_range(value) else { continue };
         if let Some(finding) = problem(dump, value, &line, last) {
-            ranges.blamed.insert(number as u32);
+            doubts.live_ranges.insert(number as u32);
             findings.push(finding);
         }
     }
     if dump.allocations.is_empty() || findings.has(Code::Truncated) || findings.has(Code::Syntax) {
-        return ranges;
+        return;
     }
     let mut stray_names = FxHashSet::default();
     for &row in &dump.stray_live_ranges {
         let Some(line) = dump.at::<facts::LiveRange>(row) else { continue };
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
         stray_names.insert(name);
-        ranges.incomplete = true;
+        doubts.live_ranges_incomplete = true;
         let message = format!("`{name}{index}` is no value of the assignment, or has a live range already");
         findings.push(Finding::new(Code::LiveRange, line.place(line.row.name), message));
     }
     if !dump.has_live_ranges() {
-        return ranges;
+        return;
     }
     for value in dump.values.iter().filter(|value| value.live_range.is_none()) {
         let (Some(placement), Some(allocation)) = (
@@ -93,12 +83,11 @@ pub(super) fn check_ranges(dump: &Dump, findings: &mut Findings) -> Ranges {
             || (allocation.kinds.constant && dump.step_of(value.name).is_none())
             || stray_names.contains(placement.text(placement.row.value.name));
         if !needs_none {
-            ranges.incomplete = true;
+            doubts.live_ranges_incomplete = true;
             let message = format!("value {} has no live range", value.id);
             findings.push(Finding::new(Code::LiveRange, placement.place(placement.row.value.name), message));
         }
     }
-    ranges
 }
 
 fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::allocations::Sizes;
-use super::live_ranges::Ranges;
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Dump, Value};
 
 /// SparseCore's memory spaces: independent computations are laid over each other there.
@@ -12,15 +10,15 @@ const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
 
 /// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.
 /// At a single common step one value takes the other's place.
-pub(super) fn check_overlap(dump: &Dump, sizes: &Sizes, ranges: &Ranges, findings: &mut Findings) {
+pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        if sizes.blamed.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color) {
+        if doubts.allocations.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color) {
             continue;
         }
         let mut values: Vec<u32> = (allocation.values.start..allocation.values.end)
             .filter(|&at| {
                 let value = &dump.values[at as usize];
-                value.size > 0 && value.live_range.is_some() && value.live.0 < value.live.1 && !ranges.blamed.contains(&at)
+                value.size > 0 && value.live_range.is_some() && value.live.0 < value.live.1 && !doubts.live_ranges.contains(&at)
             })
             .filter(|&at| !is_asynchronous(dump, &dump.values[at as usize]))
             .collect();

@@ -3,8 +3,7 @@
 use buflens_syntax::{Shape, facts};
 use rustc_hash::FxHashMap;
 
-use super::live_ranges::Ranges;
-use super::{Code, Context, Finding, Findings, index_numbers};
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
 /// A live range with its value's name and index.
@@ -16,16 +15,19 @@ struct Alive {
 }
 
 /// `peak-step`, `peak-members`, `peak-bytes` and `cumulative-bytes`.
-pub(super) fn check_peak(context: &Context, ranges: &Ranges, findings: &mut Findings) {
+pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let Some(peak) = &dump.peak else { return };
-    check_bytes(context, peak, findings);
+    check_bytes(context, peak, doubts, findings);
     // Behind a cut or a broken line, the lists are not whole.
     if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
         return;
     }
     let alive = live_ranges(dump);
-    let is_sound = ranges.blamed.is_empty() && !ranges.incomplete && !findings.has(Code::Sequence);
+    let is_sound = doubts.live_ranges.is_empty()
+        && !doubts.live_ranges_incomplete
+        && !findings.has(Code::Sequence)
+        && !findings.has(Code::ValueShape);
     let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
     let printed = peak.step.value;
     let differing = members(dump, peak, &alive, printed);
@@ -43,7 +45,7 @@ pub(super) fn check_peak(context: &Context, ranges: &Ranges, findings: &mut Find
     }
     // A live range that is known to be wrong explains a member that is.
     let is_blamed = |row: Option<Row>| {
-        row.is_some_and(|row| ranges.blamed.iter().any(|&at| dump.values[at as usize].live_range == Some(row)))
+        row.is_some_and(|row| doubts.live_ranges.iter().any(|&at| dump.values[at as usize].live_range == Some(row)))
     };
     for difference in differing.into_iter().filter(|difference| !is_blamed(difference.row)) {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
@@ -162,14 +164,14 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
 }
 
 /// The bytes of each line and their running sum.
-fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
+fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut sum = 0_u128;
     let mut last = None;
     for &row in &peak.values {
         let Some(line) = dump.at::<facts::PeakValue>(row) else { continue };
         let printed = line.row.bytes.value;
-        let expected = expected_bytes(context, &line);
+        let expected = expected_bytes(context, &line, doubts);
         let mut counted = printed;
         if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
@@ -192,7 +194,10 @@ fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
             last = Some(line);
         }
     }
+    // A heading that its own tree disagrees with is the tree's finding.
+    let root = dump.tree.as_ref().and_then(|(_, _, nodes)| dump.at::<facts::TreeNode>(*nodes.first()?));
     if let (Some((total, place, _)), Some(last)) = (&dump.tree, last)
+        && root.is_none_or(|root| root.row.total.value == total.value)
         && u128::from(total.value) != sum
         && !findings.has(Code::PeakBytes)
         && !findings.has(Code::Truncated)
@@ -204,18 +209,22 @@ fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
 }
 
 /// The unpadded bytes of a line's value, and the place of the shape that says so.
-fn expected_bytes<'d>(context: &Context<'d>, line: &At<'d, facts::PeakValue>) -> Option<(u64, Place)> {
+fn expected_bytes<'d>(
+    context: &Context<'d>,
+    line: &At<'d, facts::PeakValue>,
+    doubts: &Doubts,
+) -> Option<(u64, Place)> {
     let dump = context.dump;
     let name = dump.names.get(line.text(line.row.name))?;
     if line.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
-        let value = dump.values_of(name).next()?;
+        let value = dump.values_of(name).next().filter(|value| !doubts.values.contains(value))?;
         let instruction = dump.instruction(&dump.values[value as usize])?;
         let shape = context.shape(instruction.text(instruction.row.shape))?;
         return Some((bytes::logical_bytes(&shape)?, instruction.place(instruction.row.shape)));
     }
     let index = line.text(line.row.index);
-    let value = dump.values_at(name, dump.names.get(index)?).next()?;
+    let value = dump.values_at(name, dump.names.get(index)?).next().filter(|value| !doubts.values.contains(value))?;
     let value = &dump.values[value as usize];
     if let Some(placement) = dump.placement(value) {
         let shape = context.shape(placement.text(placement.row.shape))?;

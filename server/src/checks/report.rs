@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{self, ReportRow, Span, Total};
 
-use super::allocations::Sizes;
 use super::totals::check_human;
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Allocation, At, Dump, FileId, Part, Place, bytes};
 
 /// `report-total` and, for its own totals, `human-bytes`. Allocations that the report shows to be
 /// in doubt are added to `sizes`.
-pub(super) fn check_report(dump: &Dump, sizes: &mut Sizes, findings: &mut Findings) {
+pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let Some(file) = dump.file_of(Part::Report) else { return };
     let report = Report { dump, file };
-    report.check_totals(sizes, findings);
+    report.check_totals(doubts, findings);
     if !dump.allocations.is_empty() && !findings.has(Code::Truncated) && !findings.has(Code::Syntax) {
-        report.check_tables(sizes, findings);
+        report.check_tables(doubts, findings);
     }
 }
 
@@ -41,7 +40,7 @@ impl<'d> Report<'d> {
         })
     }
 
-    fn check_totals(&self, sizes: &Sizes, findings: &mut Findings) {
+    fn check_totals(&self, doubts: &Doubts, findings: &mut Findings) {
         let dump = self.dump;
         let mut color = None;
         let (mut sum, mut spaces) = (0_u128, 0);
@@ -50,13 +49,13 @@ impl<'d> Report<'d> {
                 ReportRow::Space { color: space, .. } => color = Some(*space),
                 ReportRow::SpaceTotal(total) => {
                     let total = At { file: at.file, start: at.start, block: at.block, row: total };
-                    check_human(&total, findings);
                     spaces += 1;
                     sum += u128::from(total.row.bytes.value);
-                    if let Some(color) = color
-                        && !dump.allocations.is_empty()
-                    {
-                        self.check_space(color.value, at.place(color.span), &total, sizes, findings);
+                    let is_off = color.filter(|_| !dump.allocations.is_empty()).is_some_and(|color| {
+                        self.check_space(color.value, at.place(color.span), &total, doubts, findings)
+                    });
+                    if !is_off {
+                        check_human(&total, findings);
                     }
                 }
                 _ => {}
@@ -75,13 +74,17 @@ impl<'d> Report<'d> {
         for (start, block) in dump.files[self.file].document.blocks() {
             for row in &block.facts().totals {
                 let own = At { file: self.file, start, block, row };
-                check_human(&own, findings);
                 let expected: u128 = match total.filter(|total| total.file != self.file) {
                     Some(total) => total.row.bytes.value.into(),
-                    None if dump.allocations.is_empty() => continue,
+                    None if dump.allocations.is_empty() => {
+                        check_human(&own, findings);
+                        continue;
+                    }
                     None => dump.allocations.iter().map(|allocation| u128::from(allocation.size)).sum(),
                 };
-                if u128::from(row.bytes.value) != expected && !findings.has(Code::TotalBytes) {
+                if u128::from(row.bytes.value) == expected {
+                    check_human(&own, findings);
+                } else if !findings.has(Code::TotalBytes) {
                     let message = format!("total of {} bytes where the assignment has {expected}", row.bytes.value);
                     let mut finding = Finding::new(Code::ReportTotal, own.place(row.bytes.span), message);
                     if let Some(total) = total {
@@ -93,7 +96,8 @@ impl<'d> Report<'d> {
         }
     }
 
-    fn check_space(&self, color: u64, heading: Place, total: &At<Total>, sizes: &Sizes, findings: &mut Findings) {
+    /// Whether a space's total is not the sum of its allocations.
+    fn check_space(&self, color: u64, heading: Place, total: &At<Total>, doubts: &Doubts, findings: &mut Findings) -> bool {
         let dump = self.dump;
         let of_space: Vec<_> = (0..dump.allocations.len())
             .filter(|&number| dump.allocations[number].color == color)
@@ -101,14 +105,14 @@ impl<'d> Report<'d> {
         let sum: u128 = of_space
             .iter()
             .map(|&number| {
-                u128::from(sizes.expected.get(&(number as u32)).copied().unwrap_or(dump.allocations[number].size))
+                u128::from(doubts.sizes.get(&(number as u32)).copied().unwrap_or(dump.allocations[number].size))
             })
             .sum();
         let in_doubt = of_space.iter().any(|&number| {
-            sizes.blamed.contains(&(number as u32)) && !sizes.expected.contains_key(&(number as u32))
+            doubts.allocations.contains(&(number as u32)) && !doubts.sizes.contains_key(&(number as u32))
         });
-        if u128::from(total.row.bytes.value) == sum || in_doubt {
-            return;
+        if u128::from(total.row.bytes.value) == sum || in_doubt || findings.has(Code::ColorMismatch) {
+            return false;
         }
         let message = format!(
             "total of {} bytes where the allocations of memory space {color} add up to {sum}",
@@ -124,10 +128,11 @@ impl<'d> Report<'d> {
             }
         }
         findings.push(finding);
+        true
     }
 
     /// Compares each table of slots with the allocation it belongs to.
-    fn check_tables(&self, sizes: &mut Sizes, findings: &mut Findings) {
+    fn check_tables(&self, doubts: &mut Doubts, findings: &mut Findings) {
         let mut color = 0;
         let mut tables_of_space = 0;
         let mut allocation: Option<u32> = None;
@@ -138,19 +143,19 @@ impl<'d> Report<'d> {
         for at in self.rows() {
             match at.row {
                 ReportRow::Space { color: space, .. } => {
-                    self.check_table(allocation, heading.take(), &rows, sizes, findings);
+                    self.check_table(allocation, heading.take(), &rows, doubts, findings);
                     (color, tables_of_space) = (space.value, 0);
                     rows.clear();
                 }
                 ReportRow::Allocation(header) => {
-                    self.check_table(allocation, heading.take(), &rows, sizes, findings);
+                    self.check_table(allocation, heading.take(), &rows, doubts, findings);
                     rows.clear();
                     is_named = true;
-                    allocation = self.check_named(&at, header, sizes, findings);
+                    allocation = self.check_named(&at, header, doubts, findings);
                 }
                 ReportRow::Table(span) => {
                     if !is_named {
-                        self.check_table(allocation, heading.take(), &rows, sizes, findings);
+                        self.check_table(allocation, heading.take(), &rows, doubts, findings);
                         rows.clear();
                         allocation = self.nth_largest(color, tables_of_space);
                         tables_of_space += 1;
@@ -161,7 +166,7 @@ impl<'d> Report<'d> {
                 ReportRow::SpaceTotal(_) => {}
             }
         }
-        self.check_table(allocation, heading, &rows, sizes, findings);
+        self.check_table(allocation, heading, &rows, doubts, findings);
     }
 
     /// The allocation of memory space `color` that has `before` larger ones before it.
@@ -174,7 +179,7 @@ impl<'d> Report<'d> {
     }
 
     /// A header in the older form agrees with section A.
-    fn check_named(&self, at: &At<ReportRow>, header: &facts::Allocation, sizes: &Sizes, findings: &mut Findings) -> Option<u32> {
+    fn check_named(&self, at: &At<ReportRow>, header: &facts::Allocation, doubts: &Doubts, findings: &mut Findings) -> Option<u32> {
         let number = u32::try_from(header.index.value).ok()?;
         let Some(allocation) = self.dump.allocations.get(number as usize) else {
             let message = format!("the assignment has no allocation {}", header.index.value);
@@ -184,7 +189,7 @@ impl<'d> Report<'d> {
         let expected = bytes::human(allocation.size);
         let there = self.dump.at::<facts::Allocation>(allocation.header)?;
         let found = at.text(header.human_size);
-        if !sizes.blamed.contains(&number) && found != expected {
+        if !doubts.allocations.contains(&number) && found != expected {
             let message = format!("allocation {number} has {found} here and {expected} in the assignment");
             let finding = Finding::new(Code::ReportTotal, at.place(header.human_size), message);
             findings.push(finding.related(there.place(there.row.size.span), "its size"));
@@ -202,39 +207,37 @@ impl<'d> Report<'d> {
         allocation: Option<u32>,
         heading: Option<Place>,
         rows: &[At<'d, ReportRow>],
-        sizes: &mut Sizes,
+        doubts: &mut Doubts,
         findings: &mut Findings,
     ) {
         let (Some(number), Some(_)) = (allocation, heading) else { return };
-        if sizes.blamed.contains(&number) {
+        if doubts.allocations.contains(&number) {
             return;
         }
         let Some(allocation) = self.dump.allocations.get(number as usize) else { return };
-        let slots = self.slots(allocation);
-        let mut unmatched = slots;
+        let mut unmatched = self.slots(allocation);
         let mut strange = Vec::new();
         for at in rows {
             let ReportRow::Slot { size, offset, values, .. } = at.row else { continue };
             let Some(slot) = unmatched.remove(&offset.value) else {
-                strange.push((at, offset.span, format!("no value of allocation {number} lies at offset {}", offset.value)));
+                strange.push((at, offset.span, format!("no value of allocation {number} lies at offset {}", offset.value), Vec::new()));
                 continue;
             };
             let expected = bytes::human(slot.size);
             if at.text(*size) != expected {
                 let message = format!("{} at offset {} where the largest value has {expected}", at.text(*size), offset.value);
-                self.push(at, *size, message, &slot.values, findings);
-                sizes.blamed.insert(number);
+                strange.push((at, *size, message, slot.values));
             } else if slot.values.len() as u64 != values.value {
                 let message = format!("{} values at offset {} where the assignment has {}", values.value, offset.value, slot.values.len());
-                self.push(at, values.span, message, &slot.values, findings);
-                sizes.blamed.insert(number);
+                strange.push((at, values.span, message, slot.values));
             }
         }
-        // A row without values stands for values that lie elsewhere now: those without a row.
+        // Values that a row is short of lie elsewhere now: where there is no row.
         let others: Vec<u32> = unmatched.into_values().flat_map(|slot| slot.values).collect();
-        for (at, span, message) in strange {
-            self.push(at, span, message, &others, findings);
-            sizes.blamed.insert(number);
+        for (at, span, message, mut values) in strange {
+            values.extend(others.iter().take(8));
+            self.push(at, span, message, &values, findings);
+            doubts.allocations.insert(number);
         }
     }
 
@@ -251,7 +254,7 @@ impl<'d> Report<'d> {
 
     fn push(&self, at: &At<ReportRow>, span: Span, message: String, values: &[u32], findings: &mut Findings) {
         let mut finding = Finding::new(Code::ReportTotal, at.place(span), message);
-        for &value in values.iter().take(16) {
+        for &value in values.iter().take(24) {
             if let Some(placement) = self.dump.placement(&self.dump.values[value as usize]) {
                 finding = finding.related(placement.place(placement.row.line), "a value of the allocation");
             }

@@ -2,11 +2,11 @@
 
 use buflens_syntax::facts;
 
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
 
 /// `duplicate-value` and `unknown-value`: both sections have the same ids, each once.
-pub(super) fn check_ids(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let has_allocations = !dump.allocations.is_empty();
     // What is missing behind a cut or in place of a broken line is no finding of its own.
     let is_whole = !findings.has(Code::Truncated) && !findings.has(Code::Syntax);
@@ -21,6 +21,7 @@ pub(super) fn check_ids(dump: &Dump, findings: &mut Findings) {
                 let message = format!("`{name}` has the id {id} here and {other} below `Used values:`");
                 let finding = Finding::new(code, placement.place(placement.row.value.id.span), message)
                     .related(used.place(used.row.value.id.span), format!("the id {other}"));
+                doubts.values.insert(at as u32);
                 findings.push(finding);
             }
             _ if first.is_some() => {
@@ -56,8 +57,11 @@ fn id_place(
 }
 
 /// `value-mismatch`: A and C print a value alike. `value-name`: C names it after its instruction.
-pub(super) fn check_references(dump: &Dump, findings: &mut Findings) {
-    for value in &dump.values {
+pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    for (at, value) in dump.values.iter().enumerate() {
+        if doubts.values.contains(&(at as u32)) {
+            continue;
+        }
         let Some(used) = dump.used(value) else { continue };
         let placement = dump.placement(value);
         let mut is_off = false;

@@ -40,6 +40,10 @@ pub(super) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
             return Err(p.fail("`(` and the operands"));
         }
         if !S::DETAIL {
+            if opcode == "parameter" {
+                p.bump(K::Punctuation);
+                p.number(K::ParameterNumber, "a parameter number")?;
+            }
             p.rest(K::Text);
             return Ok(());
         }
