@@ -317,7 +317,7 @@ fn a_place_is_explained() {
 #[test]
 fn a_definition_is_a_place_with_its_line() {
     let (out, _) = check(&["definition", &format!("{PLANTED}:21:12")], 0);
-    assert_eq!(out, format!("{PLANTED}:92:1: <48 copy-start.1{{0}} @1>\n"));
+    assert_eq!(out, format!("{PLANTED}:107:5: <48 copy-start.1{{0}} @1>\n"));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_path_can_hold_colons_and_blanks() {
     fs::write(&path, texts().1).unwrap();
     let path = path.to_str().unwrap();
     let (out, _) = check(&["definition", &format!("{path}:21:12")], 0);
-    assert_eq!(out, format!("{path}:92:1: <48 copy-start.1{{0}} @1>\n"));
+    assert_eq!(out, format!("{path}:107:5: <48 copy-start.1{{0}} @1>\n"));
 }
 
 #[test]
