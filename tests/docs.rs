@@ -110,3 +110,59 @@ fn links_between_the_documents_lead_somewhere() {
         }
     }
 }
+
+#[test]
+fn ci_runs_the_tests_as_the_readme_says() {
+    let (readme, ci) = (read("README.md"), read(".ci/run"));
+    let tests = commands(&readme)[1];
+    assert!(tests.starts_with("cargo test"), "{tests}");
+    assert!(
+        ci.lines().any(|line| line == format!("step {tests}")),
+        "{ci}"
+    );
+}
+
+/// All source files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The arrows of `docs/architecture.md`.
+#[test]
+fn arrows_point_one_way() {
+    let protocol = ["tower_lsp", "lsp_types"];
+    let outer = ["tokio", "crate::lsp", "crate::cli"];
+    let inner = ["crate::ide", "crate::checks", "crate::report"];
+    // `workspace` may hear when a request is over.
+    let rules = [
+        (
+            "model",
+            [&outer[..], &inner[..], &["crate::workspace"]].concat(),
+        ),
+        ("workspace", [&outer[1..], &inner[..]].concat()),
+        (
+            "checks",
+            [&outer[..], &["crate::ide", "crate::report"]].concat(),
+        ),
+        ("ide", [&outer[..], &["crate::report"]].concat()),
+        ("report", outer.to_vec()),
+        ("cli", Vec::new()),
+    ];
+    for (folder, forbidden) in rules {
+        for path in sources(&root().join("server/src").join(folder)) {
+            let text = std::fs::read_to_string(&path).expect("text");
+            for word in protocol.iter().chain(&forbidden) {
+                assert!(!text.contains(word), "{} uses {word}", path.display());
+            }
+        }
+    }
+}
