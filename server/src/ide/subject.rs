@@ -52,7 +52,8 @@ impl Subject {
         let found = |token: SyntaxToken| {
             let part = token.parent().filter(|node| node.kind() == K::ShapeIndex);
             let range = part.map_or_else(|| token.text_range(), |index| index.text_range());
-            let range = start + u32::from(range.start())..start + u32::from(range.end());
+            let range = Range::<u32>::from(range);
+            let range = start + range.start..start + range.end;
             Some((range, of_token(dump, &token)?))
         };
         // The mark of a name belongs to it, and so does the place just behind a number.
