@@ -134,7 +134,8 @@ fn value_line(dump: &Dump, value: u32) -> Option<Target> {
     Some(Target::new(&at, at.row.line, at.row.value.name))
 }
 
-fn allocation(dump: &Dump, header: Row) -> Option<Target> {
+/// The header of an allocation.
+pub(super) fn allocation(dump: &Dump, header: Row) -> Option<Target> {
     let at = dump.at::<facts::Allocation>(header)?;
     Some(Target::new(&at, at.row.line, at.row.index.span))
 }

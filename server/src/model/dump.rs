@@ -62,8 +62,8 @@ pub struct Place {
     pub range: Range<u32>,
 }
 
-/// Which row of which block of which file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Which row of which block of which file. Rows of one kind are ordered as in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Row {
     file: u32,
     block: u32,
