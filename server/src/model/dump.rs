@@ -240,7 +240,7 @@ pub struct Platforms {
 /// One compilation.
 #[derive(Debug, Default)]
 pub struct Dump {
-    /// Its files: the assignment first, then its siblings.
+    /// Its files, in any order.
     pub files: Vec<File>,
     /// All names.
     pub names: Names,
@@ -322,26 +322,27 @@ impl Dump {
     /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
     pub fn new(files: Vec<File>) -> Self {
         let mut dump = Self { files, ..Self::default() };
-        let mut seen = Vec::new();
-        for file in 0..dump.files.len() {
+        let part = |file: &File| Part::from(file.document.kind());
+        // Section A knows the values that the other sections speak of, so it is read first.
+        let mut order: Vec<FileId> = (0..dump.files.len()).collect();
+        order.sort_by_key(|&file| part(&dump.files[file]));
+        order.dedup_by_key(|&mut file| part(&dump.files[file]));
+        for &file in &order {
             let document = dump.files[file].document.clone();
-            let part = Part::from(document.kind());
-            if part == Part::None || seen.contains(&part) {
-                continue;
+            if part(&dump.files[file]) != Part::None {
+                document.read_facts();
             }
-            seen.push(part);
-            document.read_facts();
-            if part == Part::Module {
-                dump.read_module(file, &document);
-            } else if part != Part::Report {
-                dump.read_assignment(file, &document);
+            match part(&dump.files[file]) {
+                Part::Module => dump.read_module(file, &document),
+                Part::Report | Part::None => {}
+                Part::Assignment | Part::Values | Part::LiveRange => dump.read_assignment(file, &document),
             }
         }
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
-        for file in 0..dump.files.len() {
+        for file in order {
             let document = dump.files[file].document.clone();
-            if matches!(Part::from(document.kind()), Part::Assignment | Part::Values | Part::LiveRange) {
+            if matches!(part(&dump.files[file]), Part::Assignment | Part::Values | Part::LiveRange) {
                 dump.join_live_ranges(file, &document);
             }
         }
