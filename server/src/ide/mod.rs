@@ -4,6 +4,8 @@
 //! and answers with places in the dump's files.
 
 pub mod call_hierarchy;
+#[cfg(test)]
+mod corpus;
 mod entries;
 #[cfg(test)]
 mod fixture;
