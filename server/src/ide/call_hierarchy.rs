@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::{SyntaxKind, SyntaxToken, facts};
+use buflens_syntax::{SyntaxElement, SyntaxKind, SyntaxToken, facts};
 use rustc_hash::FxHashMap;
 
 use super::navigation::{Target, hlo_instruction, step_named, value_header};
@@ -212,7 +212,7 @@ fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
         .filter_map(|operand| {
             let tokens = operand
                 .children_with_tokens()
-                .filter_map(|element| element.into_token());
+                .filter_map(SyntaxElement::into_token);
             tokens
                 .into_iter()
                 .find(|token| token.kind() == SyntaxKind::Name)
@@ -241,6 +241,8 @@ fn reader_at(dump: &Dump, place: &Place) -> Option<NameId> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -264,7 +266,7 @@ mod tests {
                 .iter()
                 .map(|range| fixture.text(call.item.place.file, range.clone()))
                 .collect();
-            lines.push_str(&format!("  read by {} in {ranges:?}\n", show(&call.item)));
+            writeln!(lines, "  read by {} in {ranges:?}", show(&call.item)).unwrap();
         }
         for call in outgoing(dump, item.name) {
             let ranges: Vec<_> = call
@@ -272,13 +274,13 @@ mod tests {
                 .iter()
                 .map(|range| fixture.text(item.place.file, range.clone()))
                 .collect();
-            lines.push_str(&format!("  reads {} in {ranges:?}\n", show(&call.item)));
+            writeln!(lines, "  reads {} in {ranges:?}", show(&call.item)).unwrap();
         }
         lines
     }
 
     /// All forms must agree.
-    fn check(snippet: &str, expected: Expect) {
+    fn check(snippet: &str, expected: &Expect) {
         let answers = [COMBINED.to_owned(), run_on(), split()]
             .map(|form| answer(&with_cursor(&form, snippet)));
         expected.assert_eq(&answers[0]);
@@ -290,7 +292,7 @@ mod tests {
     fn data_flows_from_operands_to_readers() {
         check(
             "<5 copy-$0start{0} @1> (",
-            expect![[r#"
+            &expect![[r#"
             copy-start [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <4 copy-start{} @0>
               read by copy-done [] at copy-done in ["copy-done", "copy-done", "copy-done"]
               read by while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["while.4"]
@@ -299,7 +301,7 @@ mod tests {
         );
         check(
             "    3:whi$0le.4",
-            expect![[r#"
+            &expect![[r#"
             while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0>
               read by add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0> in ["add.2"]
               reads copy-done [] at copy-done in ["copy-done"]
@@ -307,7 +309,7 @@ mod tests {
         );
         check(
             "    6:ad$0d.2",
-            expect![[r#"
+            &expect![[r#"
             add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0>
               reads bitcast.6 [] at bitcast.6 in ["bitcast.6"]
               reads get-tuple-element.5 [] at get-tuple-element.5 in ["get-tuple-element.5"]
@@ -315,7 +317,7 @@ mod tests {
         );
         check(
             "    x.1{}$0:0-7",
-            expect![[r#"
+            &expect![[r#"
             x.1 [parameter f32[16]{0:T(128)}] at <3 x.1 @0>
               read by copy-start [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <4 copy-start{} @0> in ["copy-start"]
               read by copy-done [] at copy-done in ["copy-done"]
@@ -327,7 +329,7 @@ mod tests {
     fn a_name_without_values_flows_through_its_positions() {
         check(
             "  get-tuple-element.5\n  bitc$0ast.6\n",
-            expect![[r#"
+            &expect![[r#"
             bitcast.6 [] at bitcast.6
               read by add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0> in ["add.2"]
               reads while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["bitcast.6"]

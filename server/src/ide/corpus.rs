@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use buflens_syntax::{Document, DocumentKind, SyntaxKind};
+use buflens_syntax::{Document, DocumentKind, SyntaxElement, SyntaxKind};
 
 use super::navigation::{Navigation, declaration, definition, implementation, type_definition};
 use super::{folding, references, selection, symbols};
@@ -377,7 +377,7 @@ fn check_occurrences(dump: &Dump, file: FileId, failures: &mut Vec<String>) {
     let root = dump.files[file].document.root();
     for token in root
         .descendants_with_tokens()
-        .filter_map(|element| element.into_token())
+        .filter_map(SyntaxElement::into_token)
     {
         if matches!(token.kind(), SyntaxKind::Name | SyntaxKind::ComputationName) {
             let of_name = tokens

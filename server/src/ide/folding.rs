@@ -58,23 +58,27 @@ fn fold(document: &Document, start: u32, behind: u32) -> Option<Fold> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::{Expect, expect};
 
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE, run_on};
 
-    fn check(text: &str, expected: Expect) {
+    fn check(text: &str, expected: &Expect) {
         let fixture = Fixture::new(text);
         let document = &fixture.dump.files[0].document;
         let mut lines = String::new();
         for fold in folds(document, 100) {
             let first = fixture.text(0, document.line_range(fold.start).unwrap());
             let last = fixture.text(0, document.line_range(fold.end).unwrap());
-            lines.push_str(&format!(
-                "{}-{} {first} ... {last}\n",
+            writeln!(
+                lines,
+                "{}-{} {first} ... {last}",
                 fold.start + 1,
                 fold.end + 1
-            ));
+            )
+            .unwrap();
         }
         expected.assert_eq(&lines);
     }
@@ -83,7 +87,7 @@ mod tests {
     fn sections_come_before_their_entries() {
         check(
             COMBINED,
-            expect![[r#"
+            &expect![[r#"
             1-13 BufferAssignment: ...  value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)}
             17-64 Used values: ...  from instruction: %add.2 = f32[16]{0:T(128)} add(%bitcast.6...
             66-91 HloLiveRange (max 7): ...       └── copy-start (59.0%, total: 92 bytes, current: 92 by...
@@ -111,7 +115,7 @@ mod tests {
     fn a_run_on_header_is_not_hidden_by_the_value_before() {
         check(
             &run_on()[..run_on().find("<5 copy-start{0} @1>\n").unwrap() + 40],
-            expect![[r#"
+            &expect![[r#"
                 1-13 BufferAssignment: ...  value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)}
                 17-32 Used values: ...   copy-
                 2-3 allocation 0: size 512, parameter 0, shape |f32[16]| at Shap... ...  value: <3 x.1 @0> (size=512,offset=0): f32[16]{0:T(128)}
@@ -130,7 +134,7 @@ mod tests {
     fn modules_and_reports_fold() {
         check(
             MODULE,
-            expect![[r#"
+            &expect![[r#"
             1-35 HloModule jit_f, is_scheduled=true ... }
             3-5 FileNames ... 2 "/home/dev/lib.py"
             7-8 FunctionNames ... 1 "step"
@@ -143,7 +147,7 @@ mod tests {
         );
         check(
             "Memory Space: default (color=0)\nTotal bytes: 8 (8B)\n  cumulative_size;       size;       offset; used_by_n_values; shapes_list\n  ------------------------------------------------------------\n         8B(100%);         8B;            0;                1; f32[2]\n\n\nMemory Space: vmem (color=1)\nTotal bytes: 0 (0B)\n\n",
-            expect![[r#"
+            &expect![[r#"
                 1-5 Memory Space: default (color=0) ...          8B(100%);         8B;            0;                ...
                 8-9 Memory Space: vmem (color=1) ... Total bytes: 0 (0B)
                 3-5   cumulative_size;       size;       offset; used_by_n_value... ...          8B(100%);         8B;            0;                ...

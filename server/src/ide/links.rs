@@ -160,12 +160,14 @@ pub(super) fn unescaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::{Expect, expect};
 
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE};
 
-    fn check(text: &str, file: FileId, range: Range<u32>, expected: Expect) {
+    fn check(text: &str, file: FileId, range: Range<u32>, expected: &Expect) {
         let fixture = Fixture::new(text);
         let mut lines = String::new();
         for link in links(&fixture.dump, file, range) {
@@ -174,10 +176,7 @@ mod tests {
             let line = link
                 .line
                 .map_or_else(String::new, |line| format!(":{line}"));
-            lines.push_str(&format!(
-                "{place} {text} -> {}{line}\n",
-                link.path.display()
-            ));
+            writeln!(lines, "{place} {text} -> {}{line}", link.path.display()).unwrap();
         }
         expected.assert_eq(&lines);
     }
@@ -188,11 +187,11 @@ mod tests {
             COMBINED,
             0,
             0..u32::MAX,
-            expect![[r#"
+            &expect![[r#"
             64 /home/dev/caf\303\251.py -> /home/dev/café.py:7
         "#]],
         );
-        check(COMBINED, 0, 0..100, expect![""]);
+        check(COMBINED, 0, 0..100, &expect![""]);
     }
 
     #[test]
@@ -201,7 +200,7 @@ mod tests {
             MODULE,
             0,
             0..u32::MAX,
-            expect![[r#"
+            &expect![[r#"
             34 stack_frame_id=2 -> /home/dev/lib.py:70
         "#]],
         );
@@ -211,7 +210,7 @@ mod tests {
             &(values.clone() + MODULE),
             0,
             0..u32::MAX,
-            expect![[r#"
+            &expect![[r#"
             a.txt:64 /home/dev/caf\303\251.py -> /home/dev/café.py
             a.txt:64 stack_frame_id=1 -> /home/dev/model.py:9
         "#]],
@@ -220,7 +219,7 @@ mod tests {
             &values,
             0,
             0..u32::MAX,
-            expect![[r#"
+            &expect![[r#"
             64 /home/dev/caf\303\251.py -> /home/dev/café.py
         "#]],
         );
@@ -228,7 +227,7 @@ mod tests {
             &values.replace("frame_id=1", "frame_id=3"),
             0,
             0..u32::MAX,
-            expect![[r#"
+            &expect![[r#"
                 64 /home/dev/caf\303\251.py -> /home/dev/café.py
             "#]],
         );
@@ -237,7 +236,7 @@ mod tests {
     #[test]
     fn text_that_looks_like_metadata_is_none() {
         let text = "HloModule m\n\nENTRY e {\n  a = f32[] constant(1), metadata={op_name=\"source_file=\\\"x\\\" stack_frame_id=1\"}\n}\n";
-        check(text, 0, 0..u32::MAX, expect![""]);
+        check(text, 0, 0..u32::MAX, &expect![""]);
     }
 
     #[test]

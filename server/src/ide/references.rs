@@ -252,12 +252,14 @@ pub(super) fn enclosing(instructions: &[Instruction], at: u32) -> Option<&Instru
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::{Expect, expect};
 
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE, split, with_cursor};
 
-    fn check_text(text: &str, expected: Expect) {
+    fn check_text(text: &str, expected: &Expect) {
         let fixture = Fixture::new(text);
         let without = references(&fixture.dump, fixture.file, fixture.offset, false);
         let mut lines = String::new();
@@ -268,17 +270,19 @@ mod tests {
                 " (declares)"
             };
             let at = fixture.place(place.file, place.range.start);
-            lines.push_str(&format!(
-                "{at} {}{mark}\n",
+            writeln!(
+                lines,
+                "{at} {}{mark}",
                 fixture.text(place.file, place.range)
-            ));
+            )
+            .unwrap();
         }
         let highlights = highlights(&fixture.dump, fixture.file, fixture.offset).len();
-        lines.push_str(&format!("{highlights} in this file\n"));
+        writeln!(lines, "{highlights} in this file").unwrap();
         expected.assert_eq(&lines);
     }
 
-    fn check(text: &str, snippet: &str, expected: Expect) {
+    fn check(text: &str, snippet: &str, expected: &Expect) {
         check_text(&with_cursor(text, snippet), expected);
     }
 
@@ -287,7 +291,7 @@ mod tests {
         check(
             &split(),
             "<5$0 copy-start{0} @1> (",
-            expect![[r#"
+            &expect![[r#"
             a.txt:7 5 copy-start{0} (declares)
             v.txt:19 5 copy-start{0}
             d.txt:13 copy-start{0}
@@ -298,7 +302,7 @@ mod tests {
         check(
             &split(),
             "    copy-start{0$0}:1-3",
-            expect![[r#"
+            &expect![[r#"
             a.txt:7 5 copy-start{0} (declares)
             v.txt:19 5 copy-start{0}
             d.txt:13 copy-start{0}
@@ -314,7 +318,7 @@ mod tests {
         check(
             COMBINED,
             "  copy-start {0}\n  copy-done$0\n",
-            expect![[r#"
+            &expect![[r#"
             24 copy-done
             30 copy-done
             35 copy-done
@@ -329,7 +333,7 @@ mod tests {
         check(
             COMBINED,
             "copy-start(%x.1$0), stray",
-            expect![[r#"
+            &expect![[r#"
             3 x.1 (declares)
             18 x.1
             20 x.1
@@ -351,7 +355,7 @@ mod tests {
         check(
             &text,
             "%add$0.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-element.5), metadata={op_name=\"jit(f)/add\"",
-            expect![[r#"
+            &expect![[r#"
                 a.txt:5 add.2 (declares)
                 v.txt:44 add.2
                 v.txt:46 add.2
@@ -366,7 +370,7 @@ mod tests {
         check(
             &text,
             "custom-call(%arg.$02)",
-            expect![[r#"
+            &expect![[r#"
             m.txt:22 arg.2
             m.txt:23 arg.2 (declares)
             m.txt:24 arg.2
@@ -380,7 +384,7 @@ mod tests {
         check(
             &(split() + MODULE),
             "condition=%region_1.7$0, body=%region_0.3\n  %",
-            expect![[r#"
+            &expect![[r#"
                 v.txt:37 region_1.7
                 v.txt:45 region_1.7
                 m.txt:22 region_1.7 (declares)
@@ -391,7 +395,7 @@ mod tests {
         check(
             &(split() + MODULE),
             "%region_1$0.7 (arg",
-            expect![[r#"
+            &expect![[r#"
                 v.txt:37 region_1.7
                 v.txt:45 region_1.7
                 m.txt:22 region_1.7 (declares)
@@ -406,7 +410,7 @@ mod tests {
         let text = "HloModule m\n\nadd {\n  add = f32[] parameter(0)\n  ROOT add.1 = f32[] add(add$0, add), x=add\n} // add\n\nENTRY e {\n  b = f32[] parameter(0)\n  ROOT c = f32[] map(b), to_apply=add\n}\n";
         check_text(
             text,
-            expect![[r#"
+            &expect![[r#"
             4 add (declares)
             5 add
             5 add
@@ -415,7 +419,7 @@ mod tests {
         );
         check_text(
             &text.replace("$0", "").replace("apply=add", "apply=ad$0d"),
-            expect![[r#"
+            &expect![[r#"
                 3 add (declares)
                 10 add
                 2 in this file
@@ -429,7 +433,7 @@ mod tests {
         check(
             &(COMBINED.to_owned() + report),
             "allocation $03: size 16",
-            expect![[r#"
+            &expect![[r#"
                 a.txt:8 3
                 r.txt:7 3
                 1 in this file

@@ -44,12 +44,14 @@ pub fn selection(document: &Document, offset: u32) -> Vec<Range<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::{Expect, expect};
 
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE, run_on, with_cursor};
 
-    fn check(text: &str, snippet: &str, expected: Expect) {
+    fn check(text: &str, snippet: &str, expected: &Expect) {
         let fixture = Fixture::new(&with_cursor(text, snippet));
         let document = &fixture.dump.files[0].document;
         let mut lines = String::new();
@@ -64,7 +66,7 @@ mod tests {
                 document.line_at(range.start) + 1,
                 document.line_at(range.end) + 1,
             );
-            lines.push_str(&format!("{start}-{end} {first}\n"));
+            writeln!(lines, "{start}-{end} {first}").unwrap();
         }
         expected.assert_eq(&lines);
     }
@@ -74,7 +76,7 @@ mod tests {
         check(
             COMBINED,
             "(size=64,offset=16384): f32[16]{0:T(1$028)}",
-            expect![[r#"
+            &expect![[r#"
                 11-11 128
                 11-11 (128)
                 11-11 {0:T(128)}
@@ -88,7 +90,7 @@ mod tests {
         check(
             &run_on(),
             "  copy-start {0}\n  co$0py-done\n",
-            expect![[r#"
+            &expect![[r#"
             33-33 copy-done
             33-33   copy-done
             30-37 <5 copy-start{0} @1>
@@ -99,7 +101,7 @@ mod tests {
         check(
             COMBINED,
             "    while.4{1}:3-$06",
-            expect![[r#"
+            &expect![[r#"
             81-81 6
             81-81     while.4{1}:3-6
             75-83   BufferLiveRange:
@@ -110,7 +112,7 @@ mod tests {
         check(
             MODULE,
             "bitcast(%get$0-tuple-element.5)",
-            expect![[r#"
+            &expect![[r#"
             33-33 get-tuple-element.5
             33-33 %get-tuple-element.5
             33-33 (%get-tuple-element.5)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::{DocumentKind, SyntaxKind as K, SyntaxNode, SyntaxToken};
+use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken};
 
 use crate::model::{Dump, FileId, Row};
 
@@ -132,14 +132,12 @@ fn of_token(dump: &Dump, token: &SyntaxToken) -> Option<Subject> {
                 header: is_header(&parent),
             })
         }
-        K::Name => of_name(dump, &parent, token),
+        K::Name => Some(of_name(dump, &parent, token)),
         K::ShapeIndexNumber | K::Punctuation if parent.kind() == K::ShapeIndex => {
             let line = parent.parent()?;
             let name = child(&line, K::Name)?;
             // The index of a use belongs to the operand, which is not named there.
-            (line.kind() != K::UseLine)
-                .then(|| of_name(dump, &line, &name))
-                .flatten()
+            (line.kind() != K::UseLine).then(|| of_name(dump, &line, &name))
         }
         // `%t#0`
         K::ShapeIndexNumber if parent.kind() == K::Operand => {
@@ -151,55 +149,55 @@ fn of_token(dump: &Dump, token: &SyntaxToken) -> Option<Subject> {
 }
 
 /// What the name `token`, a child of `parent`, denotes.
-fn of_name(dump: &Dump, parent: &SyntaxNode, token: &SyntaxToken) -> Option<Subject> {
+fn of_name(dump: &Dump, parent: &SyntaxNode, token: &SyntaxToken) -> Subject {
     let name = token.text();
-    let index = parent
-        .children()
-        .find(|node| node.kind() == K::ShapeIndex)
-        .map(|node| node.text().to_string());
+    let index = || {
+        let node = parent
+            .children()
+            .find(|node| node.kind() == K::ShapeIndex)?;
+        Some(node.text().to_string())
+    };
     match parent.kind() {
         K::ValueReference => {
             let id = child(parent, K::ValueId).and_then(|id| id.text().parse().ok());
             let by_id = id.and_then(|id| dump.value_with_id(id));
             let by_id = by_id.filter(|&at| dump.names[dump.values[at as usize].name] == *name);
-            let values = by_id.map_or_else(
-                || values_at(dump, name, index.as_deref().unwrap_or("{}")),
-                |at| vec![at],
-            );
-            Some(Subject::Values {
+            let by_name = || values_at(dump, name, index().as_deref().unwrap_or("{}"));
+            let values = by_id.map_or_else(by_name, |at| vec![at]);
+            Subject::Values {
                 values,
                 header: is_header(parent),
-            })
+            }
         }
         K::LiveRangeLine | K::PeakLine => {
-            let values = match index {
+            let values = match index() {
                 Some(index) => values_at(dump, name, &index),
                 None => values_of_exactly(dump, name),
             };
-            Some(Subject::Values {
+            Subject::Values {
                 values,
                 header: false,
-            })
+            }
         }
         K::PositionLine => {
-            let index = index.unwrap_or_else(|| "{}".to_owned());
-            Some(Subject::Position {
+            let index = index().unwrap_or_else(|| "{}".to_owned());
+            Subject::Position {
                 name: name.to_owned(),
                 index,
-            })
+            }
         }
-        K::Instruction => Some(Subject::Definition {
+        K::Instruction => Subject::Definition {
             name: name.to_owned(),
-        }),
-        _ => Some(Subject::Instruction {
+        },
+        _ => Subject::Instruction {
             name: name.to_owned(),
-        }),
+        },
     }
 }
 
 fn child(node: &SyntaxNode, kind: K) -> Option<SyntaxToken> {
     node.children_with_tokens()
-        .filter_map(|element| element.into_token())
+        .filter_map(SyntaxElement::into_token)
         .find(|token| token.kind() == kind)
 }
 

@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// The tokens of the lines of `text` that hold `part`.
-    fn check(text: &str, part: &str, expected: Expect) {
+    fn check(text: &str, part: &str, expected: &Expect) {
         let document = Document::new(text).unwrap();
         let start = text.find(part).unwrap() as u32;
         let range = start..start + part.len() as u32;
@@ -165,7 +165,7 @@ mod tests {
         check(
             COMBINED,
             "allocation 2: size 512, color 1, preallocated-temp:\n value: <5 copy-start{0} @1> (size=512,offset=0): f32[16]{0:T(128)S(1)}\n",
-            expect![[r#"
+            &expect![[r#"
                 7 Keyword allocation
                 7 Number 2
                 7 Keyword size
@@ -194,7 +194,7 @@ mod tests {
         check(
             COMBINED,
             "<9 add.2 @0>\n positions:\n  add.2\n uses:\n  (none)\n",
-            expect![[r#"
+            &expect![[r#"
                 60 Number 9
                 60 Name! add.2
                 60 Number 0
@@ -207,7 +207,7 @@ mod tests {
         check(
             COMBINED,
             " from instruction: %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-element.5), metadata={op_name=\"jit(f)/add.2 x.1\" source_file=\"/home/dev/caf\\303\\251.py\" source_line=7}",
-            expect![[r#"
+            &expect![[r#"
                 65 Keyword from
                 65 Keyword instruction
                 65 Name! add.2
@@ -231,7 +231,7 @@ mod tests {
         check(
             &run_on(),
             "parameter(0), metadata={op_name=\"x\"}<4 copy-start{} @0>",
-            expect![[r#"
+            &expect![[r#"
                 26 Opcode parameter
                 26 Number 0
                 26 Attribute metadata
@@ -245,7 +245,7 @@ mod tests {
         check(
             MODULE,
             "body=%region_0.3",
-            expect![[r#"
+            &expect![[r#"
             32 Attribute body
             32 Computation region_0.3
         "#]],
@@ -289,7 +289,7 @@ mod tests {
         check(
             text,
             "    back\\slash\ttab\nnewline (",
-            expect![[r#"
+            &expect![[r#"
             9 String back\slash	tab
             10 String newline
         "#]],

@@ -1,5 +1,7 @@
 //! Every cell of the table of requests, in every form of a dump.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -17,13 +19,13 @@ fn answer(text: &str, request: Request) -> String {
     for target in answer.targets {
         let place = fixture.text(target.place.file, target.place.range.clone());
         let selection = fixture.text(target.place.file, target.selection);
-        text.push_str(&format!("\n  {place} | {selection}"));
+        write!(text, "\n  {place} | {selection}").unwrap();
     }
     text
 }
 
 /// Asks with each snippet's cursor in every form of the dump; all forms must agree.
-fn check_beside(beside: &str, request: Request, snippets: &[&str], expected: Expect) {
+fn check_beside(beside: &str, request: Request, snippets: &[&str], expected: &Expect) {
     let mut answers = String::new();
     for snippet in snippets {
         let [combined, others @ ..] = [COMBINED.to_owned(), run_on(), split()].map(|form| {
@@ -35,12 +37,12 @@ fn check_beside(beside: &str, request: Request, snippets: &[&str], expected: Exp
             assert_eq!(Some(other), combined.as_ref(), "another form of {snippet}");
         }
         let answer = combined.expect("the snippet is in the combined form");
-        answers.push_str(&format!("{} {answer}\n", snippet.escape_debug()));
+        writeln!(answers, "at {} {answer}", snippet.escape_debug()).unwrap();
     }
     expected.assert_eq(&answers);
 }
 
-fn check(request: Request, snippets: &[&str], expected: Expect) {
+fn check(request: Request, snippets: &[&str], expected: &Expect) {
     check_beside("", request, snippets, expected);
 }
 
@@ -58,22 +60,22 @@ fn a_value_leads_to_its_header_from_everywhere() {
             "    copy-start{0$0}: 64 bytes",
             "    x.1$0{}: 64 bytes",
         ],
-        expect![[r#"
-             value: <$05 copy-start{0} @1> ( [5]
+        &expect![[r#"
+            at  value: <$05 copy-start{0} @1> ( [5]
               <5 copy-start{0} @1> | copy-start
-             value: <5$0 copy-start{0} @1> ( [5]
+            at  value: <5$0 copy-start{0} @1> ( [5]
               <5 copy-start{0} @1> | copy-start
-             value: <5 copy-st$0art{0} @1> ( [copy-start]
+            at  value: <5 copy-st$0art{0} @1> ( [copy-start]
               <5 copy-start{0} @1> | copy-start
-                copy-start{0}$0:1-3 [{0}]
+            at     copy-start{0}$0:1-3 [{0}]
               <5 copy-start{0} @1> | copy-start
-                copy-st$0art{0}:1-3 [copy-start]
+            at     copy-st$0art{0}:1-3 [copy-start]
               <5 copy-start{0} @1> | copy-start
-                while.4{1$0}:3-6 [{1}]
+            at     while.4{1$0}:3-6 [{1}]
               <8 while.4{1} (phi) @0> | while.4
-                copy-start{0$0}: 64 bytes [{0}]
+            at     copy-start{0$0}: 64 bytes [{0}]
               <5 copy-start{0} @1> | copy-start
-                x.1$0{}: 64 bytes [x.1]
+            at     x.1$0{}: 64 bytes [x.1]
               <3 x.1 @0> | x.1
         "#]],
     );
@@ -88,23 +90,23 @@ fn a_header_leads_to_the_instruction_that_defines_it() {
     check(
         definition,
         &snippets,
-        expect![[r#"
-        <8 wh$0ile.4{1} (phi) @0>\n positions: [while.4]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-        <$09 add.2 @0>\n positions: [9]
-          %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-elemen... | add.2
-    "#]],
+        &expect![[r#"
+            at <8 wh$0ile.4{1} (phi) @0>\n positions: [while.4]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at <$09 add.2 @0>\n positions: [9]
+              %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-elemen... | add.2
+        "#]],
     );
     check_beside(
         MODULE,
         definition,
         &snippets,
-        expect![[r#"
-        <8 wh$0ile.4{1} (phi) @0>\n positions: [while.4]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-        <$09 add.2 @0>\n positions: [9]
-          %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-elemen... | add.2
-    "#]],
+        &expect![[r#"
+            at <8 wh$0ile.4{1} (phi) @0>\n positions: [while.4]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at <$09 add.2 @0>\n positions: [9]
+              %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-elemen... | add.2
+        "#]],
     );
 }
 
@@ -120,18 +122,18 @@ fn a_position_leads_to_the_value_defined_there_or_visible_there() {
             "  while.4 $0{1}\n  get",
             "  get-tuple-element.5\n  bitc$0ast.6\n",
         ],
-        expect![[r#"
-              x.1\n  copy-$0start {1}\n [copy-start]
+        &expect![[r#"
+            at   x.1\n  copy-$0start {1}\n [copy-start]
               <3 x.1 @0> | x.1
-              x.1\n  copy-start {$01}\n [{1}]
+            at   x.1\n  copy-start {$01}\n [{1}]
               <3 x.1 @0> | x.1
-              copy-st$0art {}\n uses [copy-start]
+            at   copy-st$0art {}\n uses [copy-start]
               <4 copy-start{} @0> | copy-start
-              copy-start {0}\n  $0copy-done\n [copy-done]
+            at   copy-start {0}\n  $0copy-done\n [copy-done]
               <5 copy-start{0} @1> | copy-start
-              while.4 $0{1}\n  get [{1}]
+            at   while.4 $0{1}\n  get [{1}]
               <8 while.4{1} (phi) @0> | while.4
-              get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
+            at   get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
               <8 while.4{1} (phi) @0> | while.4
         "#]],
     );
@@ -148,15 +150,15 @@ fn a_use_means_its_reader_not_the_index_of_its_operand() {
             "  while.4$0, operand 1",
             "  ad$0d.2, operand 0",
         ],
-        expect![[r#"
-              copy-done$0, operand 0 {1} [copy-done]
+        &expect![[r#"
+            at   copy-done$0, operand 0 {1} [copy-done]
               <5 copy-start{0} @1> | copy-start
-              copy-done, operand 0 {$01} nothing
-              copy-st$0art, operand 0\n [copy-start]
+            at   copy-done, operand 0 {$01} nothing
+            at   copy-st$0art, operand 0\n [copy-start]
               <4 copy-start{} @0> | copy-start
-              while.4$0, operand 1 [while.4]
+            at   while.4$0, operand 1 [while.4]
               <7 while.4{} (phi) @0> | while.4
-              ad$0d.2, operand 0 [add.2]
+            at   ad$0d.2, operand 0 [add.2]
               <9 add.2 @0> | add.2
         "#]],
     );
@@ -174,18 +176,18 @@ fn an_operand_or_a_step_means_what_the_name_defines() {
             "    1:copy-$0start\n",
             "    4:get-tuple-$0element.5\n",
         ],
-        expect![[r#"
-            add(%bit$0cast.6, % [bitcast.6]
+        &expect![[r#"
+            at add(%bit$0cast.6, % [bitcast.6]
               <8 while.4{1} (phi) @0> | while.4
-            add($0%bitcast.6, % [bitcast.6]
+            at add($0%bitcast.6, % [bitcast.6]
               <8 while.4{1} (phi) @0> | while.4
-            copy-start(%x.1$0), stray [x.1]
+            at copy-start(%x.1$0), stray [x.1]
               <3 x.1 @0> | x.1
-            while(%copy-done$0), condition=%region_1.7, body=%region_0.3, x=1 [copy-done]
+            at while(%copy-done$0), condition=%region_1.7, body=%region_0.3, x=1 [copy-done]
               <5 copy-start{0} @1> | copy-start
-                1:copy-$0start\n [copy-start]
+            at     1:copy-$0start\n [copy-start]
               <4 copy-start{} @0> | copy-start
-                4:get-tuple-$0element.5\n [get-tuple-element.5]
+            at     4:get-tuple-$0element.5\n [get-tuple-element.5]
               <8 while.4{1} (phi) @0> | while.4
         "#]],
     );
@@ -199,22 +201,22 @@ fn the_name_behind_from_instruction_means_all_that_it_defines() {
     check(
         definition,
         &[DEFINING],
-        expect![[r#"
-        %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
-          <4 copy-start{} @0> | copy-start
-          <5 copy-start{0} @1> | copy-start
-          <6 copy-start{2} @2> | copy-start
-    "#]],
+        &expect![[r#"
+            at %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
+              <4 copy-start{} @0> | copy-start
+              <5 copy-start{0} @1> | copy-start
+              <6 copy-start{2} @2> | copy-start
+        "#]],
     );
     check(
         declaration,
         &[DEFINING],
-        expect![[r#"
-        %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
-           value: <5 copy-start{0} @1> (size=512,offset=0): f32[16]{0:... | copy-start
-           value: <4 copy-start{} @0> (size=32,offset=0): (f32[16]{0:T... | copy-start
-           value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)} | copy-start
-    "#]],
+        &expect![[r#"
+            at %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
+               value: <5 copy-start{0} @1> (size=512,offset=0): f32[16]{0:... | copy-start
+               value: <4 copy-start{} @0> (size=32,offset=0): (f32[16]{0:T... | copy-start
+               value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)} | copy-start
+        "#]],
     );
 }
 
@@ -229,15 +231,15 @@ fn steps_and_allocations_are_places_too() {
             "Live ranges at 1$0 (peak)",
             "allocation $03: size",
         ],
-        expect![[r#"
-                while.4{1}:3$0-6 [3]
+        &expect![[r#"
+            at     while.4{1}:3$0-6 [3]
               3:while.4 | while.4
-                while.4{1}:3-$06 [6]
+            at     while.4{1}:3-$06 [6]
               6:add.2 | add.2
-                x.1{}:0-7$0\n nothing
-            Live ranges at 1$0 (peak) [1]
+            at     x.1{}:0-7$0\n nothing
+            at Live ranges at 1$0 (peak) [1]
               1:copy-start | copy-start
-            allocation $03: size [3]
+            at allocation $03: size [3]
               allocation 3: size 16448, preallocated-temp: | 3
         "#]],
     );
@@ -254,40 +256,40 @@ fn declaration_and_type_definition_lead_to_section_a() {
     check(
         declaration,
         &snippets,
-        expect![[r#"
-        <8 while.4$0{1} (phi) @0>\n positions: [while.4]
-           value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
-          get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
-           value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
-          copy-done$0, operand 0 {1} [copy-done]
-           value: <5 copy-start{0} @1> (size=512,offset=0): f32[16]{0:... | copy-start
-            copy-start{2$0}:1-2 [{2}]
-           value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)} | copy-start
-    "#]],
+        &expect![[r#"
+            at <8 while.4$0{1} (phi) @0>\n positions: [while.4]
+               value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
+            at   get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
+               value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
+            at   copy-done$0, operand 0 {1} [copy-done]
+               value: <5 copy-start{0} @1> (size=512,offset=0): f32[16]{0:... | copy-start
+            at     copy-start{2$0}:1-2 [{2}]
+               value: <6 copy-start{2} @2> (size=4,offset=0): u32[]{:S(2)} | copy-start
+        "#]],
     );
     check(
         type_definition,
         &snippets,
-        expect![[r#"
-        <8 while.4$0{1} (phi) @0>\n positions: [while.4]
-          allocation 3: size 16448, preallocated-temp: | 3
-          get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
-          allocation 3: size 16448, preallocated-temp: | 3
-          copy-done$0, operand 0 {1} [copy-done]
-          allocation 2: size 512, color 1, preallocated-temp: | 2
-            copy-start{2$0}:1-2 [{2}]
-          allocation 4: size 4, color 2, preallocated-temp: | 4
-    "#]],
+        &expect![[r#"
+            at <8 while.4$0{1} (phi) @0>\n positions: [while.4]
+              allocation 3: size 16448, preallocated-temp: | 3
+            at   get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
+              allocation 3: size 16448, preallocated-temp: | 3
+            at   copy-done$0, operand 0 {1} [copy-done]
+              allocation 2: size 512, color 1, preallocated-temp: | 2
+            at     copy-start{2$0}:1-2 [{2}]
+              allocation 4: size 4, color 2, preallocated-temp: | 4
+        "#]],
     );
     check(
         type_definition,
         &[DEFINING, "allocation $03: size"],
-        expect![[r#"
-            %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
+        &expect![[r#"
+            at %copy-st$0art = (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) copy-start(%x.1), stray [copy-start]
               allocation 2: size 512, color 1, preallocated-temp: | 2
               allocation 3: size 16448, preallocated-temp: | 3
               allocation 4: size 4, color 2, preallocated-temp: | 4
-            allocation $03: size [3]
+            at allocation $03: size [3]
               allocation 3: size 16448, preallocated-temp: | 3
         "#]],
     );
@@ -314,27 +316,27 @@ fn implementation_leads_to_the_instruction() {
     check(
         implementation,
         &snippets,
-        expect![[r#"
-            while.4{1}$0:3-6 [{1}]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-        <8 while.4$0{1} (phi) @0>\n positions: [while.4]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-          get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-    "#]],
+        &expect![[r#"
+            at     while.4{1}$0:3-6 [{1}]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at <8 while.4$0{1} (phi) @0>\n positions: [while.4]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at   get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+        "#]],
     );
     check_beside(
         MODULE,
         implementation,
         &snippets,
-        expect![[r#"
-            while.4{1}$0:3-6 [{1}]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-        <8 while.4$0{1} (phi) @0>\n positions: [while.4]
-          %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
-          get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
-          %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) | bitcast.6
-    "#]],
+        &expect![[r#"
+            at     while.4{1}$0:3-6 [{1}]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at <8 while.4$0{1} (phi) @0>\n positions: [while.4]
+              %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... | while.4
+            at   get-tuple-element.5\n  bitc$0ast.6\n [bitcast.6]
+              %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) | bitcast.6
+        "#]],
     );
 }
 
@@ -352,19 +354,19 @@ fn in_hlo_text_a_name_leads_to_its_line_and_from_there_to_the_value() {
             "condition=%region_1.7, body=%regio$0n_0.3, x=1",
             "ENTRY %ma$0in.9",
         ],
-        expect![[r#"
-            %get-tup$0le-element.5), metadata={op_name=\"jit(f)/add\" [get-tuple-element.5]
+        &expect![[r#"
+            at %get-tup$0le-element.5), metadata={op_name=\"jit(f)/add\" [get-tuple-element.5]
               %get-tuple-element.5 = f32[16]{0:T(128)} get-tuple-element(%... | get-tuple-element.5
-            %bitcast$0.6 =  [bitcast.6]
+            at %bitcast$0.6 =  [bitcast.6]
               %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) | bitcast.6
-            custom-call(%arg$0.2) [arg.2]
+            at custom-call(%arg$0.2) [arg.2]
               %arg.2 = (s32[], f32[16]{0:T(128)}) parameter(0) | arg.2
-            custom-call(%arg.2), custom_call_target=\"ar$0g.2\" nothing
-            condition=%region_1.7, body=%regi$0on_0.3\n  % [region_0.3]
+            at custom-call(%arg.2), custom_call_target=\"ar$0g.2\" nothing
+            at condition=%region_1.7, body=%regi$0on_0.3\n  % [region_0.3]
               %region_0.3 (arg.1: (s32[], f32[16])) -> (s32[], f32[16]) { | region_0.3
-            condition=%region_1.7, body=%regio$0n_0.3, x=1 [region_0.3]
+            at condition=%region_1.7, body=%regio$0n_0.3, x=1 [region_0.3]
               %region_0.3 (arg.1: (s32[], f32[16])) -> (s32[], f32[16]) { | region_0.3
-            ENTRY %ma$0in.9 [main.9]
+            at ENTRY %ma$0in.9 [main.9]
               ENTRY %main.9 (x.1: f32[16]) -> f32[16] { | main.9
         "#]],
     );
@@ -373,23 +375,23 @@ fn in_hlo_text_a_name_leads_to_its_line_and_from_there_to_the_value() {
         MODULE,
         declaration,
         &snippets,
-        expect![[r#"
-        %bitcast$0.6 =  [bitcast.6]
-           value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
-        copy-done(%copy-start$0) [copy-start]
-           value: <4 copy-start{} @0> (size=32,offset=0): (f32[16]{0:T... | copy-start
-    "#]],
+        &expect![[r#"
+            at %bitcast$0.6 =  [bitcast.6]
+               value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[... | while.4
+            at copy-done(%copy-start$0) [copy-start]
+               value: <4 copy-start{} @0> (size=32,offset=0): (f32[16]{0:T... | copy-start
+        "#]],
     );
     check_beside(
         MODULE,
         type_definition,
         &snippets,
-        expect![[r#"
-        %bitcast$0.6 =  [bitcast.6]
-          allocation 3: size 16448, preallocated-temp: | 3
-        copy-done(%copy-start$0) [copy-start]
-          allocation 3: size 16448, preallocated-temp: | 3
-    "#]],
+        &expect![[r#"
+            at %bitcast$0.6 =  [bitcast.6]
+              allocation 3: size 16448, preallocated-temp: | 3
+            at copy-done(%copy-start$0) [copy-start]
+              allocation 3: size 16448, preallocated-temp: | 3
+        "#]],
     );
 }
 

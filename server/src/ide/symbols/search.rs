@@ -1,4 +1,4 @@
-//! Finding symbols by name and op_name in a whole dump.
+//! Finding symbols by name and `op_name` in a whole dump.
 
 use buflens_syntax::lexer::{self, Token};
 use buflens_syntax::{DocumentKind, facts};
@@ -9,7 +9,7 @@ use super::{Found, SymbolKind, parts};
 use crate::ide::links::unescaped;
 use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
 use crate::ide::references::enclosing;
-use crate::model::{Dump, NameId};
+use crate::model::{Dump, NameId, Place};
 
 /// What matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ enum Rank {
     Part,
 }
 
-/// At most `limit` values, allocations and instructions whose name or op_name contains `query`.
+/// At most `limit` values, allocations and instructions whose name or `op_name` contains `query`.
 /// Upper and lower case are the same. Equal names come first, then those that begin with the query.
 pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
     let mut hits = Vec::new();
@@ -79,7 +79,7 @@ pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
     found
 }
 
-/// Adds what has `query` in its op_name. The editor filters by what it is shown, so the op_name
+/// Adds what has `query` in its `op_name`. The editor filters by what it is shown, so that
 /// becomes part of the name.
 fn by_op_name(
     dump: &Dump,
@@ -196,9 +196,12 @@ fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
         }
     };
     let name = op_name.map_or_else(|| name.clone(), |op_name| format!("{name}: {op_name}"));
-    let mut place = target?.place;
-    // An instruction can be half a megabyte long; its first line will do.
-    place.range.end = place.range.end.min(place.range.start + 200);
+    // Its name will do: an instruction can be half a megabyte long.
+    let target = target?;
+    let place = Place {
+        file: target.place.file,
+        range: target.selection,
+    };
     Some(Found {
         name,
         container,

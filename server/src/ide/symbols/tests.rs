@@ -1,5 +1,7 @@
 //! Outlines and searches of the fixture in its forms.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -8,10 +10,12 @@ use crate::ide::fixture::{COMBINED, Fixture, MODULE, run_on, split};
 fn show(symbols: &[Symbol], depth: usize, lines: &mut String) {
     for symbol in symbols {
         let indent = "  ".repeat(depth);
-        lines.push_str(&format!(
-            "{indent}{:?} {} | {}\n",
+        writeln!(
+            lines,
+            "{indent}{:?} {} | {}",
             symbol.kind, symbol.name, symbol.detail
-        ));
+        )
+        .unwrap();
         show(&symbol.children, depth + 1, lines);
     }
 }
@@ -32,7 +36,7 @@ fn assert_nested(symbols: &[Symbol], within: Range<u32>) {
     }
 }
 
-fn check(text: &str, file: FileId, limit: usize, expected: Expect) {
+fn check(text: &str, file: FileId, limit: usize, expected: &Expect) {
     let fixture = Fixture::new(text);
     let symbols = document_symbols(&fixture.dump, file, limit);
     assert_nested(&symbols, 0..fixture.dump.files[file].document.len());
@@ -47,7 +51,7 @@ fn an_outline_of_the_combined_form() {
         COMBINED,
         0,
         100,
-        expect![[r#"
+        &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
               Allocation allocation 0 | 512 B parameter 0, 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
@@ -91,7 +95,7 @@ fn outlines_of_the_run_on_and_split_forms() {
         &run_on().replace("\n  BufferLiveRange:", "\n\n  BufferLiveRange:"),
         0,
         8,
-        expect![[r#"
+        &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
               Allocation allocation 0 | 512 B parameter 0, 1 value
               Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
@@ -114,7 +118,7 @@ fn outlines_of_the_run_on_and_split_forms() {
         &split(),
         0,
         100,
-        expect![[r#"
+        &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
               Allocation allocation 0 | 512 B parameter 0, 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
@@ -134,7 +138,7 @@ fn outlines_of_the_run_on_and_split_forms() {
         &split(),
         1,
         4,
-        expect![[r#"
+        &expect![[r#"
         Section Used values | 7 values
           Value x.1 | 512 B f32[16]{0:T(128)}
           Value copy-start{0} | 512 B f32[16]{0:T(128)S(1)}
@@ -147,7 +151,7 @@ fn outlines_of_the_run_on_and_split_forms() {
         &split(),
         2,
         100,
-        expect![[r#"
+        &expect![[r#"
         Section HloLiveRange (max 7) | 
           Section InstructionSequence | 7 steps
           Section BufferLiveRange | 
@@ -170,7 +174,7 @@ fn a_limited_outline_has_the_largest_and_says_how_many_more() {
         &split(),
         0,
         5,
-        expect![[r#"
+        &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
               Allocation allocation 0 | 512 B parameter 0, 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
@@ -184,7 +188,7 @@ fn a_limited_outline_has_the_largest_and_says_how_many_more() {
         &split(),
         0,
         2,
-        expect![[r#"
+        &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
               Allocation allocation 0 | 512 B parameter 0, 1 value
               Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
@@ -199,7 +203,7 @@ fn an_outline_of_a_module() {
         MODULE,
         0,
         100,
-        expect![[r#"
+        &expect![[r#"
         Computation region_0.3 | 1 instruction
           Instruction arg.1 | parameter (s32[], f32[16]{0:T(128)})
         Computation region_1.7 | 2 instructions
@@ -219,7 +223,7 @@ fn an_outline_of_a_module() {
         MODULE,
         0,
         6,
-        expect![[r#"
+        &expect![[r#"
         Computation region_0.3 | 1 instruction
         Computation region_1.7 | 2 instructions
         Computation main.9 | entry, 7 instructions
@@ -237,7 +241,7 @@ fn outlines_of_reports() {
         "Memory Space: default (color=0)\nTotal bytes: 2298880 (2.19MiB)\n\nMemory Space: vmem (color=1)\nTotal bytes: 0 (0B)\n\n",
         0,
         9,
-        expect![[r#"
+        &expect![[r#"
             Section default | 2.2 MiB
             Section vmem | 0 B
         "#]],
@@ -246,7 +250,7 @@ fn outlines_of_reports() {
         "Total bytes used: 512 (512B)\n\nAllocations sorted by size:\n\ncumulative_size; total_size - cumulative_size; allocation\n------------------------------------------------------------------------------\n      512B(100%);         0B; allocation 3: size 512B, constant:\n\n\nAllocations sorted by size with their values:\nallocation 3: size 512B, constant:\n",
         0,
         9,
-        expect![[r#"
+        &expect![[r#"
             Section Allocations sorted by size | 
               Allocation allocation 3 | 512B
             Section Allocations sorted by size with their values | 
@@ -257,13 +261,15 @@ fn outlines_of_reports() {
 
 fn search(text: &str, query: &str, limit: usize) -> String {
     let fixture = Fixture::new(text);
-    let mut lines = format!("{query}\n");
+    let mut lines = format!("{query:?}\n");
     for found in workspace_symbols(&fixture.dump, query, limit) {
         let at = fixture.place(found.place.file, found.place.range.start);
-        lines.push_str(&format!(
-            "  {:?} {} ({}) at {at}\n",
+        writeln!(
+            lines,
+            "  {:?} {} ({}) at {at}",
             found.kind, found.name, found.container
-        ));
+        )
+        .unwrap();
     }
     lines
 }
@@ -282,27 +288,27 @@ fn symbols_are_found_by_name_and_op_name() {
     ]
     .map(|query| search(&text, query, 10));
     expect![[r#"
-        ADD.2
+        "ADD.2"
           Value add.2 (allocation 1) at v.txt:46
           Instruction add.2 (main.9) at m.txt:34
-        while
+        "while"
           Value while.4{} (allocation 3) at v.txt:33
           Value while.4{1} (allocation 3) at v.txt:38
           Instruction while.4 (main.9) at m.txt:31
-        copy-start{0
+        "copy-start{0"
           Value copy-start{0} (allocation 2) at v.txt:19
-        allocation 3
+        "allocation 3"
           Allocation allocation 3 () at a.txt:8
-        region
+        "region"
           Computation region_0.3 () at m.txt:18
           Computation region_1.7 () at m.txt:22
-        jit(F)/ADD
+        "jit(F)/ADD"
           Value add.2: jit(f)/add.2 x.1 (allocation 1) at v.txt:46
-        nowhere
+        "nowhere"
     "#]]
     .assert_eq(&answers.concat());
     expect![[r#"
-
+        ""
           Allocation allocation 0 () at a.txt:2
           Allocation allocation 1 () at a.txt:4
           Allocation allocation 2 () at a.txt:6
