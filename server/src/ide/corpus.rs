@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use buflens_syntax::{Document, DocumentKind, SyntaxElement, SyntaxKind};
 
 use super::navigation::{Navigation, declaration, definition, implementation, type_definition};
-use super::{folding, references, selection, symbols};
+use super::{call_hierarchy, fixture, folding, links, references, selection, symbols, tokens};
 use crate::model::{Dump, File, FileId};
 
 /// Larger files are left to benchmarks.
@@ -439,4 +439,46 @@ fn every_line_of_real_dumps_leads_where_it_says() {
         failures.len(),
         failures[..failures.len().min(20)].join("\n")
     );
+}
+
+#[test]
+fn no_request_panics_on_a_dump_cut_or_broken_anywhere() {
+    let whole = format!("{}{}", fixture::split(), fixture::MODULE);
+    let broken = [
+        whole.replace("%copy-start", "%f32"),
+        whole.replace(['<', '='], ""),
+        whole.replace(" = ", " = \u{e9}\u{1F600}"),
+        whole.replace("\n//- ", "\r\n//- ").replace(": ", "{"),
+    ];
+    let cuts = (0..whole.len())
+        .step_by(41)
+        .filter(|&at| whole.is_char_boundary(at))
+        .map(|at| whole[..at].to_owned());
+    for text in cuts.chain(broken) {
+        let fixture = fixture::Fixture::new(&text);
+        let dump = &fixture.dump;
+        for (file, content) in dump.files.iter().enumerate() {
+            let document = &content.document;
+            let length = document.len();
+            for offset in (0..=length)
+                .step_by(53)
+                .chain(length.saturating_sub(3)..=length + 1)
+            {
+                for request in [definition, declaration, type_definition, implementation] {
+                    let _ = request(dump, file, offset);
+                }
+                let _ = references::references(dump, file, offset, false);
+                let _ = selection::selection(document, offset);
+                if let Some(item) = call_hierarchy::prepare(dump, file, offset) {
+                    let _ = call_hierarchy::incoming(dump, item.name);
+                    let _ = call_hierarchy::outgoing(dump, item.name);
+                }
+            }
+            let _ = symbols::document_symbols(dump, file, 7);
+            let _ = folding::folds(document, 7);
+            let _ = links::links(dump, file, 0..length);
+            let _ = tokens::tokens(document, 0..length, 40);
+        }
+        let _ = symbols::workspace_symbols(dump, "f32", 5);
+    }
 }

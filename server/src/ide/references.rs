@@ -202,8 +202,8 @@ fn is_token(
             .any(|computation| holds(computation.line));
         return in_header && is_in_tree(document, start + at, name, kind);
     };
-    if at == around.opcode.start || (text[around.span.start as usize] == b'%' && !behind_mark) {
-        // Where names have marks, this is another word.
+    if at <= around.opcode.start || (text[around.span.start as usize] == b'%' && !behind_mark) {
+        // A shape or the opcode; and where names have marks, any other word without one.
         return false;
     }
     // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
