@@ -29,6 +29,6 @@ impl Lsp {
             let _ = writeln!(io::stderr(), "{EXPLANATION}");
             return ExitCode::from(UNREADABLE);
         }
-        ExitCode::SUCCESS
+        crate::lsp::run()
     }
 }

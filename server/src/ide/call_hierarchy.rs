@@ -2,7 +2,13 @@
 
 use std::ops::Range;
 
-use crate::model::{Dump, FileId, NameId, Place};
+use buflens_syntax::{SyntaxElement, SyntaxKind, SyntaxToken, facts};
+use rustc_hash::FxHashMap;
+
+use super::navigation::{Target, hlo_instruction, step_named, value_header};
+use super::references::{enclosing, occurrences};
+use super::subject::Subject;
+use crate::model::{At, Dump, FileId, NameId, Place};
 
 /// An instruction in the hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,18 +35,338 @@ pub struct Call {
 
 /// The instruction at `offset`.
 pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
-    let _ = (dump, file, offset);
-    None
+    let (_, subject) = Subject::at(dump, file, offset)?;
+    match &subject {
+        Subject::Values { values, .. } => item(dump, dump.values[*values.first()? as usize].name),
+        Subject::Position { name, .. }
+        | Subject::Instruction { name }
+        | Subject::Definition { name } => item(dump, dump.names.get(name)?),
+        Subject::Computation { .. } | Subject::Step(_) | Subject::Allocation(_) => None,
+    }
 }
 
 /// The instructions that read what `name` makes.
 pub fn incoming(dump: &Dump, name: NameId) -> Vec<Call> {
-    let _ = (dump, name);
-    Vec::new()
+    let mut readers = Neighbours::default();
+    let mut values: Vec<u32> = dump.values_of(name).collect();
+    let in_module = hlo_instruction(dump, &dump.names[name]);
+    if values.is_empty() && in_module.is_none() {
+        values.extend(
+            dump.positions_at(name)
+                .map(|at| dump.positions[at as usize].value),
+        );
+    }
+    if values
+        .iter()
+        .any(|&value| dump.values[value as usize].used.is_some())
+    {
+        for value in values {
+            let uses = dump.values[value as usize].uses.clone();
+            for reading in &dump.uses[uses.start as usize..uses.end as usize] {
+                if let Some(at) = dump.at::<facts::Use>(reading.row) {
+                    readers.add(reading.name, at.place(at.row.name));
+                }
+            }
+        }
+    } else if let Some(target) = in_module {
+        for place in occurrences(
+            dump,
+            &dump.names[name],
+            SyntaxKind::Name,
+            Some(target.place.file),
+        ) {
+            if let Some(reader) = reader_at(dump, &place) {
+                readers.add(reader, place);
+            }
+        }
+    }
+    let call = |(reader, places): (NameId, Vec<Place>)| {
+        let item = item(dump, reader)?;
+        Some(Call {
+            ranges: ranges_in(&item, places),
+            item,
+        })
+    };
+    readers.all.into_iter().filter_map(call).collect()
 }
 
 /// The operands of `name`.
 pub fn outgoing(dump: &Dump, name: NameId) -> Vec<Call> {
-    let _ = (dump, name);
-    Vec::new()
+    let Some(caller) = item(dump, name) else {
+        return Vec::new();
+    };
+    let mut operands = Neighbours::default();
+    match instruction(dump, name) {
+        Some(at) => {
+            for place in operand_names(dump, &at) {
+                let text = dump.files[place.file].document.slice(place.range.clone());
+                if let Some(operand) = dump.names.get(text) {
+                    operands.add(operand, place);
+                }
+            }
+        }
+        // A bitcast or the like without HLO text: it reads the values that are visible at it.
+        None => {
+            for at in dump.positions_at(name) {
+                let position = &dump.positions[at as usize];
+                if let Some(at) = dump.at::<facts::Position>(position.row) {
+                    operands.add(
+                        dump.values[position.value as usize].name,
+                        at.place(at.row.name),
+                    );
+                }
+            }
+        }
+    }
+    let call = |(operand, places): (NameId, Vec<Place>)| {
+        Some(Call {
+            item: item(dump, operand)?,
+            ranges: ranges_in(&caller, places),
+        })
+    };
+    operands.all.into_iter().filter_map(call).collect()
+}
+
+/// Neighbours in the order found, each once, with the places that make them such.
+#[derive(Default)]
+struct Neighbours {
+    all: Vec<(NameId, Vec<Place>)>,
+    by_name: FxHashMap<NameId, usize>,
+}
+
+impl Neighbours {
+    fn add(&mut self, name: NameId, place: Place) {
+        let at = *self.by_name.entry(name).or_insert_with(|| {
+            self.all.push((name, Vec::new()));
+            self.all.len() - 1
+        });
+        self.all[at].1.push(place);
+    }
+}
+
+/// The ranges of `places`, if they are in the caller's file; else the caller's own name.
+fn ranges_in(caller: &Item, places: Vec<Place>) -> Vec<Range<u32>> {
+    let in_file = places
+        .into_iter()
+        .filter(|place| place.file == caller.place.file);
+    let ranges: Vec<_> = in_file.map(|place| place.range).collect();
+    if ranges.is_empty() {
+        vec![caller.selection.clone()]
+    } else {
+        ranges
+    }
+}
+
+fn item(dump: &Dump, name: NameId) -> Option<Item> {
+    let text = &dump.names[name];
+    let target = dump
+        .values_of(name)
+        .find_map(|value| value_header(dump, value))
+        .or_else(|| hlo_instruction(dump, text))
+        .or_else(|| position_line(dump, name))
+        .or_else(|| step_named(dump, text))?;
+    let detail = instruction(dump, name).map(|at| {
+        let shape: String = at.text(at.row.shape).chars().take(80).collect();
+        format!("{} {shape}", at.text(at.row.opcode))
+    });
+    Some(Item {
+        name,
+        detail: detail.unwrap_or_default(),
+        place: target.place,
+        selection: target.selection,
+    })
+}
+
+/// The first line below `positions:` that names the instruction.
+fn position_line(dump: &Dump, name: NameId) -> Option<Target> {
+    let first = dump.positions_at(name).next()?;
+    let at = dump.at::<facts::Position>(dump.positions[first as usize].row)?;
+    let place = at.place(at.row.name);
+    Some(Target {
+        selection: place.range.clone(),
+        place,
+    })
+}
+
+/// The instruction as section C prints it, else as the HLO text does.
+fn instruction(dump: &Dump, name: NameId) -> Option<At<'_, facts::Instruction>> {
+    let printed = dump
+        .values_of(name)
+        .find_map(|value| dump.instruction(&dump.values[value as usize]));
+    printed.or_else(|| dump.at(dump.instructions.get(&name)?.row))
+}
+
+/// Where the names of an instruction's operands are.
+fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
+    let document = &dump.files[at.file].document;
+    let node = document
+        .token_at(at.start + at.row.name.start)
+        .and_then(|(_, name)| name.parent());
+    let operands = node.and_then(|node| {
+        node.children()
+            .find(|node| node.kind() == SyntaxKind::Operands)
+    });
+    let names = operands
+        .into_iter()
+        .flat_map(|operands| operands.children())
+        .filter_map(|operand| {
+            let tokens = operand
+                .children_with_tokens()
+                .filter_map(SyntaxElement::into_token);
+            tokens
+                .into_iter()
+                .find(|token| token.kind() == SyntaxKind::Name)
+        });
+    let place = |name: SyntaxToken| {
+        let range = Range::<u32>::from(name.text_range());
+        Place {
+            file: at.file,
+            range: at.start + range.start..at.start + range.end,
+        }
+    };
+    names.map(place).collect()
+}
+
+/// The instruction of the HLO text that has an operand at `place`.
+fn reader_at(dump: &Dump, place: &Place) -> Option<NameId> {
+    let document = &dump.files[place.file].document;
+    let (_, token) = document.token_at(place.range.start)?;
+    token
+        .parent()
+        .filter(|node| node.kind() == SyntaxKind::Operand)?;
+    let (start, block) = document.block(document.block_at(place.range.start)?)?;
+    let reader = enclosing(&block.facts().instructions, place.range.start - start)?;
+    dump.names.get(reader.name.text(block.text()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::ide::fixture::{COMBINED, Fixture, MODULE, run_on, split, with_cursor};
+
+    fn answer(text: &str) -> String {
+        let fixture = Fixture::new(text);
+        let dump = &fixture.dump;
+        let Some(item) = prepare(dump, fixture.file, fixture.offset) else {
+            return "nothing\n".to_owned();
+        };
+        let show = |item: &Item| {
+            let place = fixture.text(item.place.file, item.place.range.clone());
+            format!("{} [{}] at {place}", &dump.names[item.name], item.detail)
+        };
+        let mut lines = show(&item);
+        lines.push('\n');
+        for call in incoming(dump, item.name) {
+            let ranges: Vec<_> = call
+                .ranges
+                .iter()
+                .map(|range| fixture.text(call.item.place.file, range.clone()))
+                .collect();
+            writeln!(lines, "  read by {} in {ranges:?}", show(&call.item)).unwrap();
+        }
+        for call in outgoing(dump, item.name) {
+            let ranges: Vec<_> = call
+                .ranges
+                .iter()
+                .map(|range| fixture.text(item.place.file, range.clone()))
+                .collect();
+            writeln!(lines, "  reads {} in {ranges:?}", show(&call.item)).unwrap();
+        }
+        lines
+    }
+
+    /// All forms must agree.
+    fn check(snippet: &str, expected: &Expect) {
+        let answers = [COMBINED.to_owned(), run_on(), split()]
+            .map(|form| answer(&with_cursor(&form, snippet)));
+        expected.assert_eq(&answers[0]);
+        assert_eq!(answers[1], answers[0], "run-on form");
+        assert_eq!(answers[2], answers[0], "split form");
+    }
+
+    #[test]
+    fn data_flows_from_operands_to_readers() {
+        check(
+            "<5 copy-$0start{0} @1> (",
+            &expect![[r#"
+            copy-start [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <4 copy-start{} @0>
+              read by copy-done [] at copy-done in ["copy-done", "copy-done", "copy-done"]
+              read by while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["while.4"]
+              reads x.1 [parameter f32[16]{0:T(128)}] at <3 x.1 @0> in ["x.1"]
+        "#]],
+        );
+        check(
+            "    3:whi$0le.4",
+            &expect![[r#"
+            while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0>
+              read by add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0> in ["add.2"]
+              reads copy-done [] at copy-done in ["copy-done"]
+        "#]],
+        );
+        check(
+            "    6:ad$0d.2",
+            &expect![[r#"
+            add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0>
+              reads bitcast.6 [] at bitcast.6 in ["bitcast.6"]
+              reads get-tuple-element.5 [] at get-tuple-element.5 in ["get-tuple-element.5"]
+        "#]],
+        );
+        check(
+            "    x.1{}$0:0-7",
+            &expect![[r#"
+            x.1 [parameter f32[16]{0:T(128)}] at <3 x.1 @0>
+              read by copy-start [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <4 copy-start{} @0> in ["copy-start"]
+              read by copy-done [] at copy-done in ["copy-done"]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_name_without_values_flows_through_its_positions() {
+        check(
+            "  get-tuple-element.5\n  bitc$0ast.6\n",
+            &expect![[r#"
+            bitcast.6 [] at bitcast.6
+              read by add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0> in ["add.2"]
+              reads while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["bitcast.6"]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn hlo_text_alone_tells_the_flow() {
+        expect![[r#"
+            get-tuple-element.5 [get-tuple-element f32[16]{0:T(128)}] at %get-tuple-element.5 = f32[16]{0:T(128)} get-tuple-element(%...
+              read by bitcast.6 [bitcast f32[16]{0:T(128)}] at %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) in ["get-tuple-element.5"]
+              read by add.2 [add f32[16]{0:T(128)}] at %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-elemen... in ["get-tuple-element.5"]
+              reads while.4 [while (s32[], f32[16]{0:T(128)})] at %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... in ["while.4"]
+        "#]].assert_eq(&answer(&with_cursor(MODULE, "%get-tuple-e$0lement.5 = ")));
+        expect![[r#"
+            arg.2 [parameter (s32[], f32[16]{0:T(128)})] at %arg.2 = (s32[], f32[16]{0:T(128)}) parameter(0)
+              read by lt.1 [custom-call pred[]] at %lt.1 = pred[] custom-call(%arg.2), custom_call_target="arg.... in ["arg.2"]
+        "#]].assert_eq(&answer(&with_cursor(MODULE, "custom-call(%arg$0.2)")));
+        expect![[r#"
+            nothing
+        "#]]
+        .assert_eq(&answer(&with_cursor(MODULE, "ENTRY %ma$0in.9")));
+    }
+
+    #[test]
+    fn hlo_text_adds_what_section_c_leaves_out() {
+        let text = split() + MODULE;
+        expect![[r#"
+            bitcast.6 [bitcast f32[16]{0:T(128)}] at %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5)
+              read by add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0> in ["add.2"]
+              reads get-tuple-element.5 [get-tuple-element f32[16]{0:T(128)}] at %get-tuple-element.5 = f32[16]{0:T(128)} get-tuple-element(%... in ["get-tuple-element.5"]
+        "#]].assert_eq(&answer(&with_cursor(&text, "%bitcast.$06 = ")));
+        expect![[r#"
+            add.2 [add f32[16]{0:T(128)}] at <9 add.2 @0>
+              reads bitcast.6 [bitcast f32[16]{0:T(128)}] at %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) in ["bitcast.6"]
+              reads get-tuple-element.5 [get-tuple-element f32[16]{0:T(128)}] at %get-tuple-element.5 = f32[16]{0:T(128)} get-tuple-element(%... in ["get-tuple-element.5"]
+        "#]].assert_eq(&answer(&with_cursor(&text, "    6:ad$0d.2")));
+    }
 }

@@ -3,7 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::model::{Dump, FileId};
+use buflens_syntax::facts::TableRow;
+use buflens_syntax::lexer::{self, Token};
+use buflens_syntax::{SyntaxKind as K, SyntaxNode, SyntaxToken};
+use memchr::memmem;
+
+use crate::model::{Dump, FileId, Row};
 
 /// Text that names a source line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +23,228 @@ pub struct Link {
 
 /// The links within `range`.
 pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
-    let _ = (dump, file, range);
-    Vec::new()
+    let Some(document) = dump.files.get(file).map(|file| &file.document) else {
+        return Vec::new();
+    };
+    let mut links = Vec::new();
+    let first = document.block_at(range.start).unwrap_or(0);
+    for number in first..document.blocks().len() {
+        let Some((start, block)) = document
+            .block(number)
+            .filter(|(start, _)| *start < range.end)
+        else {
+            break;
+        };
+        // Metadata is found by its keys, and the tree tells which of them are keys.
+        let text = block.text().as_bytes();
+        let files = memmem::find_iter(text, b"source_file=");
+        let frames = memmem::find_iter(text, b"stack_frame_id=");
+        for at in files.chain(frames) {
+            let at = start + at as u32;
+            let Some((start, key)) = document.token_at(at).filter(|_| range.contains(&at)) else {
+                continue;
+            };
+            let entry = key
+                .parent()
+                .filter(|entry| entry.kind() == K::MetadataEntry);
+            let link = entry.and_then(|entry| match key.text() {
+                "source_file" => of_source_file(&entry, start),
+                "stack_frame_id" => of_stack_frame(dump, &entry, start),
+                _ => None,
+            });
+            links.extend(link);
+        }
+    }
+    links.sort_unstable_by_key(|link| link.range.start);
+    links
+}
+
+/// `source_file="/home/dev/model.py" source_line=9`
+fn of_source_file(entry: &SyntaxNode, start: u32) -> Option<Link> {
+    let path = value(entry, K::String)?;
+    let line = entry
+        .parent()?
+        .children()
+        .find(|other| key(other) == "source_line");
+    let line = line.and_then(|line| value(&line, K::Number)?.text().parse().ok());
+    let range = Range::<u32>::from(path.text_range());
+    let text = path.text().strip_prefix('"')?.strip_suffix('"')?;
+    let range = start + range.start + 1..start + range.end - 1;
+    Some(Link {
+        range,
+        path: PathBuf::from(unescaped(text)),
+        line,
+    })
+}
+
+/// `stack_frame_id=2`, which names a row of the tables in the HLO text. All rows count from 1.
+fn of_stack_frame(dump: &Dump, entry: &SyntaxNode, start: u32) -> Option<Link> {
+    let id = value(entry, K::Number)?;
+    let tables = &dump.tables;
+    let frame = row(dump, &tables.stack_frames, id.text().parse().ok()?)?;
+    let location = row(
+        dump,
+        &tables.file_locations,
+        field(frame, "file_location_id")?,
+    )?;
+    let name = row(dump, &tables.file_names, field(location, "file_name_id")?)?.trim();
+    let name = name.strip_prefix('"')?.strip_suffix('"')?;
+    let range = Range::<u32>::from(entry.text_range());
+    Some(Link {
+        range: start + range.start..start + range.end,
+        path: PathBuf::from(unescaped(name)),
+        line: field(location, "line").filter(|&line| line > 0),
+    })
+}
+
+fn key(entry: &SyntaxNode) -> String {
+    entry
+        .first_token()
+        .map(|key| key.text().to_owned())
+        .unwrap_or_default()
+}
+
+fn value(entry: &SyntaxNode, kind: K) -> Option<SyntaxToken> {
+    entry.last_token().filter(|token| token.kind() == kind)
+}
+
+/// What row `number` of a table says.
+fn row<'d>(dump: &'d Dump, table: &[Row], number: u32) -> Option<&'d str> {
+    let row = *table.get(number.checked_sub(1)? as usize)?;
+    let at = dump.at::<TableRow>(row)?;
+    (at.row.row.value == u64::from(number)).then(|| at.text(at.row.content))
+}
+
+/// The number behind `key=` in `{file_name_id=1 line=9}`.
+fn field(content: &str, key: &str) -> Option<u32> {
+    let mut tokens = lexer::tokens(content)
+        .skip_while(|&(_, text)| text != key)
+        .skip(1);
+    tokens.next().filter(|(token, _)| *token == Token::Eq)?;
+    tokens.next()?.1.parse().ok()
+}
+
+/// Undoes C escapes: `caf\303\251` stands for the bytes of `café`.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = rest
+            .iter()
+            .take(3)
+            .take_while(|digit| (b'0'..=b'7').contains(digit))
+            .count();
+        if digits > 0 {
+            let octal = rest[..digits]
+                .iter()
+                .fold(0_u32, |octal, digit| octal * 8 + u32::from(digit - b'0'));
+            bytes.push(octal as u8);
+            rest = &rest[digits..];
+        } else if let Some((&escaped, behind)) = rest.split_first() {
+            bytes.push(match escaped {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                other => other,
+            });
+            rest = behind;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::ide::fixture::{COMBINED, Fixture, MODULE};
+
+    fn check(text: &str, file: FileId, range: Range<u32>, expected: &Expect) {
+        let fixture = Fixture::new(text);
+        let mut lines = String::new();
+        for link in links(&fixture.dump, file, range) {
+            let place = fixture.place(file, link.range.start);
+            let text = fixture.text(file, link.range);
+            let line = link
+                .line
+                .map_or_else(String::new, |line| format!(":{line}"));
+            writeln!(lines, "{place} {text} -> {}{line}", link.path.display()).unwrap();
+        }
+        expected.assert_eq(&lines);
+    }
+
+    #[test]
+    fn a_source_file_and_line_are_a_link() {
+        check(
+            COMBINED,
+            0,
+            0..u32::MAX,
+            &expect![[r#"
+            64 /home/dev/caf\303\251.py -> /home/dev/café.py:7
+        "#]],
+        );
+        check(COMBINED, 0, 0..100, &expect![""]);
+    }
+
+    #[test]
+    fn a_stack_frame_leads_through_the_tables() {
+        check(
+            MODULE,
+            0,
+            0..u32::MAX,
+            &expect![[r#"
+            34 stack_frame_id=2 -> /home/dev/lib.py:70
+        "#]],
+        );
+        // From another file of the dump; without the tables there is no link.
+        let values = COMBINED.replace("source_line=7", "stack_frame_id=1");
+        check(
+            &(values.clone() + MODULE),
+            0,
+            0..u32::MAX,
+            &expect![[r#"
+            a.txt:64 /home/dev/caf\303\251.py -> /home/dev/café.py
+            a.txt:64 stack_frame_id=1 -> /home/dev/model.py:9
+        "#]],
+        );
+        check(
+            &values,
+            0,
+            0..u32::MAX,
+            &expect![[r#"
+            64 /home/dev/caf\303\251.py -> /home/dev/café.py
+        "#]],
+        );
+        check(
+            &values.replace("frame_id=1", "frame_id=3"),
+            0,
+            0..u32::MAX,
+            &expect![[r#"
+                64 /home/dev/caf\303\251.py -> /home/dev/café.py
+            "#]],
+        );
+    }
+
+    #[test]
+    fn text_that_looks_like_metadata_is_none() {
+        let text = "HloModule m\n\nENTRY e {\n  a = f32[] constant(1), metadata={op_name=\"source_file=\\\"x\\\" stack_frame_id=1\"}\n}\n";
+        check(text, 0, 0..u32::MAX, &expect![""]);
+    }
+
+    #[test]
+    fn c_escapes_are_undone() {
+        assert_eq!(
+            unescaped(r#"caf\303\251 \"q\" \'s\' \\ \n|\0"#),
+            "café \"q\" 's' \\ \n|\0"
+        );
+        assert_eq!(unescaped(r"\777\"), "\u{fffd}");
+    }
 }

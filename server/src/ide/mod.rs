@@ -4,11 +4,17 @@
 //! and answers with places in the dump's files.
 
 pub mod call_hierarchy;
+#[cfg(test)]
+mod corpus;
+mod entries;
+#[cfg(test)]
+mod fixture;
 pub mod folding;
 pub mod hover;
 pub mod links;
 pub mod navigation;
 pub mod references;
 pub mod selection;
+pub mod subject;
 pub mod symbols;
 pub mod tokens;

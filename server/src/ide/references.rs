@@ -2,17 +2,442 @@
 
 use std::ops::Range;
 
+use buflens_syntax::facts::{Facts, Instruction, ReportRow, Span};
+use buflens_syntax::{Block, Document, DocumentKind, SyntaxKind};
+use memchr::memmem::Finder;
+
+use super::navigation::{computation, declarations, hlo_instruction};
+use super::subject::Subject;
 use crate::model::{Dump, FileId, Place};
 
 /// All places in all files that name what is at `offset`; with `declaration` also the one that
 /// declares it.
 pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> Vec<Place> {
-    let _ = (dump, file, offset, declaration);
-    Vec::new()
+    let Some((_, subject)) = Subject::at(dump, file, offset) else {
+        return Vec::new();
+    };
+    let mut places = all_places(dump, &subject, None);
+    if !declaration {
+        let mut declaring = declarations(dump, &subject);
+        if let Subject::Computation { name } = &subject {
+            declaring.extend(computation(dump, name));
+        } else if declaring.is_empty() {
+            declaring.extend(subject.name().and_then(|name| hlo_instruction(dump, name)));
+        }
+        places.retain(|place| {
+            let is_declared =
+                |name: &Range<u32>| place.range.start <= name.start && name.end <= place.range.end;
+            !declaring
+                .iter()
+                .any(|target| target.place.file == place.file && is_declared(&target.selection))
+        });
+    }
+    places
 }
 
 /// The places in this file that name what is at `offset`.
 pub fn highlights(dump: &Dump, file: FileId, offset: u32) -> Vec<Range<u32>> {
-    let _ = (dump, file, offset);
-    Vec::new()
+    let Some((_, subject)) = Subject::at(dump, file, offset) else {
+        return Vec::new();
+    };
+    all_places(dump, &subject, Some(file))
+        .into_iter()
+        .map(|place| place.range)
+        .collect()
+}
+
+/// The places that name `subject`, in one file or in all, in the order of the files.
+fn all_places(dump: &Dump, subject: &Subject, only: Option<FileId>) -> Vec<Place> {
+    let mut places = match subject {
+        Subject::Values { values, .. } => places_of_values(dump, values),
+        Subject::Allocation(index) => places_of_allocation(dump, *index),
+        Subject::Step(_) => Vec::new(),
+        Subject::Computation { name } => occurrences(dump, name, SyntaxKind::ComputationName, only),
+        Subject::Position { name, .. }
+        | Subject::Instruction { name }
+        | Subject::Definition { name } => occurrences(dump, name, SyntaxKind::Name, only),
+    };
+    places.retain(|place| only.is_none_or(|file| place.file == file));
+    places.sort_unstable_by_key(|place| (place.file, place.range.start));
+    places.dedup();
+    places
+}
+
+/// Where values are named as such: in section A, above their entry, with their live range and in
+/// the peak list. Each place reaches from the id or name to the index.
+fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
+    let named = |name: Span, index: Span| Span {
+        start: name.start,
+        end: index.end.max(name.end),
+    };
+    let mut places = Vec::new();
+    for &value in values {
+        let value = &dump.values[value as usize];
+        let reference = |reference: &buflens_syntax::facts::ValueReference| Span {
+            start: reference.id.span.start,
+            ..named(reference.name, reference.index)
+        };
+        places.extend(
+            dump.placement(value)
+                .map(|at| at.place(reference(&at.row.value))),
+        );
+        places.extend(
+            dump.used(value)
+                .map(|at| at.place(reference(&at.row.value))),
+        );
+        places.extend(
+            dump.live_range(value)
+                .map(|at| at.place(named(at.row.name, at.row.index))),
+        );
+        let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
+        for &row in dump.peak.iter().flat_map(|peak| &peak.values) {
+            let Some(at) = dump.at::<buflens_syntax::facts::PeakValue>(row) else {
+                continue;
+            };
+            // Without an index the line may stand for any value of the name.
+            if at.text(at.row.name) == name
+                && (at.row.index.is_empty() || at.text(at.row.index) == index)
+            {
+                places.push(at.place(named(at.row.name, at.row.index)));
+            }
+        }
+    }
+    places
+}
+
+/// An allocation's header, and its lines in the memory-usage report.
+fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
+    let header = Subject::Allocation(index).allocation(dump);
+    let header = header.and_then(|row| dump.at::<buflens_syntax::facts::Allocation>(row));
+    let mut places: Vec<Place> = header
+        .map(|at| at.place(at.row.index.span))
+        .into_iter()
+        .collect();
+    for (file, content) in dump.files.iter().enumerate() {
+        if content.document.kind() != DocumentKind::Report {
+            continue;
+        }
+        for (start, block) in content.document.blocks() {
+            places.extend(block.facts().report.iter().filter_map(|row| match row {
+                ReportRow::Allocation(allocation) if allocation.index.get() == Some(index) => {
+                    let span = allocation.index.span;
+                    Some(Place {
+                        file,
+                        range: start + span.start..start + span.end,
+                    })
+                }
+                _ => None,
+            }));
+        }
+    }
+    places
+}
+
+/// Every token of `kind` that is exactly `name`.
+pub(super) fn occurrences(
+    dump: &Dump,
+    name: &str,
+    kind: SyntaxKind,
+    only: Option<FileId>,
+) -> Vec<Place> {
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let finder = Finder::new(name);
+    let mut places = Vec::new();
+    for (file, content) in dump.files.iter().enumerate() {
+        let document = &content.document;
+        let has_names = !matches!(
+            document.kind(),
+            DocumentKind::Report | DocumentKind::Foreign | DocumentKind::Unknown
+        );
+        if !has_names || only.is_some_and(|only| only != file) {
+            continue;
+        }
+        for (start, block) in document.blocks() {
+            let hits = finder
+                .find_iter(block.text().as_bytes())
+                .map(|at| at as u32);
+            let hits = hits.filter(|&at| is_token(document, start, block, at, name, kind));
+            places.extend(hits.map(|at| {
+                let at = start + at;
+                Place {
+                    file,
+                    range: at..at + name.len() as u32,
+                }
+            }));
+        }
+    }
+    places
+}
+
+/// Whether the text `name` at `at` in the block at `start` is a token of `kind`. The facts know
+/// most tokens; a block's tree is built only where they leave a doubt.
+fn is_token(
+    document: &Document,
+    start: u32,
+    block: &Block,
+    at: u32,
+    name: &str,
+    kind: SyntaxKind,
+) -> bool {
+    let text = block.text().as_bytes();
+    let end = at as usize + name.len();
+    let is_name_byte =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    let behind_mark = at > 0 && text[at as usize - 1] == b'%';
+    if at > 0 && is_name_byte(&text[at as usize - 1]) || text.get(end).is_some_and(is_name_byte) {
+        return false;
+    }
+    let facts = block.facts();
+    if let Some(known) = known_name(facts, at) {
+        return known == kind;
+    }
+    let Some(around) = enclosing(&facts.instructions, at) else {
+        // The parameters of a computation's header are the other names that no row tells.
+        let holds = |line: Span| line.start <= at && at < line.end;
+        let in_header = facts
+            .computations
+            .iter()
+            .any(|computation| holds(computation.line));
+        return in_header && is_in_tree(document, start + at, name, kind);
+    };
+    if at <= around.opcode.start || (text[around.span.start as usize] == b'%' && !behind_mark) {
+        // A shape or the opcode; and where names have marks, any other word without one.
+        return false;
+    }
+    // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
+    let before = &text[around.opcode.start as usize..at as usize];
+    if kind == SyntaxKind::Name && behind_mark && memchr::memchr2(b'"', b'=', before).is_none() {
+        return true;
+    }
+    is_in_tree(document, start + at, name, kind)
+}
+
+fn is_in_tree(document: &Document, offset: u32, name: &str, kind: SyntaxKind) -> bool {
+    let token = document.token_at(offset);
+    token.is_some_and(|(_, token)| token.kind() == kind && token.text() == name)
+}
+
+/// The kind of the name that begins at `at`, if a row of facts has it. A block has at most some
+/// hundred rows, and those of broken lines are in no order, so all are looked at.
+fn known_name(facts: &Facts, at: u32) -> Option<SyntaxKind> {
+    fn has<T>(rows: &[T], at: u32, name: impl Fn(&T) -> Span) -> bool {
+        rows.iter()
+            .map(name)
+            .any(|name| name.start == at && !name.is_empty())
+    }
+    let is_name = has(&facts.placements, at, |row| row.value.name)
+        || has(&facts.values, at, |row| row.value.name)
+        || has(&facts.positions, at, |row| row.name)
+        || has(&facts.uses, at, |row| row.name)
+        || has(&facts.instructions, at, |row| row.name)
+        || has(&facts.steps, at, |row| row.name)
+        || has(&facts.live_ranges, at, |row| row.name)
+        || has(&facts.peak_values, at, |row| row.name);
+    if is_name {
+        Some(SyntaxKind::Name)
+    } else {
+        has(&facts.computations, at, |row| row.name).then_some(SyntaxKind::ComputationName)
+    }
+}
+
+/// The instruction whose text holds `at`.
+pub(super) fn enclosing(instructions: &[Instruction], at: u32) -> Option<&Instruction> {
+    instructions
+        .iter()
+        .rev()
+        .find(|row| row.span.start <= at && at < row.span.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::ide::fixture::{COMBINED, Fixture, MODULE, split, with_cursor};
+
+    fn check_text(text: &str, expected: &Expect) {
+        let fixture = Fixture::new(text);
+        let without = references(&fixture.dump, fixture.file, fixture.offset, false);
+        let mut lines = String::new();
+        for place in references(&fixture.dump, fixture.file, fixture.offset, true) {
+            let mark = if without.contains(&place) {
+                ""
+            } else {
+                " (declares)"
+            };
+            let at = fixture.place(place.file, place.range.start);
+            writeln!(
+                lines,
+                "{at} {}{mark}",
+                fixture.text(place.file, place.range)
+            )
+            .unwrap();
+        }
+        let highlights = highlights(&fixture.dump, fixture.file, fixture.offset).len();
+        writeln!(lines, "{highlights} in this file").unwrap();
+        expected.assert_eq(&lines);
+    }
+
+    fn check(text: &str, snippet: &str, expected: &Expect) {
+        check_text(&with_cursor(text, snippet), expected);
+    }
+
+    #[test]
+    fn a_value_is_named_in_a_c_and_d() {
+        check(
+            &split(),
+            "<5$0 copy-start{0} @1> (",
+            &expect![[r#"
+            a.txt:7 5 copy-start{0} (declares)
+            v.txt:19 5 copy-start{0}
+            d.txt:13 copy-start{0}
+            d.txt:20 copy-start{0}
+            1 in this file
+        "#]],
+        );
+        check(
+            &split(),
+            "    copy-start{0$0}:1-3",
+            &expect![[r#"
+            a.txt:7 5 copy-start{0} (declares)
+            v.txt:19 5 copy-start{0}
+            d.txt:13 copy-start{0}
+            d.txt:20 copy-start{0}
+            2 in this file
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_instruction_is_named_by_whole_tokens_outside_of_strings() {
+        // Not the opcodes, not in the op_name.
+        check(
+            COMBINED,
+            "  copy-start {0}\n  copy-done$0\n",
+            &expect![[r#"
+            24 copy-done
+            30 copy-done
+            35 copy-done
+            37 copy-done
+            44 copy-done
+            50 copy-done
+            58 copy-done
+            70 copy-done
+            8 in this file
+        "#]],
+        );
+        check(
+            COMBINED,
+            "copy-start(%x.1$0), stray",
+            &expect![[r#"
+            3 x.1 (declares)
+            18 x.1
+            20 x.1
+            25 x.1
+            31 x.1
+            39 x.1
+            45 x.1
+            68 x.1
+            76 x.1
+            84 x.1
+            10 in this file
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_instruction_is_named_in_all_files() {
+        let text = split() + MODULE;
+        check(
+            &text,
+            "%add$0.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-element.5), metadata={op_name=\"jit(f)/add\"",
+            &expect![[r#"
+                a.txt:5 add.2 (declares)
+                v.txt:44 add.2
+                v.txt:46 add.2
+                v.txt:48 add.2
+                v.txt:51 add.2
+                d.txt:9 add.2
+                d.txt:17 add.2
+                m.txt:34 add.2
+                1 in this file
+            "#]],
+        );
+        check(
+            &text,
+            "custom-call(%arg.$02)",
+            &expect![[r#"
+            m.txt:22 arg.2
+            m.txt:23 arg.2 (declares)
+            m.txt:24 arg.2
+            3 in this file
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_computation_is_named_where_it_is_called() {
+        check(
+            &(split() + MODULE),
+            "condition=%region_1.7$0, body=%region_0.3\n  %",
+            &expect![[r#"
+                v.txt:37 region_1.7
+                v.txt:45 region_1.7
+                m.txt:22 region_1.7 (declares)
+                m.txt:31 region_1.7
+                2 in this file
+            "#]],
+        );
+        check(
+            &(split() + MODULE),
+            "%region_1$0.7 (arg",
+            &expect![[r#"
+                v.txt:37 region_1.7
+                v.txt:45 region_1.7
+                m.txt:22 region_1.7 (declares)
+                m.txt:31 region_1.7
+                2 in this file
+            "#]],
+        );
+    }
+
+    #[test]
+    fn names_without_marks_are_found_by_their_role() {
+        let text = "HloModule m\n\nadd {\n  add = f32[] parameter(0)\n  ROOT add.1 = f32[] add(add$0, add), x=add\n} // add\n\nENTRY e {\n  b = f32[] parameter(0)\n  ROOT c = f32[] map(b), to_apply=add\n}\n";
+        check_text(
+            text,
+            &expect![[r#"
+            4 add (declares)
+            5 add
+            5 add
+            3 in this file
+        "#]],
+        );
+        check_text(
+            &text.replace("$0", "").replace("apply=add", "apply=ad$0d"),
+            &expect![[r#"
+                3 add (declares)
+                10 add
+                2 in this file
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_allocation_is_named_in_the_report() {
+        let report = "//- r.txt\nTotal bytes used: 512 (512B)\n\nAllocations sorted by size:\n\ncumulative_size; total_size - cumulative_size; allocation\n------------------------------------------------------------------------------\n      512B(100%);         0B; allocation 3: size 512B, constant:\n";
+        check(
+            &(COMBINED.to_owned() + report),
+            "allocation $03: size 16",
+            &expect![[r#"
+                a.txt:8 3
+                r.txt:7 3
+                1 in this file
+            "#]],
+        );
+    }
 }

@@ -2,7 +2,18 @@
 
 use std::ops::Range;
 
+use buflens_syntax::facts::{Heading, ReportRow, Span};
+use buflens_syntax::{Document, DocumentKind};
+
+pub use search::workspace_symbols;
+
+use super::entries::{is_section, sections as sections_of};
+use crate::model::bytes::{grouped, rounded};
 use crate::model::{Dump, FileId, Place};
+
+mod module;
+mod parts;
+mod search;
 
 /// What a symbol is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +65,194 @@ pub struct Found {
 /// The outline of a file, with about `limit` entries at most: the largest allocations and values,
 /// and a last entry that says how many more there are.
 pub fn document_symbols(dump: &Dump, file: FileId, limit: usize) -> Vec<Symbol> {
-    let _ = (dump, file, limit);
-    Vec::new()
+    let Some(document) = dump.files.get(file).map(|file| &file.document) else {
+        return Vec::new();
+    };
+    match document.kind() {
+        DocumentKind::Module => module::symbols(document, limit),
+        DocumentKind::Report => report(document, limit),
+        DocumentKind::Foreign | DocumentKind::Unknown => Vec::new(),
+        DocumentKind::Assignment | DocumentKind::Values | DocumentKind::LiveRange => {
+            sections(dump, file, document, limit)
+        }
+    }
 }
 
-/// At most `limit` values, allocations and instructions whose name or op_name contains `query`.
-pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
-    let _ = (dump, query, limit);
-    Vec::new()
+/// The sections of a dump's file; the parts of the live ranges stand within theirs.
+fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec<Symbol> {
+    let headings: Vec<(Heading, Range<u32>)> = headings(document).collect();
+    let has_values = headings
+        .iter()
+        .any(|(heading, _)| *heading == Heading::Values);
+    // The peak is short and wanted most; what it leaves goes to the other sections.
+    let mut peak = parts::peak_values(dump, file, limit / 8);
+    let mut tree = parts::tree(dump, file, limit / 8);
+    let mut left = limit.saturating_sub(peak.len() + tree.len());
+    let mut sections: Vec<Symbol> = Vec::new();
+    let starts: Vec<u32> = document
+        .blocks()
+        .flat_map(|(start, block)| {
+            sections_of(block)
+                .into_iter()
+                .map(move |(at, _)| start + at)
+        })
+        .collect();
+    let lines: Vec<u32> = headings.iter().map(|(_, line)| line.start).collect();
+    for (heading, line) in headings {
+        let detail = match heading {
+            Heading::Assignment => {
+                let bytes = dump
+                    .allocations
+                    .iter()
+                    .fold(0_u64, |sum, allocation| sum.saturating_add(allocation.size));
+                format!(
+                    "{}, {}",
+                    counted(dump.allocations.len(), "allocation"),
+                    rounded(bytes)
+                )
+            }
+            Heading::Values => counted(dump.values.len(), "value"),
+            Heading::Steps => counted(dump.steps.len(), "step"),
+            _ => String::new(),
+        };
+        // A part also ends where the next part begins.
+        let behind = |starts: &[u32]| {
+            starts
+                .iter()
+                .copied()
+                .find(|&at| at > line.start)
+                .unwrap_or(document.len())
+        };
+        let is_part = !is_section(heading);
+        let end = if is_part {
+            behind(&starts).min(behind(&lines))
+        } else {
+            behind(&starts)
+        };
+        let range = line.start..end;
+        let children = match heading {
+            Heading::Assignment => {
+                let share = if has_values { left / 2 } else { left };
+                parts::allocations(dump, file, share, range.end)
+            }
+            Heading::Values => parts::used_values(dump, file, left, range.end),
+            Heading::Peak(_) => std::mem::take(&mut peak),
+            Heading::Tree(_) => std::mem::take(&mut tree),
+            _ => Vec::new(),
+        };
+        left = left.saturating_sub(children.iter().map(|child| 1 + child.children.len()).sum());
+        let name = document
+            .slice(line.clone())
+            .trim()
+            .trim_end_matches(':')
+            .to_owned();
+        let symbol = Symbol {
+            name,
+            detail,
+            kind: SymbolKind::Section,
+            range,
+            selection: line,
+            children,
+        };
+        match sections.last_mut() {
+            Some(section) if is_part && symbol.range.end <= section.range.end => {
+                section.children.push(symbol);
+            }
+            _ => sections.push(symbol),
+        }
+    }
+    sections
 }
+
+/// The memory spaces of a report, or its tables of allocations, which are sorted by size.
+fn report(document: &Document, limit: usize) -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = Vec::new();
+    let section = |name: &str, line: Range<u32>| Symbol {
+        name: name.to_owned(),
+        detail: String::new(),
+        kind: SymbolKind::Section,
+        range: line.start..document.len(),
+        selection: line,
+        children: Vec::new(),
+    };
+    let mut titles = headings(document).peekable();
+    for (start, block) in document.blocks() {
+        let at = |span: Span| start + span.start..start + span.end;
+        for row in &block.facts().report {
+            let place = match row {
+                ReportRow::Space { label, .. } => at(*label),
+                ReportRow::Allocation(allocation) => at(allocation.line),
+                ReportRow::SpaceTotal(total) => {
+                    if let Some(space) = symbols.last_mut() {
+                        space.detail = rounded(total.bytes.value);
+                    }
+                    continue;
+                }
+                ReportRow::Table(_) | ReportRow::Slot { .. } => continue,
+            };
+            while let Some((_, line)) = titles.next_if(|(_, line)| line.start < place.start) {
+                symbols.push(section(
+                    document.slice(line.clone()).trim_end_matches(':'),
+                    line,
+                ));
+            }
+            match row {
+                ReportRow::Allocation(allocation) => {
+                    if let Some(section) = symbols
+                        .last_mut()
+                        .filter(|section| section.children.len() < limit)
+                    {
+                        section.children.push(Symbol {
+                            name: format!("allocation {}", allocation.index.value),
+                            detail: allocation.human_size.text(block.text()).to_owned(),
+                            kind: SymbolKind::Allocation,
+                            range: place,
+                            selection: at(allocation.index.span),
+                            children: Vec::new(),
+                        });
+                    }
+                }
+                _ => symbols.push(section(document.slice(place.clone()), place)),
+            }
+        }
+    }
+    for at in 1..symbols.len() {
+        symbols[at - 1].range.end = symbols[at].range.start;
+    }
+    symbols
+}
+
+/// The section headings of a document, each with its line.
+fn headings(document: &Document) -> impl Iterator<Item = (Heading, Range<u32>)> {
+    document.blocks().flat_map(|(start, block)| {
+        let in_document = move |line: Span| start + line.start..start + line.end;
+        block
+            .facts()
+            .headings
+            .iter()
+            .map(move |&(heading, line)| (heading, in_document(line)))
+    })
+}
+
+/// `1 value`, `1,234 values`
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number as u64))
+}
+
+/// The remark at `end` that there are more: `2 allocations and 1,234 values more`.
+fn more(what: &[(usize, &str)], end: u32) -> Option<Symbol> {
+    let what = what.iter().filter(|(number, _)| *number > 0);
+    let what: Vec<String> = what.map(|&(number, noun)| counted(number, noun)).collect();
+    (!what.is_empty()).then(|| Symbol {
+        name: format!("{} more", what.join(" and ")),
+        detail: "search the symbols of the workspace by name or op_name".to_owned(),
+        kind: SymbolKind::More,
+        range: end..end,
+        selection: end..end,
+        children: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

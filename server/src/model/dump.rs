@@ -66,8 +66,8 @@ pub struct Place {
     pub range: Range<u32>,
 }
 
-/// Which row of which block of which file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Which row of which block of which file. Rows of one kind are ordered as in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Row {
     file: u32,
     block: u32,
@@ -207,6 +207,32 @@ pub struct Peak {
     pub values: Vec<Row>,
 }
 
+/// The tables that lead from a `stack_frame_id` to a line of source.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    /// `1 "/home/user/model.py"`
+    pub file_names: Vec<Row>,
+    /// `1 "train_step"`
+    pub function_names: Vec<Row>,
+    /// `1 {file_name_id=1 function_name_id=1 line=9 ...}`
+    pub file_locations: Vec<Row>,
+    /// `1 {file_location_id=1 parent_frame_id=1}`
+    pub stack_frames: Vec<Row>,
+}
+
+impl Tables {
+    /// The table under the heading `title`.
+    fn under(&mut self, title: &str) -> Option<&mut Vec<Row>> {
+        match title {
+            "FileNames" => Some(&mut self.file_names),
+            "FunctionNames" => Some(&mut self.function_names),
+            "FileLocations" => Some(&mut self.file_locations),
+            "StackFrames" => Some(&mut self.stack_frames),
+            _ => None,
+        }
+    }
+}
+
 /// The platforms that a dump can come from, by its file name and contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Platforms {
@@ -221,7 +247,7 @@ pub struct Platforms {
 /// One compilation.
 #[derive(Debug, Default)]
 pub struct Dump {
-    /// Its files: the assignment first, then its siblings.
+    /// Its files, in any order.
     pub files: Vec<File>,
     /// All names.
     pub names: Names,
@@ -251,6 +277,10 @@ pub struct Dump {
     pub instructions: FxHashMap<NameId, Instruction>,
     /// The computations of the HLO sibling.
     pub computations: Vec<Row>,
+    /// The tables in the header of the HLO sibling; a row's number is one more than its place.
+    pub tables: Tables,
+    /// The computations by name, as numbers into `computations`. The first of equal names counts.
+    computations_by_name: FxHashMap<NameId, u32>,
     /// By id: the first value with that id, as a number into `values`.
     by_id: FxHashMap<u64, u32>,
     /// Numbers of values, sorted by name and index.
@@ -291,6 +321,7 @@ rows! {
     LiveRange: live_ranges,
     PeakValue: peak_values,
     TreeNode: tree,
+    TableRow: table_rows,
     Computation: computations,
 }
 
@@ -301,27 +332,30 @@ impl Dump {
             files,
             ..Self::default()
         };
-        let mut seen = Vec::new();
-        for file in 0..dump.files.len() {
+        let part = |file: &File| Part::from(file.document.kind());
+        // Section A knows the values that the other sections speak of, so it is read first.
+        let mut order: Vec<FileId> = (0..dump.files.len()).collect();
+        order.sort_by_key(|&file| part(&dump.files[file]));
+        order.dedup_by_key(|&mut file| part(&dump.files[file]));
+        for &file in &order {
             let document = dump.files[file].document.clone();
-            let part = Part::from(document.kind());
-            if part == Part::None || seen.contains(&part) {
-                continue;
+            if part(&dump.files[file]) != Part::None {
+                document.read_facts();
             }
-            seen.push(part);
-            document.read_facts();
-            if part == Part::Module {
-                dump.read_module(file, &document);
-            } else if part != Part::Report {
-                dump.read_assignment(file, &document);
+            match part(&dump.files[file]) {
+                Part::Module => dump.read_module(file, &document),
+                Part::Report | Part::None => {}
+                Part::Assignment | Part::Values | Part::LiveRange => {
+                    dump.read_assignment(file, &document)
+                }
             }
         }
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
-        for file in 0..dump.files.len() {
+        for file in order {
             let document = dump.files[file].document.clone();
             if matches!(
-                Part::from(document.kind()),
+                part(&dump.files[file]),
                 Part::Assignment | Part::Values | Part::LiveRange
             ) {
                 dump.join_live_ranges(file, &document);
@@ -575,6 +609,7 @@ impl Dump {
 
     fn read_module(&mut self, file: FileId, document: &Document) {
         let mut computation = None;
+        let mut table = "";
         for (block, (_, content)) in document.blocks().enumerate() {
             let facts = content.facts();
             let row = |row: usize| Row {
@@ -582,6 +617,23 @@ impl Dump {
                 block: block as u32,
                 row: row as u32,
             };
+            let mut titles = facts
+                .headings
+                .iter()
+                .filter(|(heading, _)| *heading == Heading::Table)
+                .peekable();
+            for (number, content_row) in facts.table_rows.iter().enumerate() {
+                let start = content_row.row.span.start;
+                while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
+                    table = title.text(content.text());
+                }
+                if let Some(rows) = self.tables.under(table) {
+                    rows.push(row(number));
+                }
+            }
+            if let Some((_, title)) = titles.last() {
+                table = title.text(content.text());
+            }
             let mut next = 0;
             for (number, instruction) in facts.instructions.iter().enumerate() {
                 while facts
@@ -589,8 +641,8 @@ impl Dump {
                     .get(next)
                     .is_some_and(|header| header.instructions as usize <= number)
                 {
-                    computation = Some(self.computations.len() as u32);
-                    self.computations.push(row(next));
+                    let header = &facts.computations[next];
+                    computation = Some(self.push_computation(header, content.text(), row(next)));
                     next += 1;
                 }
                 let name = self.names.intern(instruction.name.text(content.text()));
@@ -600,10 +652,18 @@ impl Dump {
                 });
             }
             for number in next..facts.computations.len() {
-                computation = Some(self.computations.len() as u32);
-                self.computations.push(row(number));
+                let header = &facts.computations[number];
+                computation = Some(self.push_computation(header, content.text(), row(number)));
             }
         }
+    }
+
+    fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
+        let number = self.computations.len() as u32;
+        let name = self.names.intern(header.name.text(text));
+        self.computations_by_name.entry(name).or_insert(number);
+        self.computations.push(row);
+        number
     }
 
     fn sort(&mut self) {
@@ -690,8 +750,17 @@ impl Dump {
 
     /// The values that `name` defines at `index`, in a sound dump at most one.
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
-        self.values_of(name)
-            .filter(move |&at| self.values[at as usize].index == index)
+        let key = |&at: &u32| {
+            (
+                self.values[at as usize].name,
+                self.values[at as usize].index,
+            )
+        };
+        let start = self.by_name.partition_point(|at| key(at) < (name, index));
+        self.by_name[start..]
+            .iter()
+            .take_while(move |at| key(at) == (name, index))
+            .copied()
     }
 
     /// All values that `name` defines.
@@ -717,6 +786,27 @@ impl Dump {
             .take_while(of_name)
     }
 
+    /// The positions at `name` and `index`, as numbers into [`Dump::positions`].
+    pub fn positions_at_index(
+        &self,
+        name: NameId,
+        index: NameId,
+    ) -> impl Iterator<Item = u32> + '_ {
+        let key = |&at: &u32| {
+            (
+                self.positions[at as usize].name,
+                self.positions[at as usize].index,
+            )
+        };
+        let start = self
+            .positions_by_name
+            .partition_point(|at| key(at) < (name, index));
+        self.positions_by_name[start..]
+            .iter()
+            .take_while(move |at| key(at) == (name, index))
+            .copied()
+    }
+
     /// All uses by `name`, as numbers into [`Dump::uses`].
     pub fn uses_by(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
         let start = self
@@ -731,6 +821,11 @@ impl Dump {
     /// The step at which `name` runs.
     pub fn step_of(&self, name: NameId) -> Option<u32> {
         self.step_of.get(&name).copied()
+    }
+
+    /// The first computation of this name, as a number into [`Dump::computations`].
+    pub fn computation_named(&self, name: NameId) -> Option<u32> {
+        self.computations_by_name.get(&name).copied()
     }
 
     /// The first file that contributes `part`.

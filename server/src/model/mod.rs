@@ -6,6 +6,6 @@ mod names;
 
 pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
-    Step, Use, Value,
+    Step, Tables, Use, Value,
 };
 pub use names::{NameId, Names};

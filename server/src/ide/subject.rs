@@ -1,0 +1,251 @@
+//! What the token under the cursor denotes.
+
+use std::ops::Range;
+
+use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken};
+
+use crate::model::{Dump, FileId, Row};
+
+/// What is meant by a token. Names are kept as text, for the dump need not know them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A value, by its id or its name and index. Several where an old peak list omits the index.
+    Values {
+        /// Numbers into [`Dump::values`].
+        values: Vec<u32>,
+        /// Whether this is the value's own header in section C.
+        header: bool,
+    },
+    /// A line below `positions:`.
+    Position {
+        /// The instruction.
+        name: String,
+        /// The index in its result, `{}` where it is not printed.
+        index: String,
+    },
+    /// An instruction that is read, runs or reads.
+    Instruction {
+        /// Its name.
+        name: String,
+    },
+    /// An instruction where it is written down: behind `from instruction:` or in HLO text.
+    Definition {
+        /// Its name.
+        name: String,
+    },
+    /// A computation of the HLO text.
+    Computation {
+        /// Its name.
+        name: String,
+    },
+    /// A logical time.
+    Step(u64),
+    /// An allocation, by its printed number.
+    Allocation(u64),
+}
+
+impl Subject {
+    /// What is at `offset`, and the text that says so. The end of a word counts as the word.
+    pub fn at(dump: &Dump, file: FileId, offset: u32) -> Option<(Range<u32>, Self)> {
+        let document = &dump.files.get(file)?.document;
+        let (start, token) = document.token_at(offset)?;
+        let found = |token: SyntaxToken| {
+            let part = token.parent().filter(|node| node.kind() == K::ShapeIndex);
+            let range = part.map_or_else(|| token.text_range(), |index| index.text_range());
+            let range = Range::<u32>::from(range);
+            let range = start + range.start..start + range.end;
+            Some((range, of_token(dump, &token)?))
+        };
+        // The mark of a name belongs to it, and so does the place just behind a number.
+        let behind = (token.text() == "%").then(|| token.next_token()).flatten();
+        let is_start = offset == start + u32::from(token.text_range().start());
+        let before = is_start.then(|| token.prev_token()).flatten();
+        found(behind.unwrap_or(token)).or_else(|| found(before?))
+    }
+
+    /// The name of the instruction or computation that is meant, if it is meant by its name.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Position { name, .. }
+            | Self::Instruction { name }
+            | Self::Definition { name }
+            | Self::Computation { name } => Some(name),
+            Self::Values { .. } | Self::Step(_) | Self::Allocation(_) => None,
+        }
+    }
+
+    /// The values that are meant, in the order of section A, each once.
+    pub fn values(&self, dump: &Dump) -> Vec<u32> {
+        let mut values = match self {
+            Self::Values { values, .. } => values.clone(),
+            Self::Position { name, index } => values_visible_at(dump, name, index),
+            Self::Instruction { name } => {
+                let top = values_at(dump, name, "{}");
+                if top.is_empty() {
+                    values_of(dump, name)
+                } else {
+                    top
+                }
+            }
+            Self::Definition { name } => values_of(dump, name),
+            Self::Computation { .. } | Self::Step(_) | Self::Allocation(_) => Vec::new(),
+        };
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The allocation that is meant by its number.
+    pub fn allocation(&self, dump: &Dump) -> Option<Row> {
+        let &Self::Allocation(index) = self else {
+            return None;
+        };
+        let is_it = |number: usize| Some(dump.allocations.get(number)?.index == index);
+        // In a sound dump the number is the place.
+        let place = usize::try_from(index)
+            .ok()
+            .filter(|&at| is_it(at) == Some(true));
+        let place = place.or_else(|| dump.allocations.iter().position(|a| a.index == index))?;
+        Some(dump.allocations[place].header)
+    }
+}
+
+/// Whether `file` is the text of an HLO module.
+pub(super) fn is_module(dump: &Dump, file: FileId) -> bool {
+    dump.files
+        .get(file)
+        .is_some_and(|file| file.document.kind() == DocumentKind::Module)
+}
+
+fn of_token(dump: &Dump, token: &SyntaxToken) -> Option<Subject> {
+    let parent = token.parent()?;
+    let name = || token.text().to_owned();
+    match token.kind() {
+        K::AllocationIndex => token.text().parse().ok().map(Subject::Allocation),
+        K::Step => token.text().parse().ok().map(Subject::Step),
+        K::ComputationName => Some(Subject::Computation { name: name() }),
+        K::ValueId => {
+            let id = token.text().parse().ok()?;
+            let value = dump.value_with_id(id)?;
+            Some(Subject::Values {
+                values: vec![value],
+                header: is_header(&parent),
+            })
+        }
+        K::Name => Some(of_name(dump, &parent, token)),
+        K::ShapeIndexNumber | K::Punctuation if parent.kind() == K::ShapeIndex => {
+            let line = parent.parent()?;
+            let name = child(&line, K::Name)?;
+            // The index of a use belongs to the operand, which is not named there.
+            (line.kind() != K::UseLine).then(|| of_name(dump, &line, &name))
+        }
+        // `%t#0`
+        K::ShapeIndexNumber if parent.kind() == K::Operand => {
+            let name = child(&parent, K::Name)?.text().to_owned();
+            Some(Subject::Instruction { name })
+        }
+        _ => None,
+    }
+}
+
+/// What the name `token`, a child of `parent`, denotes.
+fn of_name(dump: &Dump, parent: &SyntaxNode, token: &SyntaxToken) -> Subject {
+    let name = token.text();
+    let index = || {
+        let node = parent
+            .children()
+            .find(|node| node.kind() == K::ShapeIndex)?;
+        Some(node.text().to_string())
+    };
+    match parent.kind() {
+        K::ValueReference => {
+            let id = child(parent, K::ValueId).and_then(|id| id.text().parse().ok());
+            let by_id = id.and_then(|id| dump.value_with_id(id));
+            let by_id = by_id.filter(|&at| dump.names[dump.values[at as usize].name] == *name);
+            let by_name = || values_at(dump, name, index().as_deref().unwrap_or("{}"));
+            let values = by_id.map_or_else(by_name, |at| vec![at]);
+            Subject::Values {
+                values,
+                header: is_header(parent),
+            }
+        }
+        K::LiveRangeLine | K::PeakLine => {
+            let values = match index() {
+                Some(index) => values_at(dump, name, &index),
+                None => values_of_exactly(dump, name),
+            };
+            Subject::Values {
+                values,
+                header: false,
+            }
+        }
+        K::PositionLine => {
+            let index = index().unwrap_or_else(|| "{}".to_owned());
+            Subject::Position {
+                name: name.to_owned(),
+                index,
+            }
+        }
+        K::Instruction => Subject::Definition {
+            name: name.to_owned(),
+        },
+        _ => Subject::Instruction {
+            name: name.to_owned(),
+        },
+    }
+}
+
+fn child(node: &SyntaxNode, kind: K) -> Option<SyntaxToken> {
+    node.children_with_tokens()
+        .filter_map(SyntaxElement::into_token)
+        .find(|token| token.kind() == kind)
+}
+
+fn is_header(reference: &SyntaxNode) -> bool {
+    reference
+        .parent()
+        .is_some_and(|line| line.kind() == K::ValueHeader)
+}
+
+/// The value that `name` defines at `index`.
+fn values_at(dump: &Dump, name: &str, index: &str) -> Vec<u32> {
+    let ids = dump.names.get(name).zip(dump.names.get(index));
+    ids.map_or_else(Vec::new, |(name, index)| {
+        dump.values_at(name, index).collect()
+    })
+}
+
+fn values_of_exactly(dump: &Dump, name: &str) -> Vec<u32> {
+    dump.names
+        .get(name)
+        .map_or_else(Vec::new, |name| dump.values_of(name).collect())
+}
+
+/// All values that `name` defines; if it defines none (a get-tuple-element, a bitcast ...), all
+/// that are visible at it.
+fn values_of(dump: &Dump, name: &str) -> Vec<u32> {
+    let defined = values_of_exactly(dump, name);
+    if !defined.is_empty() {
+        return defined;
+    }
+    let Some(name) = dump.names.get(name) else {
+        return Vec::new();
+    };
+    dump.positions_at(name)
+        .map(|at| dump.positions[at as usize].value)
+        .collect()
+}
+
+/// The value defined as (`name`, `index`); if there is none, all that are visible there.
+fn values_visible_at(dump: &Dump, name: &str, index: &str) -> Vec<u32> {
+    let defined = values_at(dump, name, index);
+    if !defined.is_empty() {
+        return defined;
+    }
+    let ids = dump.names.get(name).zip(dump.names.get(index));
+    ids.map_or_else(Vec::new, |(name, index)| {
+        dump.positions_at_index(name, index)
+            .map(|at| dump.positions[at as usize].value)
+            .collect()
+    })
+}

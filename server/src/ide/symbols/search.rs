@@ -1,0 +1,227 @@
+//! Finding symbols by name and `op_name` in a whole dump.
+
+use buflens_syntax::lexer::{self, Token};
+use buflens_syntax::{DocumentKind, facts};
+use memchr::memmem::Finder;
+use rustc_hash::FxHashSet;
+
+use super::{Found, SymbolKind, parts};
+use crate::ide::links::unescaped;
+use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
+use crate::ide::references::enclosing;
+use crate::model::{Dump, NameId, Place};
+
+/// What matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Hit {
+    Allocation(u32),
+    Value(u32),
+    Computation(NameId),
+    Instruction(NameId),
+}
+
+/// How well; the better the less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Equal,
+    Start,
+    Part,
+}
+
+/// At most `limit` values, allocations and instructions whose name or `op_name` contains `query`.
+/// Upper and lower case are the same. Equal names come first, then those that begin with the query.
+pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+    let mut hits = Vec::new();
+    for (number, allocation) in (0..).zip(&dump.allocations) {
+        let name = format!("allocation {}", allocation.index);
+        hits.extend(rank(&name, query).map(|rank| (rank, Hit::Allocation(number))));
+    }
+    for (number, value) in (0..).zip(&dump.values) {
+        let of_name = rank(&dump.names[value.name], query);
+        let of_name = of_name.or_else(|| {
+            query
+                .contains('{')
+                .then(|| rank(&parts::name_of(dump, value), query))?
+        });
+        hits.extend(of_name.map(|rank| (rank, Hit::Value(number))));
+    }
+    for &row in &dump.computations {
+        let name = dump
+            .at::<facts::Computation>(row)
+            .and_then(|at| dump.names.get(at.text(at.row.name)));
+        let rank =
+            name.and_then(|name| Some((rank(&dump.names[name], query)?, Hit::Computation(name))));
+        hits.extend(rank);
+    }
+    let mut instructions: Vec<_> = dump
+        .instructions
+        .iter()
+        .filter_map(|(&name, instruction)| {
+            Some((rank(&dump.names[name], query)?, instruction.row, name))
+        })
+        .collect();
+    instructions.sort_unstable();
+    hits.extend(
+        instructions
+            .into_iter()
+            .map(|(rank, _, name)| (rank, Hit::Instruction(name))),
+    );
+    // Of equal rank, the order of finding is that of the text.
+    hits.sort_by_key(|&(rank, _)| rank);
+    hits.truncate(limit);
+    let mut found: Vec<Found> = hits
+        .iter()
+        .filter_map(|&(_, hit)| describe(dump, hit, None))
+        .collect();
+    if found.len() < limit && !query.is_empty() {
+        by_op_name(dump, query, limit, &hits, &mut found);
+    }
+    found
+}
+
+/// Adds what has `query` in its `op_name`. The editor filters by what it is shown, so that
+/// becomes part of the name.
+fn by_op_name(
+    dump: &Dump,
+    query: &str,
+    limit: usize,
+    hits: &[(Rank, Hit)],
+    found: &mut Vec<Found>,
+) {
+    let finder = Finder::new("op_name=\"");
+    let mut seen: FxHashSet<NameId> = hits
+        .iter()
+        .filter_map(|&(_, hit)| instruction_of(dump, hit))
+        .collect();
+    for file in &dump.files {
+        let document = &file.document;
+        let kind = document.kind();
+        if !matches!(
+            kind,
+            DocumentKind::Assignment | DocumentKind::Values | DocumentKind::Module
+        ) {
+            continue;
+        }
+        for (_, block) in document.blocks() {
+            let text = block.text();
+            for at in finder.find_iter(text.as_bytes()) {
+                let behind = &text[at + "op_name=".len()..];
+                let Some((Token::String, string)) = lexer::tokens(behind).next() else {
+                    continue;
+                };
+                let op_name = unescaped(string.trim_matches('"'));
+                if rank(&op_name, query).is_none() {
+                    continue;
+                }
+                let instruction = enclosing(&block.facts().instructions, at as u32);
+                let name = instruction.and_then(|row| dump.names.get(row.name.text(text)));
+                let Some(name) = name.filter(|&name| seen.insert(name)) else {
+                    continue;
+                };
+                let values = dump.values_of(name).map(Hit::Value);
+                let hits: Vec<Hit> = if kind == DocumentKind::Module {
+                    vec![Hit::Instruction(name)]
+                } else {
+                    values.collect()
+                };
+                found.extend(
+                    hits.into_iter()
+                        .filter_map(|hit| describe(dump, hit, Some(&op_name))),
+                );
+                if found.len() >= limit {
+                    found.truncate(limit);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The instruction that a hit is about.
+fn instruction_of(dump: &Dump, hit: Hit) -> Option<NameId> {
+    match hit {
+        Hit::Value(value) => Some(dump.values[value as usize].name),
+        Hit::Instruction(name) => Some(name),
+        Hit::Allocation(_) | Hit::Computation(_) => None,
+    }
+}
+
+fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
+    let (name, container, kind, target): (String, String, SymbolKind, Option<Target>) = match hit {
+        Hit::Allocation(number) => {
+            let of_number = &dump.allocations[number as usize];
+            let name = format!("allocation {}", of_number.index);
+            (
+                name,
+                String::new(),
+                SymbolKind::Allocation,
+                allocation(dump, of_number.header),
+            )
+        }
+        Hit::Value(number) => {
+            let value = &dump.values[number as usize];
+            let holder = value
+                .allocation
+                .map(|holder| dump.allocations[holder as usize].index);
+            let container = holder.map_or_else(String::new, |index| format!("allocation {index}"));
+            (
+                parts::name_of(dump, value),
+                container,
+                SymbolKind::Value,
+                value_header(dump, number),
+            )
+        }
+        Hit::Computation(name) => {
+            let name = &dump.names[name];
+            (
+                name.to_owned(),
+                String::new(),
+                SymbolKind::Computation,
+                computation(dump, name),
+            )
+        }
+        Hit::Instruction(name) => {
+            let holder = dump.instructions.get(&name)?.computation;
+            let holder = holder.and_then(|holder| {
+                dump.at::<facts::Computation>(dump.computations[holder as usize])
+            });
+            let container = holder.map_or("", |at| at.text(at.row.name)).to_owned();
+            let name = &dump.names[name];
+            (
+                name.to_owned(),
+                container,
+                SymbolKind::Instruction,
+                hlo_instruction(dump, name),
+            )
+        }
+    };
+    let name = op_name.map_or_else(|| name.clone(), |op_name| format!("{name}: {op_name}"));
+    // Its name will do: an instruction can be half a megabyte long.
+    let target = target?;
+    let place = Place {
+        file: target.place.file,
+        range: target.selection,
+    };
+    Some(Found {
+        name,
+        container,
+        kind,
+        place,
+    })
+}
+
+/// How `query` is found in `name`.
+fn rank(name: &str, query: &str) -> Option<Rank> {
+    let (name, query) = (name.as_bytes(), query.as_bytes());
+    if query.is_empty() {
+        return Some(Rank::Part);
+    }
+    let at = name
+        .windows(query.len())
+        .position(|part| part.eq_ignore_ascii_case(query))?;
+    Some(match at {
+        0 if name.len() == query.len() => Rank::Equal,
+        0 => Rank::Start,
+        _ => Rank::Part,
+    })
+}
