@@ -346,7 +346,7 @@ impl Dump {
                 Part::Module => dump.read_module(file, &document),
                 Part::Report | Part::None => {}
                 Part::Assignment | Part::Values | Part::LiveRange => {
-                    dump.read_assignment(file, &document)
+                    dump.read_assignment(file, &document);
                 }
             }
         }
