@@ -7,6 +7,7 @@ pub mod call_hierarchy;
 pub mod folding;
 pub mod hover;
 pub mod links;
+mod markdown;
 pub mod navigation;
 pub mod references;
 pub mod selection;

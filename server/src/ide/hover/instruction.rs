@@ -1,0 +1,295 @@
+//! Instructions: the opcode in plain words, operands and results with their bytes.
+
+use buflens_syntax::{Shape, SyntaxKind, SyntaxNode};
+
+use super::shape::shown;
+use super::source::Metadata;
+use super::{Context, node_at, opcode, space, value};
+use crate::ide::markdown::{Table, code, cut, shorten};
+use crate::model::bytes;
+use crate::model::{NameId, Value};
+
+/// So many operands are listed.
+const MAX_OPERANDS: usize = 8;
+
+/// An instruction as its tree says.
+pub(super) struct Instruction {
+    pub(super) name: String,
+    pub(super) opcode: String,
+    pub(super) shape: String,
+    /// The first operands: the shape where it is printed, and the name.
+    pub(super) operands: Vec<(Option<String>, String)>,
+    /// How many operands there are.
+    pub(super) operand_count: usize,
+    /// The number of a `parameter`.
+    pub(super) parameter: Option<String>,
+    pub(super) metadata: Metadata,
+}
+
+impl Instruction {
+    /// Reads a node of kind `Instruction`.
+    pub(super) fn read(context: &Context, node: &SyntaxNode) -> Self {
+        let token = |kind| {
+            let token = node
+                .children_with_tokens()
+                .find(|child| child.kind() == kind);
+            token.map(|token| token.to_string()).unwrap_or_default()
+        };
+        let is_shape = |node: &SyntaxNode| {
+            matches!(node.kind(), SyntaxKind::ArrayShape | SyntaxKind::TupleShape)
+        };
+        let shape = node
+            .children()
+            .find(is_shape)
+            .map(|shape| shape.text().to_string())
+            .unwrap_or_default();
+        let list = node
+            .children()
+            .find(|child| child.kind() == SyntaxKind::Operands);
+        let mut operands = Vec::new();
+        let mut operand_count = 0;
+        for operand in list.iter().flat_map(SyntaxNode::children) {
+            if operand.kind() != SyntaxKind::Operand {
+                continue;
+            }
+            operand_count += 1;
+            if operands.len() < MAX_OPERANDS {
+                let name = operand
+                    .children_with_tokens()
+                    .find(|child| child.kind() == SyntaxKind::Name);
+                let shape = operand
+                    .children()
+                    .find(is_shape)
+                    .map(|shape| shape.text().to_string());
+                operands.push((shape, name.map(|name| name.to_string()).unwrap_or_default()));
+            }
+        }
+        let parameter = list.and_then(|list| {
+            list.children_with_tokens()
+                .find(|child| child.kind() == SyntaxKind::ParameterNumber)
+        });
+        Self {
+            name: token(SyntaxKind::Name),
+            opcode: token(SyntaxKind::Opcode),
+            shape,
+            operands,
+            operand_count,
+            parameter: parameter.map(|number| number.to_string()),
+            metadata: Metadata::read(context.dump, node),
+        }
+    }
+
+    /// The instruction called `name`: as printed with one of its values, else in the HLO text.
+    pub(super) fn named(context: &Context, name: NameId) -> Option<Self> {
+        let with_value = context.dump.values_of(name).next();
+        if let Some(found) =
+            with_value.and_then(|at| Self::of_value(context, &context.dump.values[at as usize]))
+        {
+            return Some(found);
+        }
+        let row = context.dump.instructions.get(&name)?.row;
+        let at = context.dump.at::<buflens_syntax::facts::Instruction>(row)?;
+        let document = &context.dump.files.get(at.file)?.document;
+        let node = node_at(
+            document,
+            at.start + at.row.name.start,
+            SyntaxKind::Instruction,
+        )?;
+        Some(Self::read(context, &node))
+    }
+
+    /// The instruction that defines `value`, as section C prints it.
+    fn of_value(context: &Context, value: &Value) -> Option<Self> {
+        let at = context.dump.instruction(value)?;
+        let document = &context.dump.files.get(at.file)?.document;
+        let node = node_at(
+            document,
+            at.start + at.row.name.start,
+            SyntaxKind::Instruction,
+        )?;
+        Some(Self::read(context, &node))
+    }
+
+    /// What the instruction does, in plain words.
+    pub(super) fn plain(&self, context: &Context) -> String {
+        let words = match self.opcode.as_str() {
+            "parameter" => match &self.parameter {
+                Some(number) => format!("parameter {number}"),
+                None => "parameter".to_owned(),
+            },
+            "copy" => match self.layout_change(context) {
+                Some(_) => "layout copy".to_owned(),
+                None => "copy".to_owned(),
+            },
+            "copy-start" => match self.copied_spaces(context) {
+                Some(between) => format!("asynchronous copy {between}"),
+                None => "start of an asynchronous copy".to_owned(),
+            },
+            other => opcode::plain(other).map_or_else(|| code(other), str::to_owned),
+        };
+        match context
+            .dump
+            .names
+            .get(&self.name)
+            .and_then(|name| self.flight(context, name))
+        {
+            Some(flight) => format!("{words}, {flight}"),
+            None => words,
+        }
+    }
+
+    /// `HBM -> VMEM`, of a copy between memory spaces.
+    fn copied_spaces(&self, context: &Context) -> Option<String> {
+        let Ok(Shape::Tuple(elements)) = Shape::read(&self.shape) else {
+            return None;
+        };
+        let [Shape::Array(to), Shape::Array(from), ..] = elements.as_slice() else {
+            return None;
+        };
+        let space = |array: &buflens_syntax::ArrayShape| {
+            let color = array
+                .layout
+                .as_ref()
+                .map_or(0, |layout| layout.memory_space);
+            space::name(color, context.platforms).map_or_else(|| format!("@{color}"), str::to_owned)
+        };
+        Some(format!("{} -> {}", space(from), space(to)))
+    }
+
+    /// `in flight at steps 1-10`, of an asynchronous operation: as long as its tuple is alive.
+    fn flight(&self, context: &Context, name: NameId) -> Option<String> {
+        if !self.opcode.ends_with("-start") {
+            return None;
+        }
+        let whole = context
+            .dump
+            .values_at(name, context.dump.names.get("{}")?)
+            .next()?;
+        let value = &context.dump.values[whole as usize];
+        value.live_range?;
+        Some(format!(
+            "in flight at steps {}-{}",
+            value.live.0, value.live.1
+        ))
+    }
+
+    /// The layouts of the operand and the result of a copy, if they differ.
+    pub(super) fn layout_change(&self, context: &Context) -> Option<(String, String)> {
+        let [(printed, name)] = self.operands.as_slice() else {
+            return None;
+        };
+        let from = printed
+            .clone()
+            .or_else(|| value::shape_of_name(context, name))?;
+        let layout = |text: &str| match Shape::read(text) {
+            Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
+            _ => None,
+        };
+        let (from_dimensions, from) = layout(&from)?;
+        let (to_dimensions, to) = layout(&self.shape)?;
+        let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
+        if from_dimensions != to_dimensions || is_same {
+            return None;
+        }
+        let text = |layout: &buflens_syntax::Layout, with_tiles: bool| {
+            let order: Vec<String> = layout.minor_to_major.iter().map(u64::to_string).collect();
+            let tile = layout.tiles.first().filter(|_| with_tiles).map(|tile| {
+                let extents: Vec<String> = tile
+                    .iter()
+                    .map(|extent| match extent {
+                        buflens_syntax::TileExtent::Elements(elements) => elements.to_string(),
+                        buflens_syntax::TileExtent::Combined => "*".to_owned(),
+                    })
+                    .collect();
+                format!(":T({})", extents.join(","))
+            });
+            format!("{{{}{}}}", order.join(","), tile.unwrap_or_default())
+        };
+        let with_tiles = from.tiles != to.tiles;
+        Some((text(&from, with_tiles), text(&to, with_tiles)))
+    }
+
+    /// The hover on the instruction itself.
+    pub(super) fn hover(&self, context: &Context) -> String {
+        let mut hover = format!("**{}**: {}\n\n", code(&self.name), self.plain(context));
+        let mut table = Table::default();
+        table.row([
+            "".into(),
+            "shape".into(),
+            "unpadded".into(),
+            "with padding".into(),
+        ]);
+        table.row(row("result", &self.shape));
+        for (number, (printed, name)) in self.operands.iter().enumerate() {
+            let shape = printed
+                .clone()
+                .or_else(|| value::shape_of_name(context, name))
+                .unwrap_or_default();
+            table.row(row(
+                &format!("operand {number} {}", code(&cut(name, 60))),
+                &shape,
+            ));
+        }
+        hover.push_str(&table.to_string());
+        if self.operand_count > self.operands.len() {
+            let more = self.operand_count - self.operands.len();
+            hover.push_str(&format!(
+                "\nand {} more operands\n",
+                bytes::grouped(more as u64)
+            ));
+        }
+        if let Some((from, to)) = self.layout_change(context) {
+            hover.push_str(&format!(
+                "\nThe data is rewritten from layout `{from}` to `{to}`.\n"
+            ));
+        }
+        if let Some(source) = self.metadata.summary() {
+            hover.push_str(&format!("\n{source}\n"));
+        }
+        hover
+    }
+
+    /// The argument's path, of a parameter: `params['w']`.
+    pub(super) fn argument(&self) -> Option<String> {
+        let name = self
+            .metadata
+            .op_name
+            .as_deref()
+            .filter(|name| !name.is_empty())?;
+        (self.opcode == "parameter").then(|| code(&shorten(name, 100)))
+    }
+}
+
+fn row(label: &str, text: &str) -> [String; 4] {
+    let (logical, padded) = match Shape::read(text) {
+        Ok(shape @ Shape::Array(_)) => {
+            let padded = match &shape {
+                Shape::Array(array) => bytes::padded_bytes(array),
+                Shape::Tuple(_) => None,
+            };
+            (bytes::logical_bytes(&shape), padded)
+        }
+        Ok(shape @ Shape::Tuple(_)) => (bytes::logical_bytes(&shape), None),
+        Err(_) => (None, None),
+    };
+    let logical_text = match (logical, text.starts_with('(')) {
+        (Some(bytes), true) => format!("{} (table)", bytes::display(bytes)),
+        (Some(bytes), false) => bytes::display(bytes),
+        (None, _) => String::new(),
+    };
+    let padded = match padded {
+        Some(padded) if Some(padded) == logical => "same".to_owned(),
+        Some(padded) => bytes::display(padded),
+        None => String::new(),
+    };
+    [
+        label.to_owned(),
+        if text.is_empty() {
+            String::new()
+        } else {
+            shown(text)
+        },
+        logical_text,
+        padded,
+    ]
+}

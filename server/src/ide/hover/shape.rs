@@ -1,0 +1,463 @@
+//! Shapes, layouts, tiles and dimensions: what the bytes are made of.
+
+use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
+
+use super::space;
+use crate::ide::markdown::{code, cut};
+use crate::model::Platforms;
+use crate::model::bytes::{self, PaddedDimension, Padding};
+
+/// Shapes are shown with so many characters.
+pub(super) const SHAPE_LIMIT: usize = 200;
+/// So many elements of a tuple are listed.
+const MAX_ELEMENTS: usize = 8;
+
+/// The hover on `token`, which is in the shape `node`.
+pub(super) fn hover(
+    token: &SyntaxToken,
+    node: &SyntaxNode,
+    platforms: Platforms,
+) -> Option<String> {
+    let text = node.text().to_string();
+    let shape = Shape::read(&text).ok()?;
+    Some(match &shape {
+        Shape::Tuple(elements) => tuple(&text, elements),
+        Shape::Array(array) => {
+            let focus = focus(token, array, platforms);
+            let body = self::array(&text, array);
+            if focus.is_empty() {
+                body
+            } else {
+                format!("{focus}\n\n{body}")
+            }
+        }
+    })
+}
+
+/// `` `f32[32,513]{1,0}` `` within the limit.
+pub(super) fn shown(text: &str) -> String {
+    code(&cut(text, SHAPE_LIMIT))
+}
+
+/// `4.05x`, or `+0.01 %` where two decimals would hide it.
+pub(super) fn ratio(bytes: u64, of: u64) -> String {
+    let ratio = bytes as f64 / of.max(1) as f64;
+    if ratio >= 1.005 || bytes <= of {
+        format!("{ratio:.2}x")
+    } else {
+        format!("+{:.2} %", (ratio - 1.0) * 100.0)
+    }
+}
+
+/// `dimension 1, 513 -> 520`: what costs most.
+pub(super) fn blame(padding: &Padding) -> Option<String> {
+    let worst = padding.blame()?;
+    if worst.numbers.is_empty() && padding.dimensions.len() == 1 {
+        return Some(format!(
+            "a scalar takes a tile of {} elements",
+            bytes::grouped(worst.to)
+        ));
+    }
+    Some(format!(
+        "{}, {} -> {}",
+        dimension_name(worst),
+        bytes::grouped(worst.from),
+        bytes::grouped(worst.to)
+    ))
+}
+
+fn dimension_name(dimension: &PaddedDimension) -> String {
+    match dimension.numbers.as_slice() {
+        [] => "a dimension that only the tile has".to_owned(),
+        [number] => format!("dimension {number}"),
+        numbers => {
+            let numbers: Vec<String> = numbers.iter().rev().map(u64::to_string).collect();
+            format!("dimensions {} combined", numbers.join(" and "))
+        }
+    }
+}
+
+fn tuple(text: &str, elements: &[Shape]) -> String {
+    let mut hover = format!(
+        "**tuple** of {} elements: {}\n\nA value of this shape is a table of pointers only; every element is a value \
+         with bytes of its own. XLA's lists count {} for the table (8 B per element).\n",
+        elements.len(),
+        shown(text),
+        bytes::display(elements.len() as u64 * 8),
+    );
+    if elements.is_empty() {
+        return hover;
+    }
+    hover.push_str("\n| element | shape | unpadded | with padding |\n|---|---|---:|---:|\n");
+    for (number, element) in elements.iter().enumerate().take(MAX_ELEMENTS) {
+        let (shape, padded) = match element {
+            Shape::Array(array) => (without_layout(array), bytes::padded_bytes(array)),
+            Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
+        };
+        let size = |size: Option<u64>| size.map_or_else(String::new, bytes::display);
+        hover.push_str(&format!(
+            "| `{{{number}}}` | {} | {} | {} |\n",
+            code(&cut(&shape, 60)),
+            size(bytes::logical_bytes(element)),
+            size(padded),
+        ));
+    }
+    if let Some(more) = elements
+        .len()
+        .checked_sub(MAX_ELEMENTS)
+        .filter(|&more| more > 0)
+    {
+        hover.push_str(&format!("\nand {} more\n", bytes::grouped(more as u64)));
+    }
+    hover
+}
+
+/// `f32[32,<=513]`
+fn without_layout(array: &ArrayShape) -> String {
+    let dimensions: Vec<String> = array
+        .dimensions
+        .iter()
+        .map(|dimension| match (dimension.size, dimension.dynamic) {
+            (None, _) => "?".to_owned(),
+            (Some(size), true) => format!("<={size}"),
+            (Some(size), false) => size.to_string(),
+        })
+        .collect();
+    format!("{}[{}]", array.element.name, dimensions.join(","))
+}
+
+/// The bytes of an array and how they come about.
+fn array(text: &str, array: &ArrayShape) -> String {
+    let logical = bytes::logical_bytes(&Shape::Array(array.clone()));
+    let Some((padding, logical)) = Padding::of(array).zip(logical) else {
+        return format!("{}: its size cannot be told from the text\n", shown(text));
+    };
+    let Some(layout) = &array.layout else {
+        let note = if array.dimensions.is_empty() {
+            ""
+        } else {
+            "; no layout is printed here, so padding is not told"
+        };
+        return format!(
+            "{}: {} of data{note}\n",
+            shown(text),
+            bytes::display(logical)
+        );
+    };
+    let mut hover = if padding.bytes == logical {
+        format!(
+            "{}: {}, no padding\n\n",
+            shown(text),
+            bytes::display(logical)
+        )
+    } else if padding.bytes < logical {
+        format!(
+            "{}: {} in each memory, {} in all\n\n",
+            shown(text),
+            bytes::display(padding.bytes),
+            bytes::display(logical)
+        )
+    } else {
+        format!(
+            "{} for {} of data: **{}**\n\n{}\n\n",
+            bytes::display(padding.bytes),
+            bytes::display(logical),
+            ratio(padding.bytes, logical),
+            shown(text),
+        )
+    };
+    if array.dimensions.len() > 1 {
+        let order: Vec<String> = layout
+            .minor_to_major
+            .iter()
+            .rev()
+            .filter_map(|&number| {
+                let size = array.dimensions.get(usize::try_from(number).ok()?)?.size?;
+                Some(format!("dimension {number} ({})", bytes::grouped(size)))
+            })
+            .take(8)
+            .collect();
+        hover.push_str(&format!(
+            "- memory order, slowest first: {}\n",
+            order.join(", ")
+        ));
+    }
+    for dimension in padding
+        .dimensions
+        .iter()
+        .filter(|dimension| dimension.from != dimension.whole)
+    {
+        hover.push_str(&format!(
+            "- split over several memories: {} of {} elements of {} in the fullest one\n",
+            bytes::grouped(dimension.from),
+            bytes::grouped(dimension.whole),
+            dimension_name(dimension),
+        ));
+    }
+    tiles(&mut hover, array, layout, &padding);
+    if let Some(alignment) = layout.tail_alignment {
+        hover.push_str(&format!(
+            "- tail alignment L({alignment}): {} -> {} elements\n",
+            bytes::grouped(padding.tiled_elements),
+            bytes::grouped(padding.elements),
+        ));
+    }
+    if padding.bytes > logical
+        && let Some((order, bytes)) = bytes::best_order(array)
+    {
+        let order: Vec<String> = order.iter().map(u64::to_string).collect();
+        hover.push_str(&format!(
+            "- order `{{{}}}` with the same tile: {} ({}), if the operations around it allow\n",
+            order.join(","),
+            bytes::display(bytes),
+            ratio(bytes, logical),
+        ));
+    }
+    if array.dimensions.iter().any(|dimension| dimension.dynamic) {
+        hover.push_str("- dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more\n");
+    }
+    hover
+}
+
+fn tiles(hover: &mut String, array: &ArrayShape, layout: &Layout, padding: &Padding) {
+    let Some(first) = layout.tiles.first() else {
+        return;
+    };
+    let extents: Vec<String> = first.iter().map(extent).collect();
+    let tiled: Vec<&PaddedDimension> = padding
+        .dimensions
+        .iter()
+        .filter(|dimension| dimension.tile.is_some())
+        .collect();
+    let worst = padding.blame();
+    let scalar = array
+        .dimensions
+        .is_empty()
+        .then(|| "a scalar takes a whole one".to_owned());
+    let roundings: Vec<String> = tiled
+        .iter()
+        .map(|dimension| {
+            let name = dimension_name(dimension);
+            let (from, to) = (bytes::grouped(dimension.from), bytes::grouped(dimension.to));
+            if dimension.from == dimension.to {
+                format!("{name} {from} fits")
+            } else if worst == Some(dimension) {
+                format!("{name} {from} -> **{to}**")
+            } else {
+                format!("{name} {from} -> {to}")
+            }
+        })
+        .collect();
+    hover.push_str(&format!(
+        "- tile {}: {}\n",
+        extents.join(" x "),
+        scalar.unwrap_or_else(|| roundings.join(", "))
+    ));
+    for inner in &layout.tiles[1..] {
+        hover.push_str(&format!("- {}\n", inner_tile(inner, array, layout)));
+    }
+    let elements_per_tile = tiled
+        .iter()
+        .try_fold(1_u64, |all, dimension| all.checked_mul(dimension.tile?));
+    if let Some(elements) = elements_per_tile {
+        let counts: Vec<String> = padding
+            .dimensions
+            .iter()
+            .map(|dimension| bytes::grouped(dimension.to / dimension.tile.unwrap_or(1).max(1)))
+            .collect();
+        hover.push_str(&format!(
+            "- {} tile{} of {} elements x {}\n",
+            counts.join(" x "),
+            if counts.iter().all(|count| count == "1") {
+                ""
+            } else {
+                "s"
+            },
+            bytes::grouped(elements),
+            element_width(array, layout),
+        ));
+    }
+}
+
+fn extent(extent: &TileExtent) -> String {
+    match extent {
+        TileExtent::Elements(elements) => elements.to_string(),
+        TileExtent::Combined => "*".to_owned(),
+    }
+}
+
+/// Tiles behind the first one reorder the bytes within it.
+fn inner_tile(tile: &[TileExtent], array: &ArrayShape, layout: &Layout) -> String {
+    let text: Vec<String> = tile.iter().map(extent).collect();
+    let text = text.join(",");
+    let bits = layout.element_bits.or(array.element.bits.map(u64::from));
+    if let ([TileExtent::Elements(rows), TileExtent::Elements(1)], Some(bits)) = (tile, bits)
+        && let Some(word) = rows.checked_mul(bits)
+    {
+        return format!(
+            "({text}) packs {rows} rows of {bits}-bit elements into {word}-bit words, no padding"
+        );
+    }
+    format!("({text}) orders the elements within the tile, no padding")
+}
+
+fn element_width(array: &ArrayShape, layout: &Layout) -> String {
+    match (layout.element_bits, array.element.bits) {
+        (Some(bits), _) => format!("{bits} bits"),
+        (None, Some(bits)) => format!("{} B", bits.div_ceil(8)),
+        (None, None) => "?".to_owned(),
+    }
+}
+
+/// What the very token means.
+fn focus(token: &SyntaxToken, array: &ArrayShape, platforms: Platforms) -> String {
+    // The how manieth of its kind among its siblings.
+    let siblings = token
+        .parent()
+        .into_iter()
+        .flat_map(|parent| parent.children_with_tokens());
+    let place = siblings
+        .filter(|sibling| sibling.kind() == token.kind())
+        .position(|sibling| sibling.text_range() == token.text_range())
+        .unwrap_or(0);
+    match token.kind() {
+        SyntaxKind::ElementType => format!("**{}**: {}", token.text(), element_type(token.text())),
+        SyntaxKind::Dimension => dimension_focus(place, array),
+        SyntaxKind::MinorToMajor => match place {
+            0 => format!(
+                "**dimension {}** varies fastest: its elements are neighbours in memory",
+                token.text()
+            ),
+            _ if place + 1 == array.dimensions.len() => {
+                format!("**dimension {}** varies slowest", token.text())
+            }
+            _ => format!(
+                "**dimension {}** is number {} from the fastest varying one",
+                token.text(),
+                place + 1
+            ),
+        },
+        SyntaxKind::TileSize => {
+            let Some(tile) = token.parent() else {
+                return String::new();
+            };
+            if tile
+                .prev_sibling()
+                .is_some_and(|before| before.kind() == SyntaxKind::Tile)
+            {
+                return "**inner tile**: reorders the elements within the tile before it"
+                    .to_owned();
+            }
+            let extents = tile
+                .children_with_tokens()
+                .filter(|child| child.kind() == SyntaxKind::TileSize)
+                .count();
+            let layout = array.layout.as_ref();
+            let minor = extents.checked_sub(place + 1);
+            let number = layout
+                .zip(minor)
+                .and_then(|(layout, minor)| layout.minor_to_major.get(minor));
+            match number {
+                Some(number) => format!(
+                    "**tile extent {}**: dimension {number} is rounded up to a multiple of it",
+                    token.text()
+                ),
+                None => format!(
+                    "**tile extent {}**: of a dimension that the shape does not have",
+                    token.text()
+                ),
+            }
+        }
+        SyntaxKind::LayoutKeyword => layout_keyword(token.text()).to_owned(),
+        SyntaxKind::MemorySpace => space::hover(token.text().parse().unwrap_or(0), None, platforms)
+            .trim_end()
+            .to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn dimension_focus(place: usize, array: &ArrayShape) -> String {
+    let Some(dimension) = array.dimensions.get(place) else {
+        return String::new();
+    };
+    let size = match (dimension.size, dimension.dynamic) {
+        (Some(size), true) => format!(
+            "at most {} elements, known at run time",
+            bytes::grouped(size)
+        ),
+        (Some(size), false) => format!("{} elements", bytes::grouped(size)),
+        (None, _) => "unbounded".to_owned(),
+    };
+    let padded = Padding::of(array).and_then(|padding| {
+        let of_this = |row: &&PaddedDimension| row.numbers == [place as u64] && row.to != row.from;
+        let row = padding.dimensions.iter().find(of_this)?.clone();
+        Some(format!(
+            ", {} in memory (tile {})",
+            bytes::grouped(row.to),
+            row.tile.unwrap_or(1)
+        ))
+    });
+    format!(
+        "**dimension {place}**: {size}{}",
+        padded.unwrap_or_default()
+    )
+}
+
+fn element_type(name: &str) -> &'static str {
+    match name {
+        "pred" => "boolean, one byte",
+        "bf16" => "brain float: 16 bits with the exponent of an f32",
+        "f16" => "IEEE half-precision float, 16 bits",
+        "f32" => "IEEE single-precision float, 32 bits",
+        "f64" => "IEEE double-precision float, 64 bits",
+        "c64" => "complex number of two f32",
+        "c128" => "complex number of two f64",
+        "token" => "orders side effects; takes no bytes",
+        "opaque" => "a pointer to something that XLA does not look into",
+        _ if name.starts_with("f8") => "float of 8 bits",
+        _ if name.starts_with("f4") => {
+            "float of 4 bits; a whole byte each unless the layout says `E(4)`"
+        }
+        "s1" | "u1" | "s2" | "u2" | "s4" | "u4" => {
+            "narrow integer; a whole byte each unless the layout has `E(n)`"
+        }
+        _ if name.starts_with('s') => "signed integer",
+        _ if name.starts_with('u') => "unsigned integer",
+        _ => "element type",
+    }
+}
+
+fn layout_keyword(keyword: &str) -> &'static str {
+    match keyword {
+        "T" => {
+            "**T(...)**: tiles, in elements. Dimensions are rounded up to the first tile, fastest varying dimension last."
+        }
+        "L" => "**L(n)**: the number of elements is rounded up to a multiple of n.",
+        "E" => "**E(n)**: an element takes n bits; without it a narrow type takes a whole byte.",
+        "S" => "**S(n)**: memory space n, the color of the value.",
+        "SC" => {
+            "**SC(d:cut)**: physical dimension d (0 varies slowest) is split at the cut between memories; sizes are per memory."
+        }
+        "M" => "**M(n)**: n bytes of run-time sizes stand before the data of a dynamic shape.",
+        "D" => "**D(...)**: how each dimension is stored (dense, compressed ...).",
+        "P" => "**P(...)**: the physical shape of a sparse array.",
+        "#" => "**#(type)**: the type of a sparse array's indices.",
+        "*" => "**\\*(type)**: the type of a sparse array's pointers.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expect: Expect) {
+        let shape = Shape::read(text).unwrap();
+        expect.assert_eq(&match &shape {
+            Shape::Array(array) => super::array(text, array),
+            Shape::Tuple(elements) => tuple(text, elements),
+        });
+    }
+}
