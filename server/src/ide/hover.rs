@@ -139,12 +139,11 @@ impl Cursor<'_, '_> {
                     dump.names.get(row.name.text(text))?,
                     dump.names.get(row.index.text(text))?,
                 );
-                let at = dump.values_at(name, index).next()?;
-                let is_step = self.token.kind() == SyntaxKind::Step;
-                Some(if is_step {
-                    steps::live_range(context, at)
-                } else {
-                    value::hover(context, at)
+                let is_steps = self.token.text_range().start() >= row.index.end.into();
+                Some(match dump.values_at(name, index).next() {
+                    Some(at) if is_steps => steps::live_range(context, at),
+                    Some(at) => value::hover(context, at),
+                    None => steps::stray_live_range(dump, text, row),
                 })
             }
             SyntaxKind::PeakLine => Some(steps::peak_line(
@@ -378,7 +377,7 @@ impl Cursor<'_, '_> {
         Some(value::list(
             context,
             &format!(
-                "**{title}**{}. Not a copy, but another name of",
+                "**{title}**{}. Not a copy, but another name of:",
                 plain.unwrap_or_default()
             ),
             &values,
@@ -433,7 +432,7 @@ impl Cursor<'_, '_> {
         if !visible.is_empty() {
             return Some(value::list(
                 context,
-                &format!("**{title}**{}. Not a copy, but another name of", plain()),
+                &format!("**{title}**{}. Not a copy, but another name of:", plain()),
                 &visible,
             ));
         }

@@ -150,9 +150,9 @@ fn array(text: &str, array: &ArrayShape) -> String {
             shown(text),
             bytes::display(logical)
         )
-    } else if padding.bytes < logical {
+    } else if padding.dimensions.iter().any(|dimension| dimension.from != dimension.whole) {
         format!(
-            "{}: {} in each memory, {} in all\n\n",
+            "{}: {} in each memory, padding included, for {} of data in all\n\n",
             shown(text),
             bytes::display(padding.bytes),
             bytes::display(logical)
@@ -259,7 +259,7 @@ fn tiles(hover: &mut String, array: &ArrayShape, layout: &Layout, padding: &Padd
     let elements_per_tile = tiled
         .iter()
         .try_fold(1_u64, |all, dimension| all.checked_mul(dimension.tile?));
-    if let Some(elements) = elements_per_tile {
+    if let Some(elements) = elements_per_tile.filter(|&elements| elements > 1) {
         let counts: Vec<String> = padding
             .dimensions
             .iter()
@@ -459,5 +459,116 @@ mod tests {
             Shape::Array(array) => super::array(text, array),
             Shape::Tuple(elements) => tuple(text, elements),
         });
+    }
+
+    #[test]
+    fn tiles_and_packing() {
+        check("bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}", expect![[r#"
+            162.5 MiB (170,393,600 B) for 160.3 MiB (168,099,840 B) of data: **1.01x**
+
+            `bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}`
+
+            - memory order, slowest first: dimension 0 (4), dimension 1 (8), dimension 2 (513), dimension 3 (5,120)
+            - tile 8 x 128: dimension 2 513 -> **520**, dimension 3 5,120 fits
+            - (2,1) packs 2 rows of 16-bit elements into 32-bit words, no padding
+            - 4 x 8 x 65 x 40 tiles of 1,024 elements x 2 B
+            - order `{3,1,2,0}` with the same tile: 160.3 MiB (168,099,840 B) (1.00x), if the operations around it allow
+        "#]]);
+        check("f32[16]{0:T(8,128)}", expect![[r#"
+            4.0 KiB (4,096 B) for 64 B of data: **64.00x**
+
+            `f32[16]{0:T(8,128)}`
+
+            - tile 8 x 128: a dimension that only the tile has 1 -> 8, dimension 0 16 -> **128**
+            - 1 x 1 tile of 1,024 elements x 4 B
+        "#]]);
+        check("bf16[]{:T(256)}", expect![[r#"
+            512 B for 2 B of data: **256.00x**
+
+            `bf16[]{:T(256)}`
+
+            - tile 256: a scalar takes a whole one
+            - 1 tile of 256 elements x 2 B
+        "#]]);
+        check("s4[64,100]{1,0:T(64,128)(8,1)E(4)}", expect![[r#"
+            4.0 KiB (4,096 B) for 3.1 KiB (3,200 B) of data: **1.28x**
+
+            `s4[64,100]{1,0:T(64,128)(8,1)E(4)}`
+
+            - memory order, slowest first: dimension 0 (64), dimension 1 (100)
+            - tile 64 x 128: dimension 0 64 fits, dimension 1 100 -> **128**
+            - (8,1) packs 8 rows of 4-bit elements into 32-bit words, no padding
+            - 1 x 1 tile of 8,192 elements x 4 bits
+        "#]]);
+    }
+
+    #[test]
+    fn alignment_and_splits() {
+        check("s32[100]{0:T(1)L(128)S(4)}", expect![[r#"
+            512 B for 400 B of data: **1.28x**
+
+            `s32[100]{0:T(1)L(128)S(4)}`
+
+            - tile 1: dimension 0 100 fits
+            - 100 tiles of 1 elements x 4 B
+            - tail alignment L(128): 100 -> 128 elements
+        "#]]);
+        check("f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}", expect![[r#"
+            8.0 KiB (8,192 B) for 4.5 KiB (4,644 B) of data: **1.76x**
+
+            `f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}`
+
+            - memory order, slowest first: dimension 0 (9), dimension 1 (129)
+            - split over several memories: 8 of 9 elements of dimension 0 in the fullest one
+            - tile 8 x 128: dimension 0 8 fits, dimension 1 129 -> **256**
+            - 1 x 2 tiles of 1,024 elements x 4 B
+        "#]]);
+    }
+
+    #[test]
+    fn dynamic_and_unknown() {
+        check("s64[<=300,2]{1,0}", expect![[r#"
+            `s64[<=300,2]{1,0}`: 4.7 KiB (4,800 B), no padding
+
+            - memory order, slowest first: dimension 0 (300), dimension 1 (2)
+            - dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more
+        "#]]);
+        check("f32[?]{0}", expect![[r#"
+            `f32[?]{0}`: its size cannot be told from the text
+        "#]]);
+    }
+
+    #[test]
+    fn a_tuple_is_a_table() {
+        check("(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])", expect![[r#"
+            **tuple** of 10 elements: `(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])`
+
+            A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 80 B for the table (8 B per element).
+
+            | element | shape | unpadded | with padding |
+            |---|---|---:|---:|
+            | `{0}` | `f32[9]` | 36 B | 512 B |
+            | `{1}` | `tuple of 2` | 16 B |  |
+            | `{2}` | `s8[1]` | 1 B | 1 B |
+            | `{3}` | `s8[2]` | 2 B | 2 B |
+            | `{4}` | `s8[3]` | 3 B | 3 B |
+            | `{5}` | `s8[4]` | 4 B | 4 B |
+            | `{6}` | `s8[5]` | 5 B | 5 B |
+            | `{7}` | `s8[6]` | 6 B | 6 B |
+
+            and 2 more
+        "#]]);
+        check("()", expect![[r#"
+            **tuple** of 0 elements: `()`
+
+            A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 0 B for the table (8 B per element).
+        "#]]);
+    }
+
+    #[test]
+    fn ratios_are_never_hidden() {
+        assert_eq!(ratio(66_560, 16_416), "4.05x");
+        assert_eq!(ratio(1_001, 1_000), "+0.10 %");
+        assert_eq!(ratio(1_000, 1_000), "1.00x");
     }
 }

@@ -1,6 +1,6 @@
 //! Steps of the schedule, live ranges, the peak list and the stack trace breakdown.
 
-use buflens_syntax::facts::{PeakValue, TreeNode};
+use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
 
 use super::instruction::Instruction;
 use super::value::{self, MAX_LISTED, title};
@@ -44,7 +44,8 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
     let mut table = Table::default();
     table.fact("born here", some(dump, born));
     table.fact("needed here for the last time", some(dump, dies));
-    if dump.has_live_ranges() {
+    // Without the allocations no live range is known by its value.
+    if dump.has_live_ranges() && !dump.allocations.is_empty() {
         hover.push_str(&table.to_string());
     }
     if dump.values_of(name).next().is_none()
@@ -101,19 +102,31 @@ fn some(dump: &Dump, mut values: Vec<&Value>) -> String {
 
 /// The hover on a live range's steps.
 pub(super) fn live_range(context: &Context, at: u32) -> String {
-    let value = &context.dump.values[at as usize];
-    let (start, end) = value.live;
+    let (start, end) = context.dump.values[at as usize].live;
+    let length = length(context.dump, start, end);
+    format!("**live range**: {length}\n\n{}", value::hover(context, at))
+}
+
+/// The hover on a live range whose value is not known, as where the allocations are not there.
+pub(super) fn stray_live_range(dump: &Dump, text: &str, row: &LiveRange) -> String {
+    let name = format!("{}{}", row.name.text(text), row.index.text(text));
+    let (start, end) = (row.start.value, row.end.value);
+    format!(
+        "**{}**: alive at steps {start}-{end}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.\n",
+        code(&cut(&name, 100)),
+        length(dump, start, end)
+    )
+}
+
+/// `2 steps (11.8 % of the program), both ends included`
+fn length(dump: &Dump, start: u64, end: u64) -> String {
     let length = end.saturating_sub(start).saturating_add(1);
-    let share = match context.dump.max.as_ref().map(|(max, _)| max.value) {
+    let share = match dump.max.as_ref().map(|(max, _)| max.value) {
         Some(max) if max > 0 => format!(" ({} of the program)", percent(length.min(max), max)),
         _ => String::new(),
     };
-    format!(
-        "**live range**: {} step{}{share}, both ends included\n\n{}",
-        bytes::grouped(length),
-        if length == 1 { "" } else { "s" },
-        value::hover(context, at)
-    )
+    let plural = if length == 1 { "" } else { "s" };
+    format!("{} step{plural}{share}, both ends included", bytes::grouped(length))
 }
 
 /// The hover on a line of the peak list.

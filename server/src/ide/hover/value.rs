@@ -168,6 +168,9 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     if let Some(allocation) = allocation {
         table.fact("bytes", extent(value, allocation));
     }
+    if allocation.is_none() {
+        table.fact("bytes", "unknown: the allocations (`...-buffer-assignment.txt`) are not there");
+    }
     if let Some(unpadded) = shape
         .as_ref()
         .and_then(|shape| unpadded(context, shape, value))
