@@ -13,6 +13,7 @@ mod space;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod token;
 mod value;
 
 use std::ops::Range;
@@ -56,7 +57,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
     };
     let (markdown, range) = cursor.explain()?;
     Some(Hover {
-        markdown: markdown.trim_end().to_owned(),
+        markdown,
         range: start + range.start..start + range.end,
     })
 }
@@ -103,7 +104,7 @@ impl Cursor<'_, '_> {
             | SyntaxKind::Number
             | SyntaxKind::Literal => self.attribute(),
             SyntaxKind::ComputationName => Some(format!(
-                "**{}**: a computation, to be called or fused by an instruction\n",
+                "**{}**: a computation, to be called or fused by an instruction",
                 code(&cut(self.token.text(), 100))
             )),
             _ => None,
@@ -205,11 +206,7 @@ impl Cursor<'_, '_> {
     fn with_value(&self, text: String) -> String {
         match self.value_of_line() {
             Some(at) if self.line.kind() == SyntaxKind::ValueLine => {
-                format!(
-                    "{}\n\n---\n\n{}",
-                    text.trim_end(),
-                    value::hover(self.context, at)
-                )
+                format!("{}\n\n---\n\n{}", text, value::hover(self.context, at))
             }
             _ => text,
         }
@@ -255,8 +252,8 @@ impl Cursor<'_, '_> {
 
     fn color(&self) -> String {
         let color = self.number_on_line_or_token(SyntaxKind::Color);
-        let label = (self.line.kind() == SyntaxKind::SpaceHeading).then_some("");
-        space::hover(color.unwrap_or(0), label, self.context.platforms)
+        let in_report = self.line.kind() == SyntaxKind::SpaceHeading;
+        space::hover(color.unwrap_or(0), in_report, self.context.platforms)
     }
 
     fn number_on_line_or_token(&self, kind: SyntaxKind) -> Option<u64> {
@@ -290,7 +287,7 @@ impl Cursor<'_, '_> {
         let sentence = glossary::sentence(self.line.kind(), word)?;
         // The heading of a report's table is one token.
         let word = word.split(';').next().unwrap_or(word).trim_end_matches(':');
-        Some(self.with_value(format!("**{}**: {sentence}\n", code(&cut(word, 60)))))
+        Some(self.with_value(format!("**{}**: {sentence}", code(&cut(word, 60)))))
     }
 
     /// A heading away from its words.
@@ -302,7 +299,7 @@ impl Cursor<'_, '_> {
         let word = tokens.find(|token| token.kind() == SyntaxKind::Keyword)?;
         let sentence = glossary::sentence(SyntaxKind::Heading, word.text())?;
         Some(format!(
-            "**{}**: {sentence}\n",
+            "**{}**: {sentence}",
             code(&cut(
                 self.line.text().to_string().trim().trim_end_matches(':'),
                 60
@@ -342,7 +339,7 @@ impl Cursor<'_, '_> {
         };
         let sentence = glossary::sentence(SyntaxKind::TotalLine, word)?;
         Some(format!(
-            "**{word}**: {}{share}\n\n{sentence}\n",
+            "**{word}**: {}{share}\n\n{sentence}",
             bytes::display(size)
         ))
     }
@@ -400,7 +397,7 @@ impl Cursor<'_, '_> {
         );
         match dump.names.get(name).and_then(|name| self.named(name)) {
             Some(text) => Some(format!("{heading}\n\n---\n\n{text}")),
-            None => Some(format!("{heading}\n")),
+            None => Some(heading),
         }
     }
 
@@ -478,11 +475,7 @@ impl Cursor<'_, '_> {
             return None;
         }
         let key = self.token.text();
-        Some(format!(
-            "**{}**: {}\n",
-            code(key),
-            glossary::attribute(key)?
-        ))
+        Some(format!("**{}**: {}", code(key), glossary::attribute(key)?))
     }
 }
 

@@ -80,6 +80,52 @@ pub fn cut(text: &str, limit: usize) -> String {
     }
 }
 
+/// Markdown in the making: paragraphs and list items with the blank lines that they need.
+#[derive(Debug, Default)]
+pub struct Text {
+    text: String,
+    in_list: bool,
+}
+
+impl Text {
+    /// A text that begins with the paragraph `first`.
+    pub fn new(first: &str) -> Self {
+        let mut text = Self::default();
+        text.paragraph(first);
+        text
+    }
+
+    /// Adds a block of Markdown of its own; nothing if it is empty.
+    pub fn paragraph(&mut self, markdown: &str) {
+        let markdown = markdown.trim_end();
+        if markdown.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(markdown);
+        self.in_list = false;
+    }
+
+    /// Adds an item to the list at the end, or begins one.
+    pub fn item(&mut self, markdown: &str) {
+        if self.in_list {
+            self.text.push('\n');
+        } else if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str("- ");
+        self.text.push_str(markdown);
+        self.in_list = true;
+    }
+
+    /// The Markdown, without a line end behind it.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
 /// A table whose first row is its heading. Cells are Markdown already.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -161,6 +207,16 @@ mod tests {
         );
         assert_eq!(cut("abcdef", 3), "abc...");
         assert_eq!(cut("abc", 3), "abc");
+    }
+
+    #[test]
+    fn blocks_are_set_apart_and_items_are_not() {
+        let mut text = Text::new("first");
+        text.item("one");
+        text.item("two");
+        text.paragraph("");
+        text.paragraph("last\n");
+        assert_eq!(text.finish(), "first\n\n- one\n- two\n\nlast");
     }
 
     #[test]

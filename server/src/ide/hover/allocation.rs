@@ -3,7 +3,7 @@
 use super::instruction::Instruction;
 use super::value::{self, MAX_LISTED, alive, extent, kind, title};
 use super::{Context, percent, space};
-use crate::ide::markdown::{Table, code, cut};
+use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
 use crate::model::{Allocation, Dump, Value};
 
@@ -24,37 +24,37 @@ pub(super) fn total(dump: &Dump) -> u64 {
 pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
     let total = total(dump);
-    let mut hover = format!(
-        "**allocation {}**: {}\n\n{}, {}, {} of all {}\n",
+    let mut hover = Text::new(&format!(
+        "**allocation {}**: {}\n\n{}, {}, {} of all {}",
         allocation.index,
         purpose(context, allocation),
         bytes::display(allocation.size),
         space::short(allocation.color, context.platforms),
         percent(allocation.size, total),
         bytes::display(total),
-    );
+    ));
     let values = dump
         .values
         .get(allocation.values.start as usize..allocation.values.end as usize)
         .unwrap_or_default();
     match values {
-        [] => hover.push_str("\nNo value lies in it: reserved, or never used.\n"),
+        [] => hover.paragraph("No value lies in it: reserved, or never used."),
         [only] => {
             let mut table = Table::default();
             table.fact("value", title(dump, only));
             table.fact("bytes", extent(only, allocation));
             let instruction = Instruction::named(context, only.name);
             table.fact("alive", alive(dump, only, instruction.as_ref()));
-            hover.push_str(&format!("\n{table}"));
+            hover.paragraph(&table.to_string());
             // A parameter's metadata is its argument's name, which stands above.
             let source = instruction.filter(|_| allocation.parameter.is_none());
             if let Some(source) = source.and_then(|instruction| instruction.metadata.summary()) {
-                hover.push_str(&format!("\n{source}\n"));
+                hover.paragraph(&source);
             }
         }
-        many => hover.push_str(&values_in_time_order(dump, many)),
+        many => hover.paragraph(&values_in_time_order(dump, many)),
     }
-    hover
+    hover.finish()
 }
 
 /// The largest values, in time order.
@@ -98,7 +98,7 @@ fn values_in_time_order(dump: &Dump, values: &[Value]) -> String {
     } else {
         ""
     };
-    format!("\n{which}{order}:\n\n{table}")
+    format!("{which}{order}:\n\n{table}")
 }
 
 /// What the allocation is for, in plain words.
@@ -165,5 +165,5 @@ pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
     } else {
         bytes::display(number)
     };
-    format!("**{what}**: {text}{share}\n")
+    format!("**{what}**: {text}{share}")
 }

@@ -5,7 +5,7 @@ use buflens_syntax::{Shape, SyntaxKind, SyntaxNode};
 use super::shape::shown;
 use super::source::Metadata;
 use super::{Context, node_at, opcode, space, value};
-use crate::ide::markdown::{Table, code, cut, shorten};
+use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::{NameId, Value};
 
@@ -211,10 +211,14 @@ impl Instruction {
 
     /// The hover on the instruction itself.
     pub(super) fn hover(&self, context: &Context) -> String {
-        let mut hover = format!("**{}**: {}\n\n", code(&self.name), self.plain(context));
+        let mut hover = Text::new(&format!(
+            "**{}**: {}",
+            code(&self.name),
+            self.plain(context)
+        ));
         let mut table = Table::default();
         table.row([
-            "".into(),
+            String::new(),
             "shape".into(),
             "unpadded".into(),
             "with padding".into(),
@@ -230,23 +234,23 @@ impl Instruction {
                 &shape,
             ));
         }
-        hover.push_str(&table.to_string());
+        hover.paragraph(&table.to_string());
         if self.operand_count > self.operands.len() {
             let more = self.operand_count - self.operands.len();
-            hover.push_str(&format!(
-                "\nand {} more operands\n",
+            hover.paragraph(&format!(
+                "and {} more operands",
                 bytes::grouped(more as u64)
             ));
         }
         if let Some((from, to)) = self.layout_change(context) {
-            hover.push_str(&format!(
-                "\nThe data is rewritten from layout `{from}` to `{to}`.\n"
+            hover.paragraph(&format!(
+                "The data is rewritten from layout `{from}` to `{to}`."
             ));
         }
         if let Some(source) = self.metadata.summary() {
-            hover.push_str(&format!("\n{source}\n"));
+            hover.paragraph(&source);
         }
-        hover
+        hover.finish()
     }
 
     /// The argument's path, of a parameter: `params['w']`.

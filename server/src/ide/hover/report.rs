@@ -12,17 +12,17 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
     let (table, offset, count) = find(document, end)?;
     let allocation = table.allocation(context.dump);
     let count = bytes::grouped(count.value);
-    let mut heading = format!("**slot at offset {}**", bytes::grouped(offset.value));
+    let offset_text = bytes::grouped(offset.value);
     let Some(allocation) = allocation else {
         return Some(format!(
-            "{heading}: {count} values lie there at different times\n"
+            "**slot at offset {offset_text}**: {count} values lie there at different times"
         ));
     };
-    heading.push_str(&format!(
-        " of allocation {} ({})",
-        allocation.index,
-        value::kind(allocation)
-    ));
+    let kind = value::kind(allocation);
+    let heading = format!(
+        "**slot at offset {offset_text}** of allocation {} ({kind})",
+        allocation.index
+    );
     let values: Vec<u32> = allocation
         .values
         .clone()
@@ -35,7 +35,7 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
         })
         .collect();
     if values.is_empty() {
-        return Some(format!("{heading}: {count} values\n"));
+        return Some(format!("{heading}: {count} values"));
     }
     let takes = if values.len() == 1 {
         "one value lies there"

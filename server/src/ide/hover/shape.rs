@@ -1,9 +1,9 @@
 //! Shapes, layouts, tiles and dimensions: what the bytes are made of.
 
-use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
+use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxNode, SyntaxToken, TileExtent};
 
-use super::space;
-use crate::ide::markdown::{code, cut};
+use super::token;
+use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::Platforms;
 use crate::model::bytes::{self, PaddedDimension, Padding};
 
@@ -23,7 +23,7 @@ pub(super) fn hover(
     Some(match &shape {
         Shape::Tuple(elements) => tuple(&text, elements),
         Shape::Array(array) => {
-            let focus = focus(token, array, platforms);
+            let focus = token::meaning(token, array, platforms);
             let body = self::array(&text, array);
             if focus.is_empty() {
                 body
@@ -78,38 +78,49 @@ fn dimension_name(dimension: &PaddedDimension) -> String {
 }
 
 fn tuple(text: &str, elements: &[Shape]) -> String {
-    let mut hover = format!(
-        "**tuple** of {} elements: {}\n\nA value of this shape is a table of pointers only; every element is a value \
-         with bytes of its own. XLA's lists count {} for the table (8 B per element).\n",
+    let mut hover = Text::new(&format!(
+        "**tuple** of {} elements: {}",
         elements.len(),
-        shown(text),
+        shown(text)
+    ));
+    hover.paragraph(&format!(
+        "A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists \
+         count {} for the table (8 B per element).",
         bytes::display(elements.len() as u64 * 8),
-    );
+    ));
     if elements.is_empty() {
-        return hover;
+        return hover.finish();
     }
-    hover.push_str("\n| element | shape | unpadded | with padding |\n|---|---|---:|---:|\n");
+    let mut table = Table::default();
+    table.row([
+        "element".into(),
+        "shape".into(),
+        "unpadded".into(),
+        "with padding".into(),
+    ]);
     for (number, element) in elements.iter().enumerate().take(MAX_ELEMENTS) {
         let (shape, padded) = match element {
             Shape::Array(array) => (without_layout(array), bytes::padded_bytes(array)),
             Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
         };
         let size = |size: Option<u64>| size.map_or_else(String::new, bytes::display);
-        hover.push_str(&format!(
-            "| `{{{number}}}` | {} | {} | {} |\n",
+        let unpadded = size(bytes::logical_bytes(element));
+        table.row([
+            format!("`{{{number}}}`"),
             code(&cut(&shape, 60)),
-            size(bytes::logical_bytes(element)),
+            unpadded,
             size(padded),
-        ));
+        ]);
     }
+    hover.paragraph(&table.to_string());
     if let Some(more) = elements
         .len()
         .checked_sub(MAX_ELEMENTS)
         .filter(|&more| more > 0)
     {
-        hover.push_str(&format!("\nand {} more\n", bytes::grouped(more as u64)));
+        hover.paragraph(&format!("and {} more", bytes::grouped(more as u64)));
     }
-    hover
+    hover.finish()
 }
 
 /// `f32[32,<=513]`
@@ -130,7 +141,7 @@ fn without_layout(array: &ArrayShape) -> String {
 fn array(text: &str, array: &ArrayShape) -> String {
     let logical = bytes::logical_bytes(&Shape::Array(array.clone()));
     let Some((padding, logical)) = Padding::of(array).zip(logical) else {
-        return format!("{}: its size cannot be told from the text\n", shown(text));
+        return format!("{}: its size cannot be told from the text", shown(text));
     };
     let Some(layout) = &array.layout else {
         let note = if array.dimensions.is_empty() {
@@ -138,34 +149,35 @@ fn array(text: &str, array: &ArrayShape) -> String {
         } else {
             "; no layout is printed here, so padding is not told"
         };
-        return format!(
-            "{}: {} of data{note}\n",
-            shown(text),
-            bytes::display(logical)
-        );
+        return format!("{}: {} of data{note}", shown(text), bytes::display(logical));
     };
-    let mut hover = if padding.bytes == logical {
-        format!(
-            "{}: {}, no padding\n\n",
-            shown(text),
-            bytes::display(logical)
-        )
-    } else if padding.dimensions.iter().any(|dimension| dimension.from != dimension.whole) {
-        format!(
-            "{}: {} in each memory, padding included, for {} of data in all\n\n",
+    let is_split = padding
+        .dimensions
+        .iter()
+        .any(|dimension| dimension.from != dimension.whole);
+    let mut hover = Text::default();
+    if is_split {
+        hover.paragraph(&format!(
+            "{}: {} in each memory, padding included, for {} of data in all",
             shown(text),
             bytes::display(padding.bytes),
             bytes::display(logical)
-        )
+        ));
+    } else if padding.bytes == logical {
+        hover.paragraph(&format!(
+            "{}: {}, no padding",
+            shown(text),
+            bytes::display(logical)
+        ));
     } else {
-        format!(
-            "{} for {} of data: **{}**\n\n{}\n\n",
+        hover.paragraph(&format!(
+            "{} for {} of data: **{}**",
             bytes::display(padding.bytes),
             bytes::display(logical),
-            ratio(padding.bytes, logical),
-            shown(text),
-        )
-    };
+            ratio(padding.bytes, logical)
+        ));
+        hover.paragraph(&shown(text));
+    }
     if array.dimensions.len() > 1 {
         let order: Vec<String> = layout
             .minor_to_major
@@ -177,8 +189,8 @@ fn array(text: &str, array: &ArrayShape) -> String {
             })
             .take(8)
             .collect();
-        hover.push_str(&format!(
-            "- memory order, slowest first: {}\n",
+        hover.item(&format!(
+            "memory order, slowest first: {}",
             order.join(", ")
         ));
     }
@@ -187,8 +199,8 @@ fn array(text: &str, array: &ArrayShape) -> String {
         .iter()
         .filter(|dimension| dimension.from != dimension.whole)
     {
-        hover.push_str(&format!(
-            "- split over several memories: {} of {} elements of {} in the fullest one\n",
+        hover.item(&format!(
+            "split over several memories: {} of {} elements of {} in the fullest one",
             bytes::grouped(dimension.from),
             bytes::grouped(dimension.whole),
             dimension_name(dimension),
@@ -196,8 +208,8 @@ fn array(text: &str, array: &ArrayShape) -> String {
     }
     tiles(&mut hover, array, layout, &padding);
     if let Some(alignment) = layout.tail_alignment {
-        hover.push_str(&format!(
-            "- tail alignment L({alignment}): {} -> {} elements\n",
+        hover.item(&format!(
+            "tail alignment L({alignment}): {} -> {} elements",
             bytes::grouped(padding.tiled_elements),
             bytes::grouped(padding.elements),
         ));
@@ -206,20 +218,20 @@ fn array(text: &str, array: &ArrayShape) -> String {
         && let Some((order, bytes)) = bytes::best_order(array)
     {
         let order: Vec<String> = order.iter().map(u64::to_string).collect();
-        hover.push_str(&format!(
-            "- order `{{{}}}` with the same tile: {} ({}), if the operations around it allow\n",
+        hover.item(&format!(
+            "order `{{{}}}` with the same tile: {} ({}), if the operations around it allow",
             order.join(","),
             bytes::display(bytes),
             ratio(bytes, logical),
         ));
     }
     if array.dimensions.iter().any(|dimension| dimension.dynamic) {
-        hover.push_str("- dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more\n");
+        hover.item("dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more");
     }
-    hover
+    hover.finish()
 }
 
-fn tiles(hover: &mut String, array: &ArrayShape, layout: &Layout, padding: &Padding) {
+fn tiles(hover: &mut Text, array: &ArrayShape, layout: &Layout, padding: &Padding) {
     let Some(first) = layout.tiles.first() else {
         return;
     };
@@ -248,13 +260,13 @@ fn tiles(hover: &mut String, array: &ArrayShape, layout: &Layout, padding: &Padd
             }
         })
         .collect();
-    hover.push_str(&format!(
-        "- tile {}: {}\n",
+    hover.item(&format!(
+        "tile {}: {}",
         extents.join(" x "),
         scalar.unwrap_or_else(|| roundings.join(", "))
     ));
     for inner in &layout.tiles[1..] {
-        hover.push_str(&format!("- {}\n", inner_tile(inner, array, layout)));
+        hover.item(&inner_tile(inner, array, layout));
     }
     let elements_per_tile = tiled
         .iter()
@@ -265,8 +277,8 @@ fn tiles(hover: &mut String, array: &ArrayShape, layout: &Layout, padding: &Padd
             .iter()
             .map(|dimension| bytes::grouped(dimension.to / dimension.tile.unwrap_or(1).max(1)))
             .collect();
-        hover.push_str(&format!(
-            "- {} tile{} of {} elements x {}\n",
+        hover.item(&format!(
+            "{} tile{} of {} elements x {}",
             counts.join(" x "),
             if counts.iter().all(|count| count == "1") {
                 ""
@@ -309,151 +321,15 @@ fn element_width(array: &ArrayShape, layout: &Layout) -> String {
     }
 }
 
-/// What the very token means.
-fn focus(token: &SyntaxToken, array: &ArrayShape, platforms: Platforms) -> String {
-    // The how manieth of its kind among its siblings.
-    let siblings = token
-        .parent()
-        .into_iter()
-        .flat_map(|parent| parent.children_with_tokens());
-    let place = siblings
-        .filter(|sibling| sibling.kind() == token.kind())
-        .position(|sibling| sibling.text_range() == token.text_range())
-        .unwrap_or(0);
-    match token.kind() {
-        SyntaxKind::ElementType => format!("**{}**: {}", token.text(), element_type(token.text())),
-        SyntaxKind::Dimension => dimension_focus(place, array),
-        SyntaxKind::MinorToMajor => match place {
-            0 => format!(
-                "**dimension {}** varies fastest: its elements are neighbours in memory",
-                token.text()
-            ),
-            _ if place + 1 == array.dimensions.len() => {
-                format!("**dimension {}** varies slowest", token.text())
-            }
-            _ => format!(
-                "**dimension {}** is number {} from the fastest varying one",
-                token.text(),
-                place + 1
-            ),
-        },
-        SyntaxKind::TileSize => {
-            let Some(tile) = token.parent() else {
-                return String::new();
-            };
-            if tile
-                .prev_sibling()
-                .is_some_and(|before| before.kind() == SyntaxKind::Tile)
-            {
-                return "**inner tile**: reorders the elements within the tile before it"
-                    .to_owned();
-            }
-            let extents = tile
-                .children_with_tokens()
-                .filter(|child| child.kind() == SyntaxKind::TileSize)
-                .count();
-            let layout = array.layout.as_ref();
-            let minor = extents.checked_sub(place + 1);
-            let number = layout
-                .zip(minor)
-                .and_then(|(layout, minor)| layout.minor_to_major.get(minor));
-            match number {
-                Some(number) => format!(
-                    "**tile extent {}**: dimension {number} is rounded up to a multiple of it",
-                    token.text()
-                ),
-                None => format!(
-                    "**tile extent {}**: of a dimension that the shape does not have",
-                    token.text()
-                ),
-            }
-        }
-        SyntaxKind::LayoutKeyword => layout_keyword(token.text()).to_owned(),
-        SyntaxKind::MemorySpace => space::hover(token.text().parse().unwrap_or(0), None, platforms)
-            .trim_end()
-            .to_owned(),
-        _ => String::new(),
-    }
-}
-
-fn dimension_focus(place: usize, array: &ArrayShape) -> String {
-    let Some(dimension) = array.dimensions.get(place) else {
-        return String::new();
-    };
-    let size = match (dimension.size, dimension.dynamic) {
-        (Some(size), true) => format!(
-            "at most {} elements, known at run time",
-            bytes::grouped(size)
-        ),
-        (Some(size), false) => format!("{} elements", bytes::grouped(size)),
-        (None, _) => "unbounded".to_owned(),
-    };
-    let padded = Padding::of(array).and_then(|padding| {
-        let of_this = |row: &&PaddedDimension| row.numbers == [place as u64] && row.to != row.from;
-        let row = padding.dimensions.iter().find(of_this)?.clone();
-        Some(format!(
-            ", {} in memory (tile {})",
-            bytes::grouped(row.to),
-            row.tile.unwrap_or(1)
-        ))
-    });
-    format!(
-        "**dimension {place}**: {size}{}",
-        padded.unwrap_or_default()
-    )
-}
-
-fn element_type(name: &str) -> &'static str {
-    match name {
-        "pred" => "boolean, one byte",
-        "bf16" => "brain float: 16 bits with the exponent of an f32",
-        "f16" => "IEEE half-precision float, 16 bits",
-        "f32" => "IEEE single-precision float, 32 bits",
-        "f64" => "IEEE double-precision float, 64 bits",
-        "c64" => "complex number of two f32",
-        "c128" => "complex number of two f64",
-        "token" => "orders side effects; takes no bytes",
-        "opaque" => "a pointer to something that XLA does not look into",
-        _ if name.starts_with("f8") => "float of 8 bits",
-        _ if name.starts_with("f4") => {
-            "float of 4 bits; a whole byte each unless the layout says `E(4)`"
-        }
-        "s1" | "u1" | "s2" | "u2" | "s4" | "u4" => {
-            "narrow integer; a whole byte each unless the layout has `E(n)`"
-        }
-        _ if name.starts_with('s') => "signed integer",
-        _ if name.starts_with('u') => "unsigned integer",
-        _ => "element type",
-    }
-}
-
-fn layout_keyword(keyword: &str) -> &'static str {
-    match keyword {
-        "T" => {
-            "**T(...)**: tiles, in elements. Dimensions are rounded up to the first tile, fastest varying dimension last."
-        }
-        "L" => "**L(n)**: the number of elements is rounded up to a multiple of n.",
-        "E" => "**E(n)**: an element takes n bits; without it a narrow type takes a whole byte.",
-        "S" => "**S(n)**: memory space n, the color of the value.",
-        "SC" => {
-            "**SC(d:cut)**: physical dimension d (0 varies slowest) is split at the cut between memories; sizes are per memory."
-        }
-        "M" => "**M(n)**: n bytes of run-time sizes stand before the data of a dynamic shape.",
-        "D" => "**D(...)**: how each dimension is stored (dense, compressed ...).",
-        "P" => "**P(...)**: the physical shape of a sparse array.",
-        "#" => "**#(type)**: the type of a sparse array's indices.",
-        "*" => "**\\*(type)**: the type of a sparse array's pointers.",
-        _ => "",
-    }
-}
-
 #[cfg(test)]
+// Expected texts are written by a tool.
+#[allow(clippy::needless_raw_string_hashes)]
 mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
 
-    fn check(text: &str, expect: Expect) {
+    fn check(text: &str, expect: &Expect) {
         let shape = Shape::read(text).unwrap();
         expect.assert_eq(&match &shape {
             Shape::Array(array) => super::array(text, array),
@@ -463,106 +339,122 @@ mod tests {
 
     #[test]
     fn tiles_and_packing() {
-        check("bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}", expect![[r#"
-            162.5 MiB (170,393,600 B) for 160.3 MiB (168,099,840 B) of data: **1.01x**
+        check(
+            "bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}",
+            &expect![[r#"
+                162.5 MiB (170,393,600 B) for 160.3 MiB (168,099,840 B) of data: **1.01x**
 
-            `bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}`
+                `bf16[4,8,513,5120]{3,2,1,0:T(8,128)(2,1)}`
 
-            - memory order, slowest first: dimension 0 (4), dimension 1 (8), dimension 2 (513), dimension 3 (5,120)
-            - tile 8 x 128: dimension 2 513 -> **520**, dimension 3 5,120 fits
-            - (2,1) packs 2 rows of 16-bit elements into 32-bit words, no padding
-            - 4 x 8 x 65 x 40 tiles of 1,024 elements x 2 B
-            - order `{3,1,2,0}` with the same tile: 160.3 MiB (168,099,840 B) (1.00x), if the operations around it allow
-        "#]]);
-        check("f32[16]{0:T(8,128)}", expect![[r#"
-            4.0 KiB (4,096 B) for 64 B of data: **64.00x**
+                - memory order, slowest first: dimension 0 (4), dimension 1 (8), dimension 2 (513), dimension 3 (5,120)
+                - tile 8 x 128: dimension 2 513 -> **520**, dimension 3 5,120 fits
+                - (2,1) packs 2 rows of 16-bit elements into 32-bit words, no padding
+                - 4 x 8 x 65 x 40 tiles of 1,024 elements x 2 B
+                - order `{3,1,2,0}` with the same tile: 160.3 MiB (168,099,840 B) (1.00x), if the operations around it allow"#]],
+        );
+        check(
+            "f32[16]{0:T(8,128)}",
+            &expect![[r#"
+                4.0 KiB (4,096 B) for 64 B of data: **64.00x**
 
-            `f32[16]{0:T(8,128)}`
+                `f32[16]{0:T(8,128)}`
 
-            - tile 8 x 128: a dimension that only the tile has 1 -> 8, dimension 0 16 -> **128**
-            - 1 x 1 tile of 1,024 elements x 4 B
-        "#]]);
-        check("bf16[]{:T(256)}", expect![[r#"
-            512 B for 2 B of data: **256.00x**
+                - tile 8 x 128: a dimension that only the tile has 1 -> 8, dimension 0 16 -> **128**
+                - 1 x 1 tile of 1,024 elements x 4 B"#]],
+        );
+        check(
+            "bf16[]{:T(256)}",
+            &expect![[r#"
+                512 B for 2 B of data: **256.00x**
 
-            `bf16[]{:T(256)}`
+                `bf16[]{:T(256)}`
 
-            - tile 256: a scalar takes a whole one
-            - 1 tile of 256 elements x 2 B
-        "#]]);
-        check("s4[64,100]{1,0:T(64,128)(8,1)E(4)}", expect![[r#"
-            4.0 KiB (4,096 B) for 3.1 KiB (3,200 B) of data: **1.28x**
+                - tile 256: a scalar takes a whole one
+                - 1 tile of 256 elements x 2 B"#]],
+        );
+        check(
+            "s4[64,100]{1,0:T(64,128)(8,1)E(4)}",
+            &expect![[r#"
+                4.0 KiB (4,096 B) for 3.1 KiB (3,200 B) of data: **1.28x**
 
-            `s4[64,100]{1,0:T(64,128)(8,1)E(4)}`
+                `s4[64,100]{1,0:T(64,128)(8,1)E(4)}`
 
-            - memory order, slowest first: dimension 0 (64), dimension 1 (100)
-            - tile 64 x 128: dimension 0 64 fits, dimension 1 100 -> **128**
-            - (8,1) packs 8 rows of 4-bit elements into 32-bit words, no padding
-            - 1 x 1 tile of 8,192 elements x 4 bits
-        "#]]);
+                - memory order, slowest first: dimension 0 (64), dimension 1 (100)
+                - tile 64 x 128: dimension 0 64 fits, dimension 1 100 -> **128**
+                - (8,1) packs 8 rows of 4-bit elements into 32-bit words, no padding
+                - 1 x 1 tile of 8,192 elements x 4 bits"#]],
+        );
     }
 
     #[test]
     fn alignment_and_splits() {
-        check("s32[100]{0:T(1)L(128)S(4)}", expect![[r#"
-            512 B for 400 B of data: **1.28x**
+        check(
+            "s32[100]{0:T(1)L(128)S(4)}",
+            &expect![[r#"
+                512 B for 400 B of data: **1.28x**
 
-            `s32[100]{0:T(1)L(128)S(4)}`
+                `s32[100]{0:T(1)L(128)S(4)}`
 
-            - tile 1: dimension 0 100 fits
-            - 100 tiles of 1 elements x 4 B
-            - tail alignment L(128): 100 -> 128 elements
-        "#]]);
-        check("f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}", expect![[r#"
-            8.0 KiB (8,192 B) for 4.5 KiB (4,644 B) of data: **1.76x**
+                - tile 1: dimension 0 100 fits
+                - tail alignment L(128): 100 -> 128 elements"#]],
+        );
+        check(
+            "f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}",
+            &expect![[r#"
+                `f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}`: 8.0 KiB (8,192 B) in each memory, padding included, for 4.5 KiB (4,644 B) of data in all
 
-            `f32[9,129]{1,0:T(8,128)S(1)SC(0:8)}`
-
-            - memory order, slowest first: dimension 0 (9), dimension 1 (129)
-            - split over several memories: 8 of 9 elements of dimension 0 in the fullest one
-            - tile 8 x 128: dimension 0 8 fits, dimension 1 129 -> **256**
-            - 1 x 2 tiles of 1,024 elements x 4 B
-        "#]]);
+                - memory order, slowest first: dimension 0 (9), dimension 1 (129)
+                - split over several memories: 8 of 9 elements of dimension 0 in the fullest one
+                - tile 8 x 128: dimension 0 8 fits, dimension 1 129 -> **256**
+                - 1 x 2 tiles of 1,024 elements x 4 B"#]],
+        );
     }
 
     #[test]
     fn dynamic_and_unknown() {
-        check("s64[<=300,2]{1,0}", expect![[r#"
-            `s64[<=300,2]{1,0}`: 4.7 KiB (4,800 B), no padding
+        check(
+            "s64[<=300,2]{1,0}",
+            &expect![[r#"
+                `s64[<=300,2]{1,0}`: 4.7 KiB (4,800 B), no padding
 
-            - memory order, slowest first: dimension 0 (300), dimension 1 (2)
-            - dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more
-        "#]]);
-        check("f32[?]{0}", expect![[r#"
-            `f32[?]{0}`: its size cannot be told from the text
-        "#]]);
+                - memory order, slowest first: dimension 0 (300), dimension 1 (2)
+                - dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more"#]],
+        );
+        check(
+            "f32[?]{0}",
+            &expect!["`f32[?]{0}`: its size cannot be told from the text"],
+        );
     }
 
     #[test]
     fn a_tuple_is_a_table() {
-        check("(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])", expect![[r#"
-            **tuple** of 10 elements: `(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])`
+        check(
+            "(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])",
+            &expect![[r#"
+                **tuple** of 10 elements: `(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])`
 
-            A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 80 B for the table (8 B per element).
+                A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 80 B for the table (8 B per element).
 
-            | element | shape | unpadded | with padding |
-            |---|---|---:|---:|
-            | `{0}` | `f32[9]` | 36 B | 512 B |
-            | `{1}` | `tuple of 2` | 16 B |  |
-            | `{2}` | `s8[1]` | 1 B | 1 B |
-            | `{3}` | `s8[2]` | 2 B | 2 B |
-            | `{4}` | `s8[3]` | 3 B | 3 B |
-            | `{5}` | `s8[4]` | 4 B | 4 B |
-            | `{6}` | `s8[5]` | 5 B | 5 B |
-            | `{7}` | `s8[6]` | 6 B | 6 B |
+                | element | shape | unpadded | with padding |
+                |---|---|---|---|
+                | `{0}` | `f32[9]` | 36 B | 512 B |
+                | `{1}` | `tuple of 2` | 16 B |  |
+                | `{2}` | `s8[1]` | 1 B | 1 B |
+                | `{3}` | `s8[2]` | 2 B | 2 B |
+                | `{4}` | `s8[3]` | 3 B | 3 B |
+                | `{5}` | `s8[4]` | 4 B | 4 B |
+                | `{6}` | `s8[5]` | 5 B | 5 B |
+                | `{7}` | `s8[6]` | 6 B | 6 B |
 
-            and 2 more
-        "#]]);
-        check("()", expect![[r#"
-            **tuple** of 0 elements: `()`
+                and 2 more"#]],
+        );
+        check(
+            "()",
+            &expect![[r#"
+                **tuple** of 0 elements: `()`
 
-            A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 0 B for the table (8 B per element).
-        "#]]);
+                A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 0 B for the table (8 B per element)."#]],
+        );
     }
 
     #[test]

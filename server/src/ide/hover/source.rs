@@ -4,7 +4,7 @@ use buflens_syntax::facts::Heading;
 use buflens_syntax::{SyntaxKind, SyntaxNode};
 
 use super::{entries, node_at};
-use crate::ide::markdown::{code, shorten};
+use crate::ide::markdown::{Text, code, shorten};
 use crate::model::{Dump, Part};
 
 /// More frames than this are not shown.
@@ -54,7 +54,7 @@ impl Metadata {
                     "source_line" => line = Some(value),
                     "stack_frame_id" => {
                         metadata.frames =
-                            value.parse().map(|id| frames(dump, id)).unwrap_or_default()
+                            value.parse().map(|id| frames(dump, id)).unwrap_or_default();
                     }
                     _ => {}
                 }
@@ -70,7 +70,7 @@ impl Metadata {
         metadata
     }
 
-    /// One line for the end of a hover: the op_name and the line of source, the user's own first.
+    /// One line for the end of a hover: the `op_name` and the line of source, the user's own first.
     pub(super) fn summary(&self) -> Option<String> {
         let op_name = self
             .op_name
@@ -109,14 +109,14 @@ impl Metadata {
 
     /// The hover on a metadata entry: the whole stack.
     pub(super) fn hover(&self) -> Option<String> {
-        let mut text = String::new();
+        let mut text = Text::default();
         if let Some(op_name) = &self.op_name {
-            text.push_str(&format!("**op_name**: {}\n", code(&shorten(op_name, 600))));
+            text.paragraph(&format!("**op_name**: {}", code(&shorten(op_name, 600))));
         }
         if !self.frames.is_empty() {
-            text.push_str("\nCalled from, innermost first:\n\n");
+            text.paragraph("Called from, innermost first:");
             for frame in self.frames.iter().take(MAX_FRAMES) {
-                text.push_str(&format!("- {}\n", frame.text()));
+                text.item(&frame.text());
             }
             if let Some(more) = self
                 .frames
@@ -124,10 +124,10 @@ impl Metadata {
                 .checked_sub(MAX_FRAMES)
                 .filter(|&more| more > 0)
             {
-                text.push_str(&format!("- and {more} more\n"));
+                text.item(&format!("and {more} more"));
             }
         }
-        (!text.is_empty()).then_some(text)
+        Some(text.finish()).filter(|text| !text.is_empty())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Memory spaces: what a color means on a platform.
 
+use crate::ide::markdown::Text;
 use crate::model::Platforms;
 
 /// The field's name of memory space `color`; `None` where nobody gave it one.
@@ -40,26 +41,32 @@ pub(super) fn short(color: u64, platforms: Platforms) -> String {
     }
 }
 
-/// The hover on a color, with the label that a report prints beside it.
-pub(super) fn hover(color: u64, label: Option<&str>, platforms: Platforms) -> String {
+/// The hover on a color, maybe where a report prints a label beside it.
+pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
     let platform = match (platforms.cpu, platforms.gpu, platforms.tpu) {
         (true, false, false) => "CPU",
         (false, true, false) => "GPU",
         (false, false, true) => "TPU",
         _ => "",
     };
-    let mut text = match name(color, platforms) {
-        Some(name) => format!("**memory space {color}**: {name} ({platform})\n"),
-        None if platform.is_empty() => format!(
-            "**memory space {color}**: {}\n\nNeither the file's name nor its layouts tell which platform it was compiled for.\n",
-            if color == 0 {
+    let mut text = Text::default();
+    match name(color, platforms) {
+        Some(name) => text.paragraph(&format!("**memory space {color}**: {name} ({platform})")),
+        None if platform.is_empty() => {
+            let what = if color == 0 {
                 "the default memory of the device"
             } else {
                 "a memory of the backend's own"
-            }
-        ),
-        None => format!("**memory space {color}**: no known meaning on {platform}\n"),
-    };
+            };
+            text.paragraph(&format!("**memory space {color}**: {what}"));
+            text.paragraph(
+                "Neither the file's name nor its layouts tell which platform it was compiled for.",
+            );
+        }
+        None => text.paragraph(&format!(
+            "**memory space {color}**: no known meaning on {platform}"
+        )),
+    }
     let meaning = match (platform, color) {
         ("TPU", 0) => "The chip's main memory; running out of it is what fails a compile.",
         ("TPU", 1) => {
@@ -81,23 +88,19 @@ pub(super) fn hover(color: u64, label: Option<&str>, platforms: Platforms) -> St
         ("GPU", 1) => "Buffers registered for collective operations.",
         _ => "",
     };
-    if !meaning.is_empty() {
-        text.push('\n');
-        text.push_str(meaning);
-        text.push('\n');
-    }
+    text.paragraph(meaning);
     if platform == "TPU" && (2..=5).contains(&color) {
         let printed = ["smem", "hbm", "host", "cmem"][(color - 2) as usize];
-        let whose = if label.is_some() {
+        let whose = if in_report {
             "this report"
         } else {
             "libtpu's memory-usage report"
         };
-        text.push_str(&format!(
-            "\nCareful: {whose} labels color {color} `{printed}`, which is wrong. Trust the number.\n"
+        text.paragraph(&format!(
+            "Careful: {whose} labels color {color} `{printed}`, which is wrong. Trust the number."
         ));
     }
-    text
+    text.finish()
 }
 
 #[cfg(test)]
@@ -145,9 +148,9 @@ mod tests {
 
     #[test]
     fn wrong_labels_are_named() {
-        assert!(hover(3, None, TPU).contains("labels color 3 `hbm`, which is wrong"));
-        assert!(hover(5, Some("cmem"), TPU).contains("this report labels color 5 `cmem`"));
-        assert!(!hover(1, None, TPU).contains("Careful"));
-        assert!(!hover(3, None, ANY).contains("Careful"));
+        assert!(hover(3, false, TPU).contains("labels color 3 `hbm`, which is wrong"));
+        assert!(hover(5, true, TPU).contains("this report labels color 5 `cmem`"));
+        assert!(!hover(1, false, TPU).contains("Careful"));
+        assert!(!hover(3, false, ANY).contains("Careful"));
     }
 }

@@ -5,7 +5,7 @@ use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
 use super::instruction::Instruction;
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, percent};
-use crate::ide::markdown::{Table, code, cut, shorten};
+use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Value};
 
@@ -18,7 +18,7 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         .and_then(|step| dump.steps.get(step))
     else {
         return (max == Some(step)).then(|| {
-            format!("**step {step}**: behind the last instruction, the end of the program\n")
+            format!("**step {step}**: behind the last instruction, the end of the program")
         });
     };
     let name = entry.name;
@@ -27,11 +27,11 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         .as_ref()
         .map(|instruction| format!(", {}", instruction.plain(context)));
     let of = max.map(|max| format!(" of 0-{max}")).unwrap_or_default();
-    let mut hover = format!(
-        "**step {step}**{of}: runs {}{}\n\n",
+    let mut hover = Text::new(&format!(
+        "**step {step}**{of}: runs {}{}",
         code(&cut(&dump.names[name], 100)),
         plain.unwrap_or_default()
-    );
+    ));
     // A full pass, but over numbers only; what begins or ends here is not ordered by step.
     let at_step = |is_here: fn(&Value, u64) -> bool| -> Vec<&Value> {
         dump.values
@@ -39,27 +39,27 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
             .filter(|value| value.live_range.is_some() && is_here(value, step))
             .collect()
     };
-    let born = at_step(|value, step| value.live.0 == step);
-    let dies = at_step(|value, step| value.live.1 == step);
+    let mut born = at_step(|value, step| value.live.0 == step);
+    let mut dies = at_step(|value, step| value.live.1 == step);
     let mut table = Table::default();
-    table.fact("born here", some(dump, born));
-    table.fact("needed here for the last time", some(dump, dies));
+    table.fact("born here", some(dump, &mut born));
+    table.fact("needed here for the last time", some(dump, &mut dies));
     // Without the allocations no live range is known by its value.
     if dump.has_live_ranges() && !dump.allocations.is_empty() {
-        hover.push_str(&table.to_string());
+        hover.paragraph(&table.to_string());
     }
     if dump.values_of(name).next().is_none()
         && let Some(at) = visible(dump, name)
     {
-        hover.push_str(&format!(
-            "\nIt takes no bytes of its own: it shows {}.\n",
+        hover.paragraph(&format!(
+            "It takes no bytes of its own: it shows {}.",
             value::line(context, at)
         ));
     }
     if let Some(source) = instruction.and_then(|instruction| instruction.metadata.summary()) {
-        hover.push_str(&format!("\n{source}\n"));
+        hover.paragraph(&source);
     }
-    Some(hover)
+    Some(hover.finish())
 }
 
 /// A value that is visible at `name`, for instructions that define none.
@@ -72,7 +72,7 @@ fn visible(dump: &Dump, name: NameId) -> Option<u32> {
 }
 
 /// `copy.3` 325.0 MiB, `fusion.5` 320.6 MiB: 645.6 MiB (...), the largest first.
-fn some(dump: &Dump, mut values: Vec<&Value>) -> String {
+fn some(dump: &Dump, values: &mut [&Value]) -> String {
     if values.is_empty() {
         return "nothing".to_owned();
     }
@@ -112,7 +112,7 @@ pub(super) fn stray_live_range(dump: &Dump, text: &str, row: &LiveRange) -> Stri
     let name = format!("{}{}", row.name.text(text), row.index.text(text));
     let (start, end) = (row.start.value, row.end.value);
     format!(
-        "**{}**: alive at steps {start}-{end}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.\n",
+        "**{}**: alive at steps {start}-{end}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.",
         code(&cut(&name, 100)),
         length(dump, start, end)
     )
@@ -126,7 +126,10 @@ fn length(dump: &Dump, start: u64, end: u64) -> String {
         _ => String::new(),
     };
     let plural = if length == 1 { "" } else { "s" };
-    format!("{} step{plural}{share}, both ends included", bytes::grouped(length))
+    format!(
+        "{} step{plural}{share}, both ends included",
+        bytes::grouped(length)
+    )
 }
 
 /// The hover on a line of the peak list.
@@ -136,49 +139,46 @@ pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> Strin
     let total = listed_bytes(dump);
     let name = row.name.text(text);
     let values = peak_values(dump, name, row.index.text(text), step);
-    let mut hover = format!(
-        "**{}** at step {step}, XLA's peak: {} unpadded",
-        code(&cut(&format!("{name}{}", row.index.text(text)), 100)),
-        bytes::display(row.bytes.value)
-    );
-    match values.as_slice() {
+    let allocated = match values.as_slice() {
         [only] => {
             let value = &dump.values[*only as usize];
-            if value.placement.is_some() && value.size != row.bytes.value {
-                hover.push_str(&format!(", **{}** allocated", bytes::display(value.size)));
-            }
+            let differs = value.placement.is_some() && value.size != row.bytes.value;
+            differs.then(|| format!(", **{}** allocated", bytes::display(value.size)))
         }
-        [] => {}
-        many => hover.push_str(&format!(
+        [] => None,
+        many => Some(format!(
             "; this older list names no element, so it may stand for any of {} values, and its bytes are those of the \
              instruction's whole shape",
             many.len()
         )),
-    }
-    hover.push_str("\n\n");
+    };
+    let mut hover = Text::new(&format!(
+        "**{}** at step {step}, XLA's peak: {} unpadded{}",
+        code(&cut(&format!("{name}{}", row.index.text(text)), 100)),
+        bytes::display(row.bytes.value),
+        allocated.unwrap_or_default()
+    ));
     if let Some(total) = total {
-        hover.push_str(&format!(
-            "- {} of the {} listed\n",
+        hover.item(&format!(
+            "{} of the {} listed",
             percent(row.bytes.value, total),
             bytes::display(total)
         ));
         if let Some(cumulative) = row.cumulative.get() {
-            hover.push_str(&format!(
-                "- up to this line {} ({})\n",
+            hover.item(&format!(
+                "up to this line {} ({})",
                 bytes::display(cumulative),
                 percent(cumulative, total)
             ));
         }
     }
-    hover.push_str(
-        "- XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory\n\n",
-    );
+    hover.item("XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory");
     match values.as_slice() {
         [] => {}
-        [only] => hover.push_str(&value::hover(context, *only)),
-        many => hover.push_str(&value::list(context, "", many)),
+        [only] => hover.paragraph(&value::hover(context, *only)),
+        many => hover.paragraph(&value::list(context, "", many)),
     }
-    hover
+    hover.finish()
 }
 
 /// The values that a line of the peak list can mean.
@@ -234,13 +234,13 @@ pub(super) fn tree_node(context: &Context, text: &str, row: &TreeNode) -> String
         .tree
         .as_ref()
         .map_or(row.total.value, |(total, ..)| total.value);
-    let mut hover = format!(
-        "**{}**: {} unpadded at XLA's peak, {} of {}\n\n",
+    let mut hover = Text::new(&format!(
+        "**{}**: {} unpadded at XLA's peak, {} of {}",
         code(&shorten(row.label.text(text).trim(), 200)),
         bytes::display(row.total.value),
         percent(row.total.value, grand_total),
         bytes::display(grand_total),
-    );
+    ));
     let mut table = Table::default();
     table.fact(
         "total",
@@ -272,6 +272,6 @@ pub(super) fn tree_node(context: &Context, text: &str, row: &TreeNode) -> String
             ),
         },
     );
-    hover.push_str(&table.to_string());
-    hover
+    hover.paragraph(&table.to_string());
+    hover.finish()
 }

@@ -1,6 +1,9 @@
-use std::path::{Path, PathBuf};
+// Expected texts are written by a tool.
+#![allow(clippy::needless_raw_string_hashes)]
 
-use buflens_syntax::Shape;
+mod parts;
+mod robust;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -99,21 +102,32 @@ fn dump(files: &[(&str, &str)]) -> Dump {
 
 /// The hover in the middle of `part` of the first line of the dump that begins with `line`.
 fn hover_on(path: &str, text: &str, line: &str, part: &str) -> Option<Hover> {
-    let start = if text.starts_with(line) { 0 } else { text.find(&format!("\n{line}")).expect("the line") + 1 };
+    let start = if text.starts_with(line) {
+        0
+    } else {
+        text.find(&format!("\n{line}")).expect("the line") + 1
+    };
     let at = start + text[start..].find(part).expect("the part") + part.len() / 2;
     hover(&dump(&[(path, text)]), 0, at as u32)
 }
 
-fn check(line: &str, part: &str, expect: Expect) {
+fn check(line: &str, part: &str, expect: &Expect) {
     let hover = hover_on(TPU, DUMP, line, part).map(|hover| {
-        format!("[{}]\n{}\n", &DUMP[hover.range.start as usize..hover.range.end as usize], hover.markdown)
+        format!(
+            "[{}]\n{}\n",
+            &DUMP[hover.range.start as usize..hover.range.end as usize],
+            hover.markdown
+        )
     });
     expect.assert_eq(&hover.unwrap_or_else(|| "none\n".to_owned()));
 }
 
 #[test]
 fn value() {
-    check("<4 copy.3", "copy.3", expect![[r#"
+    check(
+        "<4 copy.3",
+        "copy.3",
+        &expect![[r#"
         [<4 copy.3 @0>]
         **`copy.3`**: layout copy
 
@@ -128,12 +142,16 @@ fn value() {
         | same bytes, other steps | `fusion` 5-5 |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn parameter_that_is_donated() {
-    check("allocation 1:", "allocation", expect![[r#"
+    check(
+        "allocation 1:",
+        "allocation",
+        &expect![[r#"
         [allocation]
         **allocation 1**: buffer of entry parameter 0, `params['w']`; donated: the result, or a part of it, is written over it (parameter 0, maybe-live-out)
 
@@ -143,12 +161,16 @@ fn parameter_that_is_donated() {
         |---|---|
         | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
         | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn arena() {
-    check("allocation 3:", "3", expect![[r#"
+    check(
+        "allocation 3:",
+        "3",
+        &expect![[r#"
         [3]
         **allocation 3**: holds the program's result (output, maybe-live-out)
 
@@ -161,12 +183,16 @@ fn arena() {
         | 2-4 | `copy-start` | 32 B | 0 .. 32 |
         | 5-5 | `fusion` | 4.0 KiB | 32,768 .. 36,864 |
         | 6-7 | `copy.3` | 325.0 MiB | 32,768 .. 340,819,968 |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tiled_shape() {
-    check(" value: <6", "{0,1", expect![[r#"
+    check(
+        " value: <6",
+        "{0,1",
+        &expect![[r#"
         [pred[32,513]{0,1:T(8,128)(4,1)}]
         **dimension 0** varies fastest: its elements are neighbours in memory
 
@@ -190,28 +216,40 @@ fn tiled_shape() {
         |---|---|
         | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
         | alive | steps 1-4 of 0-7: defined by `constant.6`, last read by `copy-start` at step 2 |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn dimension() {
-    check("<6 constant.6", ">", expect![[r#"
+    check(
+        "<6 constant.6",
+        ">",
+        &expect![[r#"
         [0]
         **memory space 0**: HBM (TPU)
 
         The chip's main memory; running out of it is what fails a compile.
-    "#]]);
-    check("allocation 1:", "5120", expect![[r#"
+    "#]],
+    );
+    check(
+        "allocation 1:",
+        "5120",
+        &expect![[r#"
         [f32[32,513,5120]]
         **dimension 2**: 5,120 elements
 
         `f32[32,513,5120]`: 320.6 MiB (336,199,680 B) of data; no layout is printed here, so padding is not told
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn offset() {
-    check(" value: <4", "32768", expect![[r#"
+    check(
+        " value: <4",
+        "32768",
+        &expect![[r#"
         [32768]
         **offset**: 32.0 KiB (32,768 B) from the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
 
@@ -230,12 +268,16 @@ fn offset() {
         | same bytes, other steps | `fusion` 5-5 |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn array_without_tile() {
-    check(" value: <5", "fusion", expect![[r#"
+    check(
+        " value: <5",
+        "fusion",
+        &expect![[r#"
         [<5 fusion @0>]
         **`fusion`**: several operations compiled into one kernel
 
@@ -246,12 +288,16 @@ fn array_without_tile() {
         | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
         | alive | steps 5-5 of 0-7: defined by `fusion`, never read |
         | same bytes, other steps | `copy.3` 6-7 |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn position_and_use() {
-    check("  bitcast.6", "bitcast.6", expect![[r#"
+    check(
+        "  bitcast.6",
+        "bitcast.6",
+        &expect![[r#"
         [bitcast.6]
         **`bitcast.6 {}`**. Not a copy, but another name of:
 
@@ -263,8 +309,12 @@ fn position_and_use() {
         |---|---|
         | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
         | XLA's peak | alive at step 6, which XLA prints as the peak |
-    "#]]);
-    check("  copy-start, operand 0", "copy-start", expect![[r#"
+    "#]],
+    );
+    check(
+        "  copy-start, operand 0",
+        "copy-start",
+        &expect![[r#"
         [copy-start]
         **`copy-start`** reads the value above as operand 0
 
@@ -274,12 +324,16 @@ fn position_and_use() {
 
         - `copy-start`, 32 B, HBM (@0), allocation 3, steps 2-4
         - `copy-start{0}`, 65.0 KiB, VMEM (@1), allocation 2, steps 2-5
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn instruction() {
-    check(" from instruction: %copy.3", " copy(", expect![[r#"
+    check(
+        " from instruction: %copy.3",
+        " copy(",
+        &expect![[r#"
         [copy]
         **`copy.3`**: layout copy
 
@@ -291,8 +345,12 @@ fn instruction() {
         The data is rewritten from layout `{2,0,1}` to `{2,1,0}`.
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
-    check(" from instruction: %copy.3", "Arg_0.1", expect![[r#"
+    "#]],
+    );
+    check(
+        " from instruction: %copy.3",
+        "Arg_0.1",
+        &expect![[r#"
         [Arg_0.1]
         **`Arg_0.1`**: parameter 0, `params['w']`
 
@@ -302,20 +360,28 @@ fn instruction() {
         |---|---|
         | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
         | XLA's peak | alive at step 6, which XLA prints as the peak |
-    "#]]);
-    check(" from instruction: %copy.3", "source_line", expect![[r#"
+    "#]],
+    );
+    check(
+        " from instruction: %copy.3",
+        "source_line",
+        &expect![[r#"
         [source_line]
         **op_name**: jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;
 
         Called from, innermost first:
 
         - `linear.py:663` (library frame)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn step() {
-    check("    6:copy.3", "copy.3", expect![[r#"
+    check(
+        "    6:copy.3",
+        "copy.3",
+        &expect![[r#"
         [copy.3]
         **step 6** of 0-7: runs `copy.3`, layout copy
 
@@ -324,8 +390,12 @@ fn step() {
         | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
-    check("    3:bitcast.6", "3", expect![[r#"
+    "#]],
+    );
+    check(
+        "    3:bitcast.6",
+        "3",
+        &expect![[r#"
         [3]
         **step 3** of 0-7: runs `bitcast.6`
 
@@ -334,12 +404,16 @@ fn step() {
         | needed here for the last time | nothing |
 
         It takes no bytes of its own: it shows `Arg_0.1`, 320.6 MiB, HBM (@0), allocation 1, steps 0-6.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn live_range() {
-    check("    copy-start{0}:2-5", "2-5", expect![[r#"
+    check(
+        "    copy-start{0}:2-5",
+        "2-5",
+        &expect![[r#"
         [-]
         **live range**: 4 steps (57.1 % of the program), both ends included
 
@@ -351,12 +425,16 @@ fn live_range() {
         |---|---|
         | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
         | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn peak() {
-    check("    copy.3{}: ", "336199680", expect![[r#"
+    check(
+        "    copy.3{}: ",
+        "336199680",
+        &expect![[r#"
         [336199680]
         **`copy.3{}`** at step 6, XLA's peak: 320.6 MiB (336,199,680 B) unpadded, **325.0 MiB (340,787,200 B)** allocated
 
@@ -377,8 +455,12 @@ fn peak() {
         | same bytes, other steps | `fusion` 5-5 |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
-    check("  Live ranges at 6", "6", expect![[r#"
+    "#]],
+    );
+    check(
+        "  Live ranges at 6",
+        "6",
+        &expect![[r#"
         [6]
         **step 6** is what XLA takes for the peak, where it lists 641.2 MiB (672,399,360 B)
 
@@ -391,12 +473,16 @@ fn peak() {
         | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tree_node() {
-    check("      ├── jit(f)/add", "jit(f)", expect![[r#"
+    check(
+        "      ├── jit(f)/add",
+        "jit(f)",
+        &expect![[r#"
         [jit(f)/add]
         **`jit(f)/add`**: 320.6 MiB (336,199,680 B) unpadded at XLA's peak, 50.0 % of 641.2 MiB (672,399,360 B)
 
@@ -404,230 +490,62 @@ fn tree_node() {
         |---|---|
         | current | 320.6 MiB (336,199,680 B): exactly here |
         | remaining | 320.6 MiB (336,199,680 B) (50.0 %): neither in this line nor in one above it |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn words() {
-    check("allocation 2:", "preallocated-temp", expect![[r#"
+    check(
+        "allocation 2:",
+        "preallocated-temp",
+        &expect![[r#"
         [preallocated-temp]
         **`preallocated-temp`**: Everything that is neither parameter, constant, thread-local nor result: one arena for each memory space in which values take turns. What fills it when it is fullest is what to shrink.
-    "#]]);
-    check("allocation 2:", "color", expect![[r#"
+    "#]],
+    );
+    check(
+        "allocation 2:",
+        "color",
+        &expect![[r#"
         [color]
         **`color`**: The memory space. Its meaning is the backend's; 0 is not printed.
-    "#]]);
-    check("allocation 2:", " 1", expect![[r#"
+    "#]],
+    );
+    check(
+        "allocation 2:",
+        " 1",
+        &expect![[r#"
         [1]
         **memory space 1**: VMEM (TPU)
 
         On-chip vector memory. Values here are prefetched from HBM and take none of it.
-    "#]]);
-    check("Total bytes used", "677152768", expect![[r#"
+    "#]],
+    );
+    check(
+        "Total bytes used",
+        "677152768",
+        &expect![[r#"
         [677152768]
         **Total bytes used**: 645.8 MiB (677,152,768 B) in 4 allocations
 
         The sum of all allocations: every memory space, parameters, constants and thread-local scratch. It is what is reserved, not what is in use at any one time.
-    "#]]);
-    check("HloLiveRange", "max", expect![[r#"
+    "#]],
+    );
+    check(
+        "HloLiveRange",
+        "max",
+        &expect![[r#"
         [max]
         **`max`**: Section D: when each value is alive. `max` is the number of steps; a live range that ends there lasts to the end of the program.
-    "#]]);
-    check("Used values:", "Used", expect![[r#"
+    "#]],
+    );
+    check(
+        "Used values:",
+        "Used",
+        &expect![[r#"
         [Used values:]
         **`Used values`**: Section C: for each value where it is visible, who reads it, and the instruction that defines it.
-    "#]]);
-}
-
-#[test]
-fn a_live_range_file_alone_tells_what_it_can() {
-    let text = &DUMP[DUMP.find("HloLiveRange").unwrap()..];
-    let live_range = hover_on(TPU, text, "    copy.3{}:6", "6-7").unwrap().markdown;
-    expect![[r#"
-        **`copy.3{}`**: alive at steps 6-7, 2 steps (28.6 % of the program), both ends included
-
-        Its bytes are unknown: no allocation at hand holds this value."#]].assert_eq(&live_range);
-    let step = hover_on(TPU, text, "    6:copy.3", "copy.3").unwrap().markdown;
-    expect!["**step 6** of 0-7: runs `copy.3`"].assert_eq(&step);
-    let peak = hover_on(TPU, text, "    copy.3{}: ", "copy.3").unwrap().markdown;
-    expect![[r#"
-        **`copy.3{}`** at step 6, XLA's peak: 320.6 MiB (336,199,680 B) unpadded
-
-        - 50.0 % of the 641.2 MiB (672,399,360 B) listed
-        - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
-        - XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory"#]].assert_eq(&peak);
-}
-
-#[test]
-fn values_without_allocations_say_so() {
-    let text = &DUMP[DUMP.find("Used values:").unwrap()..DUMP.find("HloLiveRange").unwrap()];
-    expect![[r#"
-        **`copy.3`**: layout copy
-
-        `f32[32,513,5120]{2,1,0:T(8,128)}`
-
-        | bytes | unknown: the allocations (`...-buffer-assignment.txt`) are not there |
-        |---|---|
-        | alive | unknown: the live ranges are not there (in newer dumps they are a file of their own, `...-live-range.txt`) |
-        | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)"#]].assert_eq(&hover_on(TPU, text, "<4 copy.3", "copy.3").unwrap().markdown);
-}
-
-#[test]
-fn slots_of_a_report_name_their_values() {
-    let report = "Memory Space: default (color=0)\nTotal bytes: 677086208 (645.72MiB)\n  cumulative_size;       size;       \
-         offset; used_by_n_values; shapes_list\n  ------------------------------------------------------------\n   \
-         325.00MiB(100%);  325.00MiB;        32768;                2; f32[], f32[32,513,5120]\n\n\n";
-    let other = TPU.replace("buffer-assignment", "memory-usage-report");
-    let dump = dump(&[(TPU, DUMP), (&other, report)]);
-    let at = report.find("32768").unwrap() as u32;
-    expect![[r#"
-        **slot at offset 32,768** of allocation 3 (output, maybe-live-out): values that begin there
-
-        - `copy.3`, 325.0 MiB, HBM (@0), allocation 3, steps 6-7
-        - `fusion`, 4.0 KiB, HBM (@0), allocation 3, steps 5-5"#]].assert_eq(&hover(&dump, 1, at).unwrap().markdown);
-    assert!(hover(&dump, 1, 3).unwrap().markdown.starts_with("**memory space 0**: HBM"));
-}
-
-#[test]
-fn without_live_ranges_the_reason_is_said() {
-    let text = DUMP.split("\nHloLiveRange").next().unwrap();
-    let hover = hover_on(TPU, text, "<4 copy.3", "copy.3").unwrap();
-    assert!(hover.markdown.contains("the live ranges are not there"), "{}", hover.markdown);
-}
-
-#[test]
-fn a_peak_line_without_index_names_its_candidates() {
-    let text = "BufferAssignment:\nallocation 0: size 24, preallocated-temp:\n \
-         value: <1 t{} @0> (size=16,offset=0): (f32[], f32[])\n \
-         value: <2 t{0} @0> (size=4,offset=16): f32[]\n\nHloLiveRange (max 1):\n  InstructionSequence:\n    0:t\n  \
-         BufferLiveRange:\n    t{}:0-1\n    t{0}:0-1\n  Live ranges at 0 (peak):\n    t: 16 bytes\n    t: 16 bytes\n";
-    let hover = hover_on(CPU, text, "    t: 16", "16").unwrap();
-    assert!(hover.markdown.contains("any of 2 values"), "{}", hover.markdown);
-    assert!(hover.markdown.contains("- `t{0}`, 4 B, host RAM (@0), allocation 0, steps 0-1"), "{}", hover.markdown);
-}
-
-#[test]
-fn stack_frames_lead_to_the_source() {
-    let module = r#"HloModule jit_f, is_scheduled=true
-
-FileNames
-1 "/home/dev/train.py"
-2 "/opt/venv/lib/python3.11/site-packages/flax/linear.py"
-
-FunctionNames
-1 "step"
-2 "Dense.<locals>.call"
-
-FileLocations
-1 {file_name_id=1 function_name_id=1 line=12 end_line=12 column=0 end_column=3}
-2 {file_name_id=2 function_name_id=2 line=663 end_line=663 column=0 end_column=3}
-
-StackFrames
-1 {file_location_id=1 parent_frame_id=1}
-2 {file_location_id=2 parent_frame_id=2}
-
-ENTRY %main (x: f32[4]) -> f32[4] {
-  %x = f32[4]{0} parameter(0)
-  ROOT %y = f32[4]{0} add(%x, %x), metadata={op_name="jit(f)/add" stack_frame_id=2}
-}
-
-"#;
-    let dump = dump(&[("module_0001.jit_f.cpu_after_optimizations.txt", module)]);
-    let at = |text: &str| hover(&dump, 0, module.find(text).unwrap() as u32).unwrap().markdown;
-    expect![[r#"
-        **`y`**: elementwise operation
-
-        |  | shape | unpadded | with padding |
-        |---|---|---|---|
-        | result | `f32[4]{0}` | 16 B | same |
-        | operand 0 `x` | `f32[4]{0}` | 16 B | same |
-        | operand 1 `x` | `f32[4]{0}` | 16 B | same |
-
-        `jit(f)/add`, `train.py:12` in `step`, in `linear.py:663` in `Dense.<locals>.call` (library frame)"#]].assert_eq(&at("%y = "));
-    expect![[r#"
-        **op_name**: `jit(f)/add`
-
-        Called from, innermost first:
-
-        - `linear.py:663` in `Dense.<locals>.call` (library frame)
-        - `train.py:12` in `step`"#]].assert_eq(&at("op_name"));
-}
-
-/// Hovers at every place of a hostile text hold nothing that a reader of Markdown acts on.
-#[test]
-fn text_from_the_file_stays_text() {
-    let evil = r#"[x](command:evil) <img src=x> `|` **b** http://evil.example"#;
-    let tree = format!("    {evil} (100.0%, total: 8 bytes, current: 8 bytes, remaining: 0 bytes)\n");
-    let text = DUMP.replace("jit(f)/caf", &format!("jit(f)/{evil} caf"))
-        + "  Stack trace breakdown for peak usage: 8 bytes\n"
-        + &tree;
-    let dump = dump(&[(TPU, &text)]);
-    for at in (0..text.len() as u32).step_by(3) {
-        let Some(hover) = hover(&dump, 0, at) else { continue };
-        // What is left when code spans are taken out.
-        let outside: String = hover.markdown.split('`').step_by(2).collect();
-        for mark in ["](", "<img", "<b>", "http:", "**b**", "command:"] {
-            assert!(!outside.contains(mark), "{mark} at {at}:\n{}", hover.markdown);
-        }
-    }
-}
-
-fn dumps_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            dumps_below(&path, files);
-        } else if path.to_string_lossy().ends_with("buffer-assignment.txt") {
-            files.push(path);
-        }
-    }
-    files.sort();
-}
-
-/// On a value's line a hover always tells its bytes, where they end, its unpadded bytes where they
-/// differ, and its live range.
-#[test]
-fn values_of_real_dumps_are_told_in_full() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = Vec::new();
-    dumps_below(&root.join("tests/fixtures/dumps"), &mut files);
-    dumps_below(&root.join("../shared/corpus"), &mut files);
-    for path in files.iter().step_by(files.len() / 60 + 1) {
-        let stem = path.to_string_lossy().trim_end_matches("-buffer-assignment.txt").to_owned();
-        let siblings = ["-buffer-assignment", "-buffer-assignment-values", "-live-range", ""];
-        let files = siblings.iter().filter_map(|suffix| {
-            let path = PathBuf::from(format!("{stem}{suffix}.txt"));
-            let text = std::fs::read_to_string(&path).ok()?;
-            Some(File { path, document: Document::new(&text).ok()?, lossy: false })
-        });
-        let dump = Dump::new(files.collect());
-        for value in &dump.values {
-            let Some(line) = dump.placement(value) else { continue };
-            let told = hover(&dump, 0, line.place(line.row.size.span).range.start).expect("a hover").markdown;
-            let mut wanted = vec![bytes::display(value.size), format!(".. {} of", bytes::grouped(value.offset + value.size))];
-            let logical = Shape::read(line.text(line.row.shape)).ok().and_then(|shape| bytes::logical_bytes(&shape));
-            wanted.extend(logical.filter(|&logical| logical != value.size).map(bytes::display));
-            if value.live_range.is_some() {
-                wanted.push(format!("steps {}-{} of", value.live.0, value.live.1));
-            }
-            for wanted in wanted {
-                assert!(told.contains(&wanted), "{}: <{}>: no {wanted} in\n{told}", path.display(), value.id);
-            }
-        }
-    }
-}
-
-#[test]
-fn every_place_of_a_dump_has_a_hover_or_none() {
-    let short = DUMP.replace("(8,128)", "(8,0)").replace("513", "99999999999999999999").replace("size=", "size=7");
-    for text in [DUMP, &short] {
-        let dump = dump(&[(TPU, text)]);
-        for at in 0..=text.len() as u32 {
-            if let Some(hover) = hover(&dump, 0, at) {
-                assert!(hover.range.end as usize <= text.len() && !hover.markdown.is_empty());
-            }
-        }
-    }
+    "#]],
+    );
 }

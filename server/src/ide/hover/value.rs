@@ -7,7 +7,7 @@ use buflens_syntax::Shape;
 use super::instruction::Instruction;
 use super::shape::{self, shown};
 use super::{Context, percent, space};
-use crate::ide::markdown::{Table, code, cut};
+use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes::{self, Padding};
 use crate::model::{Allocation, Dump, NameId, Value};
 
@@ -99,18 +99,18 @@ pub(super) fn list(context: &Context, heading: &str, values: &[u32]) -> String {
     if let [only] = values {
         return format!("{heading}\n\n{}", hover(context, *only));
     }
-    let mut text = format!("{heading}\n\n");
+    let mut text = Text::new(heading);
     for &at in values.iter().take(MAX_LISTED) {
-        text.push_str(&format!("- {}\n", line(context, at)));
+        text.item(&line(context, at));
     }
     if let Some(more) = values
         .len()
         .checked_sub(MAX_LISTED)
         .filter(|&more| more > 0)
     {
-        text.push_str(&format!("- and {} more\n", bytes::grouped(more as u64)));
+        text.item(&format!("and {} more", bytes::grouped(more as u64)));
     }
-    text
+    text.finish()
 }
 
 pub(super) fn allocation<'d>(dump: &'d Dump, value: &Value) -> Option<&'d Allocation> {
@@ -136,11 +136,11 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let text = shape_text(dump, value);
     let shape = Shape::read(text).ok();
 
-    let mut hover = format!(
-        "**{}**: {}\n\n",
+    let mut hover = Text::new(&format!(
+        "**{}**: {}",
         title(dump, value),
         verdict(context, value, instruction.as_ref())
-    );
+    ));
     let mut facts = Vec::new();
     if !text.is_empty() {
         facts.push(shown(text));
@@ -161,15 +161,17 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
             kind(allocation)
         ));
     }
-    hover.push_str(&facts.join(", "));
-    hover.push_str("\n\n");
+    hover.paragraph(&facts.join(", "));
 
     let mut table = Table::default();
     if let Some(allocation) = allocation {
         table.fact("bytes", extent(value, allocation));
     }
     if allocation.is_none() {
-        table.fact("bytes", "unknown: the allocations (`...-buffer-assignment.txt`) are not there");
+        table.fact(
+            "bytes",
+            "unknown: the allocations (`...-buffer-assignment.txt`) are not there",
+        );
     }
     if let Some(unpadded) = shape
         .as_ref()
@@ -201,13 +203,13 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     if let Some(neighbours) = neighbours(dump, at) {
         table.fact("same bytes, other steps", neighbours);
     }
-    hover.push_str(&table.to_string());
+    hover.paragraph(&table.to_string());
     // A parameter's metadata is its argument's name, which stands above.
     let source = instruction.filter(|instruction| instruction.argument().is_none());
     if let Some(source) = source.and_then(|instruction| instruction.metadata.summary()) {
-        hover.push_str(&format!("\n{source}\n"));
+        hover.paragraph(&source);
     }
-    hover
+    hover.finish()
 }
 
 /// Whether the value is marked `(phi)`.
@@ -234,10 +236,8 @@ fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) 
     if is_table && !words.starts_with("a tuple") {
         words.push_str("; this is the table of pointers to its elements");
     } else if &dump.names[value.index] != "{}" {
-        words.push_str(&format!(
-            "; this is element {} of its result",
-            code(&dump.names[value.index])
-        ));
+        let index = code(&cut(&dump.names[value.index], NAME_LIMIT));
+        words = format!("{words}; this is element {index} of its result");
     }
     words
 }
