@@ -456,7 +456,7 @@ impl Cursor<'_, '_> {
                 .children()
                 .find(|node| node.kind() == SyntaxKind::Instruction)
         })?;
-        Some(Instruction::read(self.context, &node).hover(self.context))
+        Some(Instruction::read(self.context.dump, self.block.text(), &node).hover(self.context))
     }
 
     /// An attribute's name, and all of the metadata.

@@ -1,5 +1,7 @@
 //! Instructions: the opcode in plain words, operands and results with their bytes.
 
+use std::ops::Range;
+
 use buflens_syntax::{Shape, SyntaxKind, SyntaxNode};
 
 use super::shape::shown;
@@ -7,42 +9,35 @@ use super::source::Metadata;
 use super::{Context, node_at, opcode, space, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
-use crate::model::{NameId, Value};
+use crate::model::{Dump, NameId};
 
 /// So many operands are listed.
 const MAX_OPERANDS: usize = 8;
 
-/// An instruction as its tree says.
-pub(super) struct Instruction {
-    pub(super) name: String,
-    pub(super) opcode: String,
-    pub(super) shape: String,
+/// An instruction as its tree says. A tuple's shape can be hundreds of KB long, so texts are borrowed.
+pub(super) struct Instruction<'d> {
+    pub(super) name: &'d str,
+    pub(super) opcode: &'d str,
+    pub(super) shape: &'d str,
     /// The first operands: the shape where it is printed, and the name.
-    pub(super) operands: Vec<(Option<String>, String)>,
+    pub(super) operands: Vec<(Option<&'d str>, &'d str)>,
     /// How many operands there are.
     pub(super) operand_count: usize,
     /// The number of a `parameter`.
-    pub(super) parameter: Option<String>,
+    pub(super) parameter: Option<&'d str>,
     pub(super) metadata: Metadata,
 }
 
-impl Instruction {
-    /// Reads a node of kind `Instruction`.
-    pub(super) fn read(context: &Context, node: &SyntaxNode) -> Self {
-        let token = |kind| {
-            let token = node
+impl<'d> Instruction<'d> {
+    /// Reads a node of kind `Instruction` in a block with this text.
+    pub(super) fn read(dump: &Dump, text: &'d str, node: &SyntaxNode) -> Self {
+        let is_shape = |kind| matches!(kind, SyntaxKind::ArrayShape | SyntaxKind::TupleShape);
+        let part = |node: &SyntaxNode, is_wanted: &dyn Fn(SyntaxKind) -> bool| {
+            let found = node
                 .children_with_tokens()
-                .find(|child| child.kind() == kind);
-            token.map(|token| token.to_string()).unwrap_or_default()
+                .find(|child| is_wanted(child.kind()))?;
+            text.get(Range::<usize>::from(found.text_range()))
         };
-        let is_shape = |node: &SyntaxNode| {
-            matches!(node.kind(), SyntaxKind::ArrayShape | SyntaxKind::TupleShape)
-        };
-        let shape = node
-            .children()
-            .find(is_shape)
-            .map(|shape| shape.text().to_string())
-            .unwrap_or_default();
         let list = node
             .children()
             .find(|child| child.kind() == SyntaxKind::Operands);
@@ -54,66 +49,42 @@ impl Instruction {
             }
             operand_count += 1;
             if operands.len() < MAX_OPERANDS {
-                let name = operand
-                    .children_with_tokens()
-                    .find(|child| child.kind() == SyntaxKind::Name);
-                let shape = operand
-                    .children()
-                    .find(is_shape)
-                    .map(|shape| shape.text().to_string());
-                operands.push((shape, name.map(|name| name.to_string()).unwrap_or_default()));
+                let name = part(&operand, &|kind| kind == SyntaxKind::Name);
+                operands.push((part(&operand, &is_shape), name.unwrap_or_default()));
             }
         }
-        let parameter = list.and_then(|list| {
-            list.children_with_tokens()
-                .find(|child| child.kind() == SyntaxKind::ParameterNumber)
-        });
         Self {
-            name: token(SyntaxKind::Name),
-            opcode: token(SyntaxKind::Opcode),
-            shape,
+            name: part(node, &|kind| kind == SyntaxKind::Name).unwrap_or_default(),
+            opcode: part(node, &|kind| kind == SyntaxKind::Opcode).unwrap_or_default(),
+            shape: part(node, &is_shape).unwrap_or_default(),
             operands,
             operand_count,
-            parameter: parameter.map(|number| number.to_string()),
-            metadata: Metadata::read(context.dump, node),
+            parameter: list
+                .and_then(|list| part(&list, &|kind| kind == SyntaxKind::ParameterNumber)),
+            metadata: Metadata::read(dump, node),
         }
     }
 
     /// The instruction called `name`: as printed with one of its values, else in the HLO text.
-    pub(super) fn named(context: &Context, name: NameId) -> Option<Self> {
-        let with_value = context.dump.values_of(name).next();
-        if let Some(found) =
-            with_value.and_then(|at| Self::of_value(context, &context.dump.values[at as usize]))
-        {
-            return Some(found);
-        }
-        let row = context.dump.instructions.get(&name)?.row;
-        let at = context.dump.at::<buflens_syntax::facts::Instruction>(row)?;
-        let document = &context.dump.files.get(at.file)?.document;
+    pub(super) fn named(context: &Context<'d>, name: NameId) -> Option<Self> {
+        let dump = context.dump;
+        let with_value = dump.values_of(name).next();
+        let at = with_value
+            .and_then(|at| dump.instruction(&dump.values[at as usize]))
+            .or_else(|| dump.at(dump.instructions.get(&name)?.row))?;
+        let document = &dump.files.get(at.file)?.document;
         let node = node_at(
             document,
             at.start + at.row.name.start,
             SyntaxKind::Instruction,
         )?;
-        Some(Self::read(context, &node))
-    }
-
-    /// The instruction that defines `value`, as section C prints it.
-    fn of_value(context: &Context, value: &Value) -> Option<Self> {
-        let at = context.dump.instruction(value)?;
-        let document = &context.dump.files.get(at.file)?.document;
-        let node = node_at(
-            document,
-            at.start + at.row.name.start,
-            SyntaxKind::Instruction,
-        )?;
-        Some(Self::read(context, &node))
+        Some(Self::read(dump, at.block.text(), &node))
     }
 
     /// What the instruction does, in plain words.
     pub(super) fn plain(&self, context: &Context) -> String {
-        let words = match self.opcode.as_str() {
-            "parameter" => match &self.parameter {
+        let words = match self.opcode {
+            "parameter" => match self.parameter {
                 Some(number) => format!("parameter {number}"),
                 None => "parameter".to_owned(),
             },
@@ -140,7 +111,7 @@ impl Instruction {
 
     /// `HBM -> VMEM`, of a copy between memory spaces.
     fn copied_spaces(&self, context: &Context) -> Option<String> {
-        let Ok(Shape::Tuple(elements)) = Shape::read(&self.shape) else {
+        let Ok(Shape::Tuple(elements)) = Shape::read(self.shape) else {
             return None;
         };
         let [Shape::Array(to), Shape::Array(from), ..] = elements.as_slice() else {
@@ -185,8 +156,8 @@ impl Instruction {
             Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
             _ => None,
         };
-        let (from_dimensions, from) = layout(&from)?;
-        let (to_dimensions, to) = layout(&self.shape)?;
+        let (from_dimensions, from) = layout(from)?;
+        let (to_dimensions, to) = layout(self.shape)?;
         let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
         if from_dimensions != to_dimensions || is_same {
             return None;
@@ -211,11 +182,7 @@ impl Instruction {
 
     /// The hover on the instruction itself.
     pub(super) fn hover(&self, context: &Context) -> String {
-        let mut hover = Text::new(&format!(
-            "**{}**: {}",
-            code(&self.name),
-            self.plain(context)
-        ));
+        let mut hover = Text::new(&format!("**{}**: {}", code(self.name), self.plain(context)));
         let mut table = Table::default();
         table.row([
             String::new(),
@@ -223,7 +190,7 @@ impl Instruction {
             "unpadded".into(),
             "with padding".into(),
         ]);
-        table.row(row("result", &self.shape));
+        table.row(row("result", self.shape));
         for (number, (printed, name)) in self.operands.iter().enumerate() {
             let shape = printed
                 .clone()

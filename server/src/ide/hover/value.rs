@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::Shape;
+use buflens_syntax::{Shape, SyntaxKind};
 
 use super::instruction::Instruction;
 use super::shape::{self, shown};
@@ -57,7 +57,7 @@ pub(super) fn named(dump: &Dump, name: NameId) -> Option<u32> {
 }
 
 /// The shape of the operand `name`, if the dump prints it anywhere.
-pub(super) fn shape_of_name(context: &Context, name: &str) -> Option<String> {
+pub(super) fn shape_of_name<'d>(context: &Context<'d>, name: &str) -> Option<&'d str> {
     let dump = context.dump;
     let name = dump.names.get(name)?;
     let of_module = || {
@@ -70,10 +70,9 @@ pub(super) fn shape_of_name(context: &Context, name: &str) -> Option<String> {
         let at = dump.values_at(name, dump.names.get("{}")?).next()?;
         Some(shape_text(dump, &dump.values[at as usize]))
     };
-    let text = of_value()
+    of_value()
         .filter(|text| !text.is_empty())
-        .or_else(of_module)?;
-    Some(text.to_owned())
+        .or_else(of_module)
 }
 
 /// One line of a list: `copy.3` 325.0 MiB, HBM, allocation 6, steps 13-14.
@@ -134,7 +133,6 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let instruction = Instruction::named(context, value.name);
     let allocation = allocation(dump, value);
     let text = shape_text(dump, value);
-    let shape = Shape::read(text).ok();
 
     let mut hover = Text::new(&format!(
         "**{}**: {}",
@@ -173,10 +171,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
             "unknown: the allocations (`...-buffer-assignment.txt`) are not there",
         );
     }
-    if let Some(unpadded) = shape
-        .as_ref()
-        .and_then(|shape| unpadded(context, shape, value))
-    {
+    if let Some(unpadded) = unpadded(context, value, text) {
         table.fact("unpadded", unpadded);
     }
     table.fact("alive", alive(dump, value, instruction.as_ref()));
@@ -287,22 +282,40 @@ pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
     )
 }
 
+/// How many elements the tuple has whose shape is printed with the value. Counted in the tree, which
+/// is kept, as the text can be hundreds of KB long.
+fn tuple_elements(dump: &Dump, value: &Value) -> Option<u64> {
+    let placement = dump.placement(value)?;
+    let place = placement.place(placement.row.shape);
+    let document = &dump.files.get(place.file)?.document;
+    let (start, token) = document.token_at(place.range.start)?;
+    let whole = token
+        .parent_ancestors()
+        .filter(|node| node.kind() == SyntaxKind::TupleShape);
+    // An empty tuple's or a nested tuple's first token is the whole one's first token too.
+    let whole = whole
+        .last()
+        .filter(|node| start + u32::from(node.text_range().start()) == place.range.start)?;
+    Some(whole.children().count() as u64)
+}
+
 /// The bytes without padding, where they differ from those taken, and why.
-fn unpadded(context: &Context, shape: &Shape, value: &Value) -> Option<String> {
-    let logical = bytes::logical_bytes(shape)?;
+fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
     value.placement?;
-    if logical == value.size {
-        return None;
+    if text.starts_with('(') {
+        let elements = tuple_elements(context.dump, value)?;
+        let logical = elements
+            .checked_mul(8)
+            .filter(|&logical| logical != value.size)?;
+        return Some(format!(
+            "{}: XLA's lists count 8 B for each of {elements} pointers",
+            bytes::display(logical)
+        ));
     }
-    let array = match shape {
-        Shape::Tuple(elements) => {
-            return Some(format!(
-                "{}: XLA's lists count 8 B for each of {} pointers",
-                bytes::display(logical),
-                elements.len()
-            ));
-        }
-        Shape::Array(array) => array,
+    let shape = Shape::read(text).ok()?;
+    let logical = bytes::logical_bytes(&shape).filter(|&logical| logical != value.size)?;
+    let Shape::Array(array) = &shape else {
+        return None;
     };
     let more = if value.size > logical {
         format!(
