@@ -133,6 +133,9 @@ impl Cursor<'_, '_> {
             SyntaxKind::PositionLine => self.position(),
             SyntaxKind::UseLine => self.reader(),
             SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => self.instruction(),
+            SyntaxKind::ComputationHeader if self.token.kind() == SyntaxKind::Name => {
+                self.named(dump.names.get(self.token.text())?)
+            }
             SyntaxKind::StepLine => steps::step(context, self.number_on_line(SyntaxKind::Step)?),
             SyntaxKind::LiveRangeLine => {
                 let row = row_at(&facts.live_ranges, self.end(), |row| row.name)?;

@@ -109,6 +109,7 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
             "Tables for `stack_frame_id`: frame -> location -> file, function and line. `parent_frame_id` is printed one \
              too high."
         }
+        "HloModule" => "The text of the program that was compiled, as the allocations see it.",
         "ENTRY" => "The computation that the program begins with.",
         "ROOT" => "The instruction whose result is the computation's.",
         _ => return report(word),

@@ -96,12 +96,13 @@ impl<'d> Instruction<'d> {
                 Some(between) => format!("asynchronous copy {between}"),
                 None => "start of an asynchronous copy".to_owned(),
             },
+            other if opcode::is_elementwise(other) => format!("elementwise {}", code(other)),
             other => opcode::plain(other).map_or_else(|| code(other), str::to_owned),
         };
         match context
             .dump
             .names
-            .get(&self.name)
+            .get(self.name)
             .and_then(|name| self.flight(context, name))
         {
             Some(flight) => format!("{words}, {flight}"),
@@ -149,9 +150,7 @@ impl<'d> Instruction<'d> {
         let [(printed, name)] = self.operands.as_slice() else {
             return None;
         };
-        let from = printed
-            .clone()
-            .or_else(|| value::shape_of_name(context, name))?;
+        let from = printed.or_else(|| value::shape_of_name(context, name))?;
         let layout = |text: &str| match Shape::read(text) {
             Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
             _ => None,
@@ -193,12 +192,11 @@ impl<'d> Instruction<'d> {
         table.row(row("result", self.shape));
         for (number, (printed, name)) in self.operands.iter().enumerate() {
             let shape = printed
-                .clone()
                 .or_else(|| value::shape_of_name(context, name))
                 .unwrap_or_default();
             table.row(row(
                 &format!("operand {number} {}", code(&cut(name, 60))),
-                &shape,
+                shape,
             ));
         }
         hover.paragraph(&table.to_string());

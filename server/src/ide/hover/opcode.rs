@@ -1,54 +1,61 @@
 //! Opcodes in plain words.
 
+/// Whether `opcode` works on each element alone; its name says the rest.
+pub(super) fn is_elementwise(opcode: &str) -> bool {
+    matches!(
+        opcode,
+        "add"
+            | "subtract"
+            | "multiply"
+            | "divide"
+            | "remainder"
+            | "power"
+            | "maximum"
+            | "minimum"
+            | "and"
+            | "or"
+            | "xor"
+            | "not"
+            | "negate"
+            | "abs"
+            | "sign"
+            | "exponential"
+            | "exponential-minus-one"
+            | "log"
+            | "log-plus-one"
+            | "logistic"
+            | "sqrt"
+            | "rsqrt"
+            | "cbrt"
+            | "tanh"
+            | "tan"
+            | "sine"
+            | "cosine"
+            | "erf"
+            | "atan2"
+            | "floor"
+            | "ceil"
+            | "round-nearest-afz"
+            | "round-nearest-even"
+            | "clamp"
+            | "compare"
+            | "select"
+            | "real"
+            | "imag"
+            | "complex"
+            | "is-finite"
+            | "shift-left"
+            | "shift-right-arithmetic"
+            | "shift-right-logical"
+            | "popcnt"
+            | "count-leading-zeros"
+            | "stochastic-convert"
+    )
+}
+
 /// What `opcode` does, as a noun phrase.
 pub(super) fn plain(opcode: &str) -> Option<&'static str> {
     Some(match opcode {
-        "add"
-        | "subtract"
-        | "multiply"
-        | "divide"
-        | "remainder"
-        | "power"
-        | "maximum"
-        | "minimum"
-        | "and"
-        | "or"
-        | "xor"
-        | "not"
-        | "negate"
-        | "abs"
-        | "sign"
-        | "exponential"
-        | "exponential-minus-one"
-        | "log"
-        | "log-plus-one"
-        | "logistic"
-        | "sqrt"
-        | "rsqrt"
-        | "cbrt"
-        | "tanh"
-        | "tan"
-        | "sine"
-        | "cosine"
-        | "erf"
-        | "atan2"
-        | "floor"
-        | "ceil"
-        | "round-nearest-afz"
-        | "round-nearest-even"
-        | "clamp"
-        | "compare"
-        | "select"
-        | "real"
-        | "imag"
-        | "complex"
-        | "is-finite"
-        | "shift-left"
-        | "shift-right-arithmetic"
-        | "shift-right-logical"
-        | "popcnt"
-        | "count-leading-zeros"
-        | "stochastic-convert" => "elementwise operation",
         "convert" => "conversion to another element type",
         "bitcast-convert" => "the same bits read as another type",
         "bitcast" => "the same bytes under another shape",
@@ -114,4 +121,24 @@ pub(super) fn plain(opcode: &str) -> Option<&'static str> {
         _ if opcode.ends_with("-done") => "end of an asynchronous operation",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asynchronous_forms_are_known_by_their_ending() {
+        assert_eq!(
+            plain("slice-start"),
+            Some("start of an asynchronous operation")
+        );
+        assert_eq!(
+            plain("all-gather-done"),
+            Some("end of an asynchronous operation")
+        );
+        assert_eq!(plain("copy-start"), Some("start of an asynchronous copy"));
+        assert_eq!(plain("frobnicate"), None);
+        assert!(is_elementwise("negate") && !is_elementwise("dot"));
+    }
 }

@@ -128,21 +128,21 @@ fn value() {
         "<4 copy.3",
         "copy.3",
         &expect![[r#"
-        [<4 copy.3 @0>]
-        **`copy.3`**: layout copy
+            [<4 copy.3 @0>]
+            **`copy.3`** (value 4): layout copy
 
-        `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
+            `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-        | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-        |---|---|
-        | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-        | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-        | XLA's peak | alive at step 6, which XLA prints as the peak |
-        | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-        | same bytes, other steps | `fusion` 5-5 |
+            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |---|---|
+            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | same bytes, other steps | `fusion` 5-5 |
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
 }
 
@@ -193,30 +193,30 @@ fn tiled_shape() {
         " value: <6",
         "{0,1",
         &expect![[r#"
-        [pred[32,513]{0,1:T(8,128)(4,1)}]
-        **dimension 0** varies fastest: its elements are neighbours in memory
+            [pred[32,513]{0,1:T(8,128)(4,1)}]
+            **dimension 0** varies fastest: its elements are neighbours in memory
 
-        65.0 KiB (66,560 B) for 16.0 KiB (16,416 B) of data: **4.05x**
+            65.0 KiB (66,560 B) for 16.0 KiB (16,416 B) of data: **4.05x**
 
-        `pred[32,513]{0,1:T(8,128)(4,1)}`
+            `pred[32,513]{0,1:T(8,128)(4,1)}`
 
-        - memory order, slowest first: dimension 1 (513), dimension 0 (32)
-        - tile 8 x 128: dimension 1 513 -> 520, dimension 0 32 -> **128**
-        - (4,1) packs 4 rows of 8-bit elements into 32-bit words, no padding
-        - 65 x 1 tiles of 1,024 elements x 1 B
-        - order `{1,0}` with the same tile: 20.0 KiB (20,480 B) (1.25x), if the operations around it allow
+            - memory order, slowest first: dimension 1 (513), dimension 0 (32)
+            - tile 8 x 128: dimension 1 513 -> 520, dimension 0 32 -> **128**
+            - (4,1) packs 4 rows of 8-bit elements into 32-bit words, no padding
+            - 65 x 1 tiles of 1,024 elements x 1 B
+            - order `{1,0}` with the same tile: 20.0 KiB (20,480 B) (1.25x), if the operations around it allow
 
-        ---
+            ---
 
-        **`constant.6`**: constant of the program
+            **`constant.6`** (value 6): constant of the program
 
-        `pred[32,513]{0,1:T(8,128)(4,1)}` 65.0 KiB (66,560 B), HBM (@0), allocation 0 (constant)
+            `pred[32,513]{0,1:T(8,128)(4,1)}` 65.0 KiB (66,560 B), HBM (@0), allocation 0 (constant)
 
-        | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
-        |---|---|
-        | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
-        | alive | steps 1-4 of 0-7: defined by `constant.6`, last read by `copy-start` at step 2 |
-    "#]],
+            | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
+            |---|---|
+            | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
+            | alive | steps 1-4 of 0-7: defined by `constant.6`, last read by `copy-start` at step 2 |
+        "#]],
     );
 }
 
@@ -250,25 +250,25 @@ fn offset() {
         " value: <4",
         "32768",
         &expect![[r#"
-        [32768]
-        **offset**: 32.0 KiB (32,768 B) from the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
+            [32768]
+            **offset**: 32.0 KiB (32,768 B) from the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
 
-        ---
+            ---
 
-        **`copy.3`**: layout copy
+            **`copy.3`** (value 4): layout copy
 
-        `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
+            `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-        | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-        |---|---|
-        | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-        | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-        | XLA's peak | alive at step 6, which XLA prints as the peak |
-        | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-        | same bytes, other steps | `fusion` 5-5 |
+            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |---|---|
+            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | same bytes, other steps | `fusion` 5-5 |
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
 }
 
@@ -278,17 +278,17 @@ fn array_without_tile() {
         " value: <5",
         "fusion",
         &expect![[r#"
-        [<5 fusion @0>]
-        **`fusion`**: several operations compiled into one kernel
+            [<5 fusion @0>]
+            **`fusion`** (value 5): several operations compiled into one kernel
 
-        `f32[]` 4.0 KiB (4,096 B), HBM (@0), allocation 3 (output, maybe-live-out)
+            `f32[]` 4.0 KiB (4,096 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-        | bytes | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
-        |---|---|
-        | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
-        | alive | steps 5-5 of 0-7: defined by `fusion`, never read |
-        | same bytes, other steps | `copy.3` 6-7 |
-    "#]],
+            | bytes | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
+            |---|---|
+            | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
+            | alive | steps 5-5 of 0-7: defined by `fusion`, never read |
+            | same bytes, other steps | `copy.3` 6-7 |
+        "#]],
     );
 }
 
@@ -298,18 +298,18 @@ fn position_and_use() {
         "  bitcast.6",
         "bitcast.6",
         &expect![[r#"
-        [bitcast.6]
-        **`bitcast.6 {}`**. Not a copy, but another name of:
+            [bitcast.6]
+            **`bitcast.6 {}`**. Not a copy, but another name of:
 
-        **`Arg_0.1`**: parameter 0, `params['w']`
+            **`Arg_0.1`** (value 1): parameter 0, `params['w']`
 
-        `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
+            `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
-        | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-        |---|---|
-        | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-        | XLA's peak | alive at step 6, which XLA prints as the peak |
-    "#]],
+            | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
+            |---|---|
+            | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
+            | XLA's peak | alive at step 6, which XLA prints as the peak |
+        "#]],
     );
     check(
         "  copy-start, operand 0",
@@ -351,16 +351,16 @@ fn instruction() {
         " from instruction: %copy.3",
         "Arg_0.1",
         &expect![[r#"
-        [Arg_0.1]
-        **`Arg_0.1`**: parameter 0, `params['w']`
+            [Arg_0.1]
+            **`Arg_0.1`** (value 1): parameter 0, `params['w']`
 
-        `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
+            `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
-        | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-        |---|---|
-        | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-        | XLA's peak | alive at step 6, which XLA prints as the peak |
-    "#]],
+            | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
+            |---|---|
+            | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
+            | XLA's peak | alive at step 6, which XLA prints as the peak |
+        "#]],
     );
     check(
         " from instruction: %copy.3",
@@ -414,18 +414,18 @@ fn live_range() {
         "    copy-start{0}:2-5",
         "2-5",
         &expect![[r#"
-        [-]
-        **live range**: 4 steps (57.1 % of the program), both ends included
+            [-]
+            **live range**: 4 steps (57.1 % of the program), both ends included
 
-        **`copy-start{0}`**: asynchronous copy HBM -> VMEM, in flight at steps 2-4; this is element `{0}` of its result
+            **`copy-start{0}`** (value 3): asynchronous copy HBM -> VMEM, in flight at steps 2-4; this is element `{0}` of its result
 
-        `pred[32,513]{0,1:T(8,128)(4,1)S(1)}` 65.0 KiB (66,560 B), VMEM (@1), allocation 2 (preallocated-temp)
+            `pred[32,513]{0,1:T(8,128)(4,1)S(1)}` 65.0 KiB (66,560 B), VMEM (@1), allocation 2 (preallocated-temp)
 
-        | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
-        |---|---|
-        | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
-        | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
-    "#]],
+            | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
+            |---|---|
+            | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
+            | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
+        "#]],
     );
 }
 
@@ -435,27 +435,27 @@ fn peak() {
         "    copy.3{}: ",
         "336199680",
         &expect![[r#"
-        [336199680]
-        **`copy.3{}`** at step 6, XLA's peak: 320.6 MiB (336,199,680 B) unpadded, **325.0 MiB (340,787,200 B)** allocated
+            [336199680]
+            **`copy.3{}`** at step 6, XLA's peak: 320.6 MiB (336,199,680 B) unpadded, **325.0 MiB (340,787,200 B)** allocated
 
-        - 50.0 % of the 641.2 MiB (672,399,360 B) listed
-        - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
-        - XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory
+            - 50.0 % of the 641.2 MiB (672,399,360 B) listed
+            - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
+            - XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory
 
-        **`copy.3`**: layout copy
+            **`copy.3`** (value 4): layout copy
 
-        `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
+            `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-        | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-        |---|---|
-        | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-        | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-        | XLA's peak | alive at step 6, which XLA prints as the peak |
-        | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-        | same bytes, other steps | `fusion` 5-5 |
+            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |---|---|
+            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | same bytes, other steps | `fusion` 5-5 |
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
     check(
         "  Live ranges at 6",

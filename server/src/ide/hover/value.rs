@@ -135,8 +135,9 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let text = shape_text(dump, value);
 
     let mut hover = Text::new(&format!(
-        "**{}**: {}",
+        "**{}** (value {}): {}",
         title(dump, value),
+        value.id,
         verdict(context, value, instruction.as_ref())
     ));
     let mut facts = Vec::new();
@@ -194,6 +195,12 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
             "layout",
             format!("operand `{from}` -> `{to}`: the data is rewritten"),
         );
+    }
+    if let Some(operand) = instruction
+        .as_ref()
+        .and_then(|instruction| written_over(dump, value, instruction))
+    {
+        table.fact("in place", format!("written over its operand {operand}"));
     }
     if let Some(neighbours) = neighbours(dump, at) {
         table.fact("same bytes, other steps", neighbours);
@@ -440,6 +447,27 @@ fn last_read(dump: &Dump, value: &Value) -> Option<(String, u32)> {
 fn slice<'d, T>(all: &'d [T], range: &Range<u32>) -> &'d [T] {
     all.get(range.start as usize..range.end as usize)
         .unwrap_or_default()
+}
+
+/// The operand that ends where the value begins, with the very same bytes: no copy was made.
+fn written_over(dump: &Dump, value: &Value, instruction: &Instruction) -> Option<String> {
+    let same_bytes = |other: &Value| {
+        (other.allocation, other.offset, other.size) == (value.allocation, value.offset, value.size)
+    };
+    let operands = instruction
+        .operands
+        .iter()
+        .filter_map(|(_, name)| named(dump, dump.names.get(name)?));
+    let mut others = operands.map(|at| &dump.values[at as usize]);
+    let other = others.find(|other| {
+        value.size > 0
+            && other.id != value.id
+            && other.live_range.is_some()
+            && value.live_range.is_some()
+            && other.live.1 == value.live.0
+            && same_bytes(other)
+    })?;
+    Some(title(dump, other))
 }
 
 /// The values that have the same bytes at other times: those nearest in time, in time order.

@@ -32,7 +32,7 @@ fn a_live_range_file_alone_tells_what_it_can() {
 fn values_without_allocations_say_so() {
     let text = &DUMP[DUMP.find("Used values:").unwrap()..DUMP.find("HloLiveRange").unwrap()];
     expect![[r#"
-        **`copy.3`**: layout copy
+        **`copy.3`** (value 4): layout copy
 
         `f32[32,513,5120]{2,1,0:T(8,128)}`
 
@@ -131,7 +131,7 @@ ENTRY %main (x: f32[4]) -> f32[4] {
             .markdown
     };
     expect![[r#"
-        **`y`**: elementwise operation
+        **`y`**: elementwise `add`
 
         |  | shape | unpadded | with padding |
         |---|---|---|---|
@@ -148,4 +148,25 @@ ENTRY %main (x: f32[4]) -> f32[4] {
         - `linear.py:663` in `Dense.<locals>.call` (library frame)
         - `train.py:12` in `step`"#]]
     .assert_eq(&at("op_name"));
+}
+
+#[test]
+fn a_donated_buffer_is_written_in_place() {
+    let text = "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[4]| at ShapeIndex {}, output shape is \
+         |f32[4]|, maybe-live-out:\n value: <1 a @0> (size=16,offset=0): f32[4]{0}\n value: <2 b @0> \
+         (size=16,offset=0): f32[4]{0}\n\nTotal bytes used: 16 (16B)\n\nUsed values:\n<1 a @0>\n positions:\n  a\n \
+         uses:\n  b, operand 0\n from instruction: %a = f32[4]{0} parameter(0)\n<2 b @0>\n positions:\n  b\n uses:\n \
+         from instruction: %b = f32[4]{0} negate(%a)\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    \
+         1:b\n  BufferLiveRange:\n    a{}:0-1\n    b{}:1-2\n";
+    expect![[r#"
+        **`b`** (value 2): elementwise `negate`
+
+        `f32[4]{0}` 16 B, host RAM (@0), allocation 0 (parameter 0, output, maybe-live-out)
+
+        | bytes | 0 .. 16 of 16 (the whole allocation) |
+        |---|---|
+        | alive | steps 1-2 of 0-2: defined by `b`, kept to the end as a part of the result |
+        | in place | written over its operand `a` |
+        | same bytes, other steps | `a` 0-1 |"#]]
+    .assert_eq(&hover_on(CPU, text, "<2 b", "2 b").unwrap().markdown);
 }
