@@ -5,6 +5,7 @@
 mod allocation;
 mod glossary;
 mod instruction;
+mod life;
 mod opcode;
 mod report;
 mod shape;

@@ -1,7 +1,8 @@
 //! Allocations: what the bytes are for and who lies in them.
 
 use super::instruction::Instruction;
-use super::value::{self, MAX_LISTED, alive, extent, kind, title};
+use super::life::alive;
+use super::value::{self, MAX_LISTED, extent, kind, title};
 use super::{Context, percent, space};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;

@@ -3,6 +3,7 @@
 use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
 
 use super::instruction::Instruction;
+use super::life::is_alive;
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, percent};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
@@ -195,7 +196,7 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
             .collect();
     }
     dump.values_of(name)
-        .filter(|&at| value::is_alive(&dump.values[at as usize], step))
+        .filter(|&at| is_alive(&dump.values[at as usize], step))
         .collect()
 }
 
