@@ -12,6 +12,7 @@ mod fixture;
 pub mod folding;
 pub mod hover;
 pub mod links;
+mod markdown;
 pub mod navigation;
 pub mod references;
 pub mod selection;

@@ -195,26 +195,23 @@ impl Padding {
                 }
                 None => (Vec::new(), 1, 1),
             };
-            match (extent, dimensions.last_mut()) {
-                (Some(TileExtent::Combined), Some(last)) => {
-                    last.numbers.extend(numbers);
-                    last.whole = last.whole.checked_mul(whole)?;
-                    last.from = last.from.checked_mul(from)?;
-                }
-                _ => {
-                    let tile = match extent {
-                        Some(TileExtent::Elements(elements)) => Some(elements),
-                        _ => None,
-                    };
-                    dimensions.push(PaddedDimension {
-                        numbers,
-                        whole,
-                        from,
-                        to: from,
-                        tile,
-                    });
-                }
+            if let (Some(TileExtent::Combined), Some(last)) = (extent, dimensions.last_mut()) {
+                last.numbers.extend(numbers);
+                last.whole = last.whole.checked_mul(whole)?;
+                last.from = last.from.checked_mul(from)?;
+                continue;
             }
+            let tile = match extent {
+                Some(TileExtent::Elements(elements)) => Some(elements),
+                Some(TileExtent::Combined) | None => None,
+            };
+            dimensions.push(PaddedDimension {
+                numbers,
+                whole,
+                from,
+                to: from,
+                tile,
+            });
         }
         for dimension in &mut dimensions {
             if let Some(tile) = dimension.tile {
@@ -381,7 +378,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

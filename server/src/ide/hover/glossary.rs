@@ -1,0 +1,174 @@
+//! The format's words, a sentence each.
+
+use buflens_syntax::SyntaxKind;
+
+/// What a fixed word of the format means, on a line of kind `line`.
+pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
+    if line == SyntaxKind::ReportText || line == SyntaxKind::ReportRow {
+        return report(word);
+    }
+    Some(match word {
+        "constant" => "The program's own data: one literal, there for the whole run.",
+        "thread-local" => {
+            "Scratch of a computation that is called per element (the reducer of a reduce, a sort's comparison ...). \
+             It has no live range and is no part of any peak."
+        }
+        "maybe-live-out" => {
+            "Holds the result or a part of it, so it outlives the program. Together with `parameter` it means that the \
+             parameter's buffer is donated: the result is written over it."
+        }
+        "preallocated-temp" => {
+            "Everything that is neither parameter, constant, thread-local nor result: one arena for each memory space \
+             in which values take turns. What fills it when it is fullest is what to shrink."
+        }
+        "parameter" => {
+            "An entry parameter's buffer, handed in by the caller. The number is HLO's, not the position of the Python \
+             argument. It stays for the whole run unless it is donated (`maybe-live-out`)."
+        }
+        "output" | "is" => {
+            "The root of the entry computation lies in this allocation; the shape is that of the whole result."
+        }
+        "shape" => {
+            "The shape of the parameter's leaf, or of the whole result; without layout, so without padding."
+        }
+        "ShapeIndex" | "at"
+            if line == SyntaxKind::AllocationHeader || line == SyntaxKind::ReportAllocation =>
+        {
+            "Which leaf of a tuple-shaped parameter: `{}` is the parameter itself, `{1,0}` element 1, then of that \
+             element 0."
+        }
+        "color" => "The memory space. Its meaning is the backend's; 0 is not printed.",
+        "page" => "Printed by libtpu since 0.0.51, so far always 0. Its meaning is not public.",
+        "phi" => {
+            "Merged by control flow: the result or the state of a loop, or of branches. It shares its bytes with what \
+             flows into it."
+        }
+        "allocation" => "A run of bytes that the runtime provides as a whole.",
+        "size" => "Bytes, padding included.",
+        "offset" => "Bytes from the start of the allocation.",
+        "value" | "value:" => {
+            "What one instruction defines at one index of its result, and where it lies."
+        }
+        "BufferAssignment:" => "Section A: every allocation, and the values that lie in it.",
+        "Used values:" => {
+            "Section C: for each value where it is visible, who reads it, and the instruction that defines it."
+        }
+        "positions:" => {
+            "The instructions at which this same value is visible without a copy (tuples, get-tuple-element, bitcast, \
+             loops). The first one defines it."
+        }
+        "uses:" | "uses are not initialized yet." => {
+            "The instructions that read the value, through any of its positions, with the operand's number. The index \
+             is that inside the operand."
+        }
+        "none" => "Nothing reads the value; it is a result, or it is kept for its side effect.",
+        "operand" => "As which operand the instruction reads the value, counted from 0.",
+        "from" | "instruction" => {
+            "The instruction that defines the value, with the layouts and memory spaces that it was assigned."
+        }
+        "Total bytes used" => {
+            "The sum of all allocations: every memory space, parameters, constants and thread-local scratch. It is what \
+             is reserved, not what is in use at any one time."
+        }
+        "Total bytes" => "The sum of the allocations of this memory space.",
+        "HloLiveRange" | "max" => {
+            "Section D: when each value is alive. `max` is the number of steps; a live range that ends there lasts to \
+             the end of the program."
+        }
+        "InstructionSequence:" => {
+            "The flattened schedule: step by step the instructions of the entry computation, with the computations that \
+             it calls placed before their caller."
+        }
+        "BufferLiveRange:" => {
+            "For each value its first and last step, both included. Thread-local values and some constants have none."
+        }
+        "Live" | "ranges" | "peak" | "at" if line == SyntaxKind::Heading => {
+            "The values alive at the step that XLA takes for the peak. XLA chooses the step by unpadded bytes, all \
+             memory spaces mixed, and by its own rule for tuples, so another step may well need more memory."
+        }
+        _ if word.starts_with("Peak memory could not") => {
+            "A shape has a dimension without bound, so XLA could not add up the bytes."
+        }
+        _ if word.starts_with("HloLiveRange not available") => {
+            "The compiler had dropped the live ranges when the file was written."
+        }
+        "Stack" | "trace" | "breakdown" | "for" | "usage" => {
+            "The values of the peak list by where the program makes them: call path outside in. Unpadded bytes."
+        }
+        "total" => "Unpadded bytes of this node and all below it.",
+        "current" => "Unpadded bytes placed exactly at this node.",
+        "remaining" => {
+            "Of the peak's total what neither this line nor any line above it has accounted for; the last line has 0."
+        }
+        "cumulative" => "Unpadded bytes of this line and all lines above it in the list.",
+        "bytes" => "Unpadded bytes: without tiles and alignment; of a tuple its table of pointers.",
+        "Memory" | "Space" => {
+            "The allocations of one memory space. The name printed is wrong for some spaces; trust the color."
+        }
+        "FileNames" | "FunctionNames" | "FileLocations" | "StackFrames" => {
+            "Tables for `stack_frame_id`: frame -> location -> file, function and line. `parent_frame_id` is printed one \
+             too high."
+        }
+        "HloModule" => "The text of the program that was compiled, as the allocations see it.",
+        "ENTRY" => "The computation that the program begins with.",
+        "ROOT" => "The instruction whose result is the computation's.",
+        _ => return report(word),
+    })
+}
+
+fn report(word: &str) -> Option<&'static str> {
+    Some(if word.starts_with("cumulative_size; total_size") {
+        "Allocations, largest first: the running sum (and its share of all), what is left, and the allocation."
+    } else if word.starts_with("cumulative_size;") {
+        "Slots of one allocation, largest first. A slot is all values at one offset: `size` is the largest of them, \
+         `used_by_n_values` their number. `cumulative_size` adds up slots, which may overlap, so it can be more than \
+         the allocation, and its percentage is relative to the sum of slots. The table does not name its allocation: \
+         tables stand in the order of size."
+    } else if word.starts_with("The rest") {
+        "What is left out of the table."
+    } else if word.starts_with("Allocations sorted by size with") {
+        "Every allocation with the slots in it."
+    } else if word.starts_with("Allocations sorted by size") {
+        "The memory-usage report: every allocation, the largest first."
+    } else {
+        return None;
+    })
+}
+
+/// What the key of an attribute or of a metadata entry means.
+pub(super) fn attribute(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "metadata" => "Where the instruction comes from in the traced program.",
+        "op_name" => {
+            "The path of the operation in the traced program; of a parameter, the argument's path."
+        }
+        "source_file" | "source_line" | "source_end_line" | "source_column"
+        | "source_end_column" => "The line of source that the operation comes from.",
+        "stack_frame_id" => {
+            "A row of the `StackFrames` table in the HLO text, which leads to the Python stack."
+        }
+        "calls" => "The computation that is called or fused.",
+        "to_apply" => "The computation that is applied per element: a reducer, a comparison ...",
+        "condition" => "The computation that tells whether the loop goes on.",
+        "body" => "The computation of one iteration of the loop.",
+        "control-predecessors" => {
+            "Instructions that must run before this one although it does not read them."
+        }
+        "backend_config" => "What the backend keeps for itself about the instruction.",
+        "frontend_attributes" => "What the framework attached to the instruction.",
+        "sharding" => "How the array is divided over devices.",
+        "replica_groups" => "The devices that take part, in groups.",
+        "custom_call_target" => "The kernel or library function that is called.",
+        "input_output_alias" => {
+            "Which outputs are written over which parameters: the donations that worked."
+        }
+        "buffer_donor" => "Parameters whose buffers the program may write over.",
+        "cross_program_prefetch_index" => {
+            "This copy may be started before the program: its data are prefetched across programs."
+        }
+        "is_scheduled" => "Whether the instructions stand in the order in which they run.",
+        "output_to_operand_aliasing" => "Which outputs share their bytes with which operands.",
+        "dimensions" => "The dimensions that the operation works on.",
+        _ => return None,
+    })
+}

@@ -1,0 +1,156 @@
+//! Memory spaces: what a color means on a platform.
+
+use crate::ide::markdown::Text;
+use crate::model::Platforms;
+
+/// The field's name of memory space `color`; `None` where nobody gave it one.
+pub(super) fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
+    match (platforms.cpu, platforms.gpu, platforms.tpu) {
+        (true, false, false) if color == 0 => Some("host RAM"),
+        (false, true, false) => match color {
+            0 => Some("device memory"),
+            1 => Some("collective memory"),
+            2 => Some("separate temp space"),
+            5 => Some("host memory"),
+            _ => None,
+        },
+        (false, false, true) => match color {
+            0 => Some("HBM"),
+            1 => Some("VMEM"),
+            2 => Some("sync flags"),
+            3 => Some("CMEM"),
+            4 => Some("SMEM"),
+            5 => Some("host memory"),
+            6 => Some("scalar workspace"),
+            7 => Some("SparseCore private-stack HBM"),
+            8 => Some("SparseCore sequencer sync flags"),
+            9 => Some("pinned HBM"),
+            10 => Some("SparseCore tile sync flags"),
+            11 | 12 => Some("SparseCore memory"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `HBM (@0)`, or `memory space 0` where the platform is unknown.
+pub(super) fn short(color: u64, platforms: Platforms) -> String {
+    match name(color, platforms) {
+        Some(name) => format!("{name} (@{color})"),
+        None => format!("memory space {color}"),
+    }
+}
+
+/// The hover on a color, maybe where a report prints a label beside it.
+pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
+    let platform = match (platforms.cpu, platforms.gpu, platforms.tpu) {
+        (true, false, false) => "CPU",
+        (false, true, false) => "GPU",
+        (false, false, true) => "TPU",
+        _ => "",
+    };
+    let mut text = Text::default();
+    match name(color, platforms) {
+        Some(name) => text.paragraph(&format!("**memory space {color}**: {name} ({platform})")),
+        None if platform.is_empty() => {
+            let what = if color == 0 {
+                "the default memory of the device"
+            } else {
+                "a memory of the backend's own"
+            };
+            text.paragraph(&format!("**memory space {color}**: {what}"));
+            text.paragraph(
+                "Neither the file's name nor its layouts tell which platform it was compiled for.",
+            );
+        }
+        None => text.paragraph(&format!(
+            "**memory space {color}**: no known meaning on {platform}"
+        )),
+    }
+    let meaning = match (platform, color) {
+        ("TPU", 0) => "The chip's main memory; running out of it is what fails a compile.",
+        ("TPU", 1) => {
+            "On-chip vector memory. Values here are prefetched from HBM and take none of it."
+        }
+        ("TPU", 2 | 8 | 10) => {
+            "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."
+        }
+        ("TPU", 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
+        ("TPU", 4) => "On-chip memory for scalars.",
+        ("TPU" | "GPU", 5) => {
+            "Memory of the host: values here are offloaded and take none of the device's."
+        }
+        ("TPU", 6) => "Scalars that steer the program, such as loop counters.",
+        ("GPU", 2) => {
+            "Temporaries apart from the rest; values there may still be marked `@0`. Only with \
+             `xla_gpu_temp_buffer_use_separate_color`."
+        }
+        ("GPU", 1) => "Buffers registered for collective operations.",
+        _ => "",
+    };
+    text.paragraph(meaning);
+    if platform == "TPU" && (2..=5).contains(&color) {
+        let printed = ["smem", "hbm", "host", "cmem"][(color - 2) as usize];
+        let whose = if in_report {
+            "this report"
+        } else {
+            "libtpu's memory-usage report"
+        };
+        text.paragraph(&format!(
+            "Careful: {whose} labels color {color} `{printed}`, which is wrong. Trust the number."
+        ));
+    }
+    text.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TPU: Platforms = Platforms {
+        cpu: false,
+        gpu: false,
+        tpu: true,
+    };
+    const ANY: Platforms = Platforms {
+        cpu: true,
+        gpu: true,
+        tpu: true,
+    };
+
+    #[test]
+    fn a_color_means_what_its_platform_says() {
+        assert_eq!(short(1, TPU), "VMEM (@1)");
+        assert_eq!(
+            short(
+                1,
+                Platforms {
+                    gpu: true,
+                    tpu: false,
+                    ..TPU
+                }
+            ),
+            "collective memory (@1)"
+        );
+        assert_eq!(short(1, ANY), "memory space 1");
+        assert_eq!(
+            short(
+                0,
+                Platforms {
+                    cpu: true,
+                    tpu: false,
+                    ..TPU
+                }
+            ),
+            "host RAM (@0)"
+        );
+    }
+
+    #[test]
+    fn wrong_labels_are_named() {
+        assert!(hover(3, false, TPU).contains("labels color 3 `hbm`, which is wrong"));
+        assert!(hover(5, true, TPU).contains("this report labels color 5 `cmem`"));
+        assert!(!hover(1, false, TPU).contains("Careful"));
+        assert!(!hover(3, false, ANY).contains("Careful"));
+    }
+}

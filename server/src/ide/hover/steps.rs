@@ -1,0 +1,278 @@
+//! Steps of the schedule, live ranges, the peak list and the stack trace breakdown.
+
+use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
+
+use super::instruction::Instruction;
+use super::life::is_alive;
+use super::value::{self, MAX_LISTED, title};
+use super::{Context, percent};
+use crate::ide::markdown::{Table, Text, code, cut, shorten};
+use crate::model::bytes;
+use crate::model::{Dump, NameId, Value};
+
+/// The hover on a step: what runs, is born and dies there.
+pub(super) fn step(context: &Context, step: u64) -> Option<String> {
+    let dump = context.dump;
+    let max = dump.max.as_ref().map(|(max, _)| max.value);
+    let Some(entry) = usize::try_from(step)
+        .ok()
+        .and_then(|step| dump.steps.get(step))
+    else {
+        return (max == Some(step)).then(|| {
+            format!("**step {step}**: behind the last instruction, the end of the program")
+        });
+    };
+    let name = entry.name;
+    let instruction = Instruction::named(context, name);
+    let plain = instruction
+        .as_ref()
+        .map(|instruction| format!(", {}", instruction.plain(context)));
+    let of = max.map(|max| format!(" of 0-{max}")).unwrap_or_default();
+    let mut hover = Text::new(&format!(
+        "**step {step}**{of}: runs {}{}",
+        code(&cut(&dump.names[name], 100)),
+        plain.unwrap_or_default()
+    ));
+    // A full pass, but over numbers only; what begins or ends here is not ordered by step.
+    let at_step = |is_here: fn(&Value, u64) -> bool| -> Vec<&Value> {
+        dump.values
+            .iter()
+            .filter(|value| value.live_range.is_some() && is_here(value, step))
+            .collect()
+    };
+    let mut born = at_step(|value, step| value.live.0 == step);
+    let mut dies = at_step(|value, step| value.live.1 == step);
+    let mut table = Table::default();
+    table.fact("born here", some(dump, &mut born));
+    table.fact("needed here for the last time", some(dump, &mut dies));
+    // Without the allocations no live range is known by its value.
+    if dump.has_live_ranges() && !dump.allocations.is_empty() {
+        hover.paragraph(&table.to_string());
+    }
+    if dump.values_of(name).next().is_none()
+        && let Some(at) = visible(dump, name)
+    {
+        hover.paragraph(&format!(
+            "It takes no bytes of its own: it shows {}.",
+            value::line(context, at)
+        ));
+    }
+    if let Some(source) = instruction.and_then(|instruction| instruction.metadata.summary()) {
+        hover.paragraph(&source);
+    }
+    Some(hover.finish())
+}
+
+/// A value that is visible at `name`, for instructions that define none.
+fn visible(dump: &Dump, name: NameId) -> Option<u32> {
+    value::named(dump, name).or_else(|| {
+        dump.positions_at(name)
+            .next()
+            .map(|at| dump.positions[at as usize].value)
+    })
+}
+
+/// `copy.3` 325.0 MiB, `fusion.5` 320.6 MiB: 645.6 MiB (...), the largest first.
+fn some(dump: &Dump, values: &mut [&Value]) -> String {
+    if values.is_empty() {
+        return "nothing".to_owned();
+    }
+    let sum = values
+        .iter()
+        .fold(0_u64, |sum, value| sum.saturating_add(value.size));
+    let count = values.len();
+    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
+    let names: Vec<String> = values
+        .iter()
+        .take(MAX_LISTED)
+        .map(|value| format!("{} {}", title(dump, value), bytes::rounded(value.size)))
+        .collect();
+    let more = match count - names.len() {
+        0 => String::new(),
+        more => format!(", {} more", bytes::grouped(more as u64)),
+    };
+    if count == 1 {
+        return format!(
+            "{} {}",
+            title(dump, values[0]),
+            bytes::display(values[0].size)
+        );
+    }
+    format!("{}{more}: {} in all", names.join(", "), bytes::display(sum))
+}
+
+/// The hover on a live range's steps.
+pub(super) fn live_range(context: &Context, at: u32) -> String {
+    let (start, end) = context.dump.values[at as usize].live;
+    let length = length(context.dump, start, end);
+    format!("**live range**: {length}\n\n{}", value::hover(context, at))
+}
+
+/// The hover on a live range whose value is not known, as where the allocations are not there.
+pub(super) fn stray_live_range(dump: &Dump, text: &str, row: &LiveRange) -> String {
+    let name = format!("{}{}", row.name.text(text), row.index.text(text));
+    let (start, end) = (row.start.value, row.end.value);
+    format!(
+        "**{}**: alive at steps {start}-{end}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.",
+        code(&cut(&name, 100)),
+        length(dump, start, end)
+    )
+}
+
+/// `2 steps (11.8 % of the program), both ends included`
+fn length(dump: &Dump, start: u64, end: u64) -> String {
+    let length = end.saturating_sub(start).saturating_add(1);
+    let share = match dump.max.as_ref().map(|(max, _)| max.value) {
+        Some(max) if max > 0 => format!(" ({} of the program)", percent(length.min(max), max)),
+        _ => String::new(),
+    };
+    let plural = if length == 1 { "" } else { "s" };
+    format!(
+        "{} step{plural}{share}, both ends included",
+        bytes::grouped(length)
+    )
+}
+
+/// The hover on a line of the peak list.
+pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> String {
+    let dump = context.dump;
+    let step = dump.peak.as_ref().map_or(0, |peak| peak.step.value);
+    let total = listed_bytes(dump);
+    let name = row.name.text(text);
+    let values = peak_values(dump, name, row.index.text(text), step);
+    let allocated = match values.as_slice() {
+        [only] => {
+            let value = &dump.values[*only as usize];
+            let differs = value.placement.is_some() && value.size != row.bytes.value;
+            differs.then(|| format!(", **{}** allocated", bytes::display(value.size)))
+        }
+        [] => None,
+        many => Some(format!(
+            "; this older list names no element, so it may stand for any of {} values, and its bytes are those of the \
+             instruction's whole shape",
+            many.len()
+        )),
+    };
+    let mut hover = Text::new(&format!(
+        "**{}** at step {step}, XLA's peak: {} unpadded{}",
+        code(&cut(&format!("{name}{}", row.index.text(text)), 100)),
+        bytes::display(row.bytes.value),
+        allocated.unwrap_or_default()
+    ));
+    if let Some(total) = total {
+        hover.item(&format!(
+            "{} of the {} listed",
+            percent(row.bytes.value, total),
+            bytes::display(total)
+        ));
+        if let Some(cumulative) = row.cumulative.get() {
+            hover.item(&format!(
+                "up to this line {} ({})",
+                bytes::display(cumulative),
+                percent(cumulative, total)
+            ));
+        }
+    }
+    hover.item("XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory");
+    match values.as_slice() {
+        [] => {}
+        [only] => hover.paragraph(&value::hover(context, *only)),
+        many => hover.paragraph(&value::list(context, "", many)),
+    }
+    hover.finish()
+}
+
+/// The values that a line of the peak list can mean.
+fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
+    let Some(name) = dump.names.get(name) else {
+        return Vec::new();
+    };
+    if !index.is_empty() {
+        return dump
+            .names
+            .get(index)
+            .and_then(|index| dump.values_at(name, index).next())
+            .into_iter()
+            .collect();
+    }
+    dump.values_of(name)
+        .filter(|&at| is_alive(&dump.values[at as usize], step))
+        .collect()
+}
+
+/// The bytes that the peak list adds up to.
+fn listed_bytes(dump: &Dump) -> Option<u64> {
+    if let Some((total, ..)) = &dump.tree {
+        return Some(total.value);
+    }
+    let peak = dump.peak.as_ref()?;
+    let last = dump.at::<PeakValue>(*peak.values.last()?)?.row;
+    last.cumulative.get().or_else(|| {
+        let bytes = peak
+            .values
+            .iter()
+            .filter_map(|&row| Some(dump.at::<PeakValue>(row)?.row.bytes.value));
+        Some(bytes.fold(0, u64::saturating_add))
+    })
+}
+
+/// The hover on the step of `Live ranges at N (peak)`.
+pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
+    let listed = listed_bytes(context.dump)
+        .map(|bytes| format!(", where it lists {}", bytes::display(bytes)));
+    Some(format!(
+        "**step {step}** is what XLA takes for the peak{}\n\nXLA chooses it by unpadded bytes, all memory spaces mixed, \
+         and counts the table of pointers for every element of a tuple. Another step may need more memory.\n\n{}",
+        listed.unwrap_or_default(),
+        self::step(context, step)?
+    ))
+}
+
+/// The hover on a node of the stack trace breakdown.
+pub(super) fn tree_node(context: &Context, text: &str, row: &TreeNode) -> String {
+    let grand_total = context
+        .dump
+        .tree
+        .as_ref()
+        .map_or(row.total.value, |(total, ..)| total.value);
+    let mut hover = Text::new(&format!(
+        "**{}**: {} unpadded at XLA's peak, {} of {}",
+        code(&shorten(row.label.text(text).trim(), 200)),
+        bytes::display(row.total.value),
+        percent(row.total.value, grand_total),
+        bytes::display(grand_total),
+    ));
+    let mut table = Table::default();
+    table.fact(
+        "total",
+        format!(
+            "{}: this node and all below it",
+            bytes::display(row.total.value)
+        ),
+    );
+    let current = if row.current.value == 0 {
+        "nothing exactly here; it is all further down".to_owned()
+    } else {
+        let below = row.total.value.saturating_sub(row.current.value);
+        let rest = if below == 0 {
+            String::new()
+        } else {
+            format!(", {} further down", bytes::display(below))
+        };
+        format!("{}: exactly here{rest}", bytes::display(row.current.value))
+    };
+    table.fact("current", current);
+    table.fact(
+        "remaining",
+        match row.remaining.value {
+            0 => "0 B: the lines up to here account for everything".to_owned(),
+            bytes => format!(
+                "{} ({}): neither in this line nor in one above it",
+                bytes::display(bytes),
+                percent(bytes, grand_total)
+            ),
+        },
+    );
+    hover.paragraph(&table.to_string());
+    hover.finish()
+}

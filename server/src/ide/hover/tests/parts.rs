@@ -1,0 +1,172 @@
+//! Dumps of which a part is missing, and parts that explain each other.
+
+use super::*;
+
+#[test]
+fn a_live_range_file_alone_tells_what_it_can() {
+    let text = &DUMP[DUMP.find("HloLiveRange").unwrap()..];
+    let live_range = hover_on(TPU, text, "    copy.3{}:6", "6-7")
+        .unwrap()
+        .markdown;
+    expect![[r#"
+        **`copy.3{}`**: alive at steps 6-7, 2 steps (28.6 % of the program), both ends included
+
+        Its bytes are unknown: no allocation at hand holds this value."#]]
+    .assert_eq(&live_range);
+    let step = hover_on(TPU, text, "    6:copy.3", "copy.3")
+        .unwrap()
+        .markdown;
+    expect!["**step 6** of 0-7: runs `copy.3`"].assert_eq(&step);
+    let peak = hover_on(TPU, text, "    copy.3{}: ", "copy.3")
+        .unwrap()
+        .markdown;
+    expect![[r#"
+        **`copy.3{}`** at step 6, XLA's peak: 320.6 MiB (336,199,680 B) unpadded
+
+        - 50.0 % of the 641.2 MiB (672,399,360 B) listed
+        - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
+        - XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory"#]].assert_eq(&peak);
+}
+
+#[test]
+fn values_without_allocations_say_so() {
+    let text = &DUMP[DUMP.find("Used values:").unwrap()..DUMP.find("HloLiveRange").unwrap()];
+    expect![[r#"
+        **`copy.3`** (value 4): layout copy
+
+        `f32[32,513,5120]{2,1,0:T(8,128)}`
+
+        | bytes | unknown: the allocations (`...-buffer-assignment.txt`) are not there |
+        |---|---|
+        | alive | unknown: the live ranges are not there (in newer dumps they are a file of their own, `...-live-range.txt`) |
+        | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+
+        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)"#]].assert_eq(&hover_on(TPU, text, "<4 copy.3", "copy.3").unwrap().markdown);
+}
+
+#[test]
+fn slots_of_a_report_name_their_values() {
+    let report = "Memory Space: default (color=0)\nTotal bytes: 677086208 (645.72MiB)\n  cumulative_size;       size;       \
+         offset; used_by_n_values; shapes_list\n  ------------------------------------------------------------\n   \
+         325.00MiB(100%);  325.00MiB;        32768;                2; f32[], f32[32,513,5120]\n\n\n";
+    let other = TPU.replace("buffer-assignment", "memory-usage-report");
+    let dump = dump(&[(TPU, DUMP), (&other, report)]);
+    let at = report.find("32768").unwrap() as u32;
+    expect![[r#"
+        **slot at offset 32,768** of allocation 3 (output, maybe-live-out): values that begin there
+
+        - `copy.3`, 325.0 MiB, HBM (@0), allocation 3, steps 6-7
+        - `fusion`, 4.0 KiB, HBM (@0), allocation 3, steps 5-5"#]]
+    .assert_eq(&hover(&dump, 1, at).unwrap().markdown);
+    assert!(
+        hover(&dump, 1, 3)
+            .unwrap()
+            .markdown
+            .starts_with("**memory space 0**: HBM")
+    );
+}
+
+#[test]
+fn without_live_ranges_the_reason_is_said() {
+    let text = DUMP.split("\nHloLiveRange").next().unwrap();
+    let hover = hover_on(TPU, text, "<4 copy.3", "copy.3").unwrap();
+    assert!(
+        hover.markdown.contains("the live ranges are not there"),
+        "{}",
+        hover.markdown
+    );
+}
+
+#[test]
+fn a_peak_line_without_index_names_its_candidates() {
+    let text = "BufferAssignment:\nallocation 0: size 24, preallocated-temp:\n \
+         value: <1 t{} @0> (size=16,offset=0): (f32[], f32[])\n \
+         value: <2 t{0} @0> (size=4,offset=16): f32[]\n\nHloLiveRange (max 1):\n  InstructionSequence:\n    0:t\n  \
+         BufferLiveRange:\n    t{}:0-1\n    t{0}:0-1\n  Live ranges at 0 (peak):\n    t: 16 bytes\n    t: 16 bytes\n";
+    let hover = hover_on(CPU, text, "    t: 16", "16").unwrap();
+    assert!(
+        hover.markdown.contains("any of 2 values"),
+        "{}",
+        hover.markdown
+    );
+    assert!(
+        hover
+            .markdown
+            .contains("- `t{0}`, 4 B, host RAM (@0), allocation 0, steps 0-1"),
+        "{}",
+        hover.markdown
+    );
+}
+
+#[test]
+fn stack_frames_lead_to_the_source() {
+    let module = r#"HloModule jit_f, is_scheduled=true
+
+FileNames
+1 "/home/dev/train.py"
+2 "/opt/venv/lib/python3.11/site-packages/flax/linear.py"
+
+FunctionNames
+1 "step"
+2 "Dense.<locals>.call"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=12 end_line=12 column=0 end_column=3}
+2 {file_name_id=2 function_name_id=2 line=663 end_line=663 column=0 end_column=3}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+
+ENTRY %main (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0)
+  ROOT %y = f32[4]{0} add(%x, %x), metadata={op_name="jit(f)/add" stack_frame_id=2}
+}
+
+"#;
+    let dump = dump(&[("module_0001.jit_f.cpu_after_optimizations.txt", module)]);
+    let at = |text: &str| {
+        hover(&dump, 0, module.find(text).unwrap() as u32)
+            .unwrap()
+            .markdown
+    };
+    expect![[r#"
+        **`y`**: elementwise `add`
+
+        |  | shape | unpadded | with padding |
+        |---|---|---|---|
+        | result | `f32[4]{0}` | 16 B | same |
+        | operand 0 `x` | `f32[4]{0}` | 16 B | same |
+        | operand 1 `x` | `f32[4]{0}` | 16 B | same |
+
+        `jit(f)/add`, `train.py:12` in `step`, in `linear.py:663` in `Dense.<locals>.call` (library frame)"#]].assert_eq(&at("%y = "));
+    expect![[r#"
+        **op_name**: `jit(f)/add`
+
+        Called from, innermost first:
+
+        - `linear.py:663` in `Dense.<locals>.call` (library frame)
+        - `train.py:12` in `step`"#]]
+    .assert_eq(&at("op_name"));
+}
+
+#[test]
+fn a_donated_buffer_is_written_in_place() {
+    let text = "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[4]| at ShapeIndex {}, output shape is \
+         |f32[4]|, maybe-live-out:\n value: <1 a @0> (size=16,offset=0): f32[4]{0}\n value: <2 b @0> \
+         (size=16,offset=0): f32[4]{0}\n\nTotal bytes used: 16 (16B)\n\nUsed values:\n<1 a @0>\n positions:\n  a\n \
+         uses:\n  b, operand 0\n from instruction: %a = f32[4]{0} parameter(0)\n<2 b @0>\n positions:\n  b\n uses:\n \
+         from instruction: %b = f32[4]{0} negate(%a)\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    \
+         1:b\n  BufferLiveRange:\n    a{}:0-1\n    b{}:1-2\n";
+    expect![[r#"
+        **`b`** (value 2): elementwise `negate`
+
+        `f32[4]{0}` 16 B, host RAM (@0), allocation 0 (parameter 0, output, maybe-live-out)
+
+        | bytes | 0 .. 16 of 16 (the whole allocation) |
+        |---|---|
+        | alive | steps 1-2 of 0-2: defined by `b`, kept to the end as a part of the result |
+        | in place | written over its operand `a` |
+        | same bytes, other steps | `a` 0-1 |"#]]
+    .assert_eq(&hover_on(CPU, text, "<2 b", "2 b").unwrap().markdown);
+}

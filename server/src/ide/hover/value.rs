@@ -1,0 +1,366 @@
+//! Values: where they lie, how long they live, who shares their bytes.
+
+use buflens_syntax::{Shape, SyntaxKind};
+
+use super::instruction::Instruction;
+use super::life::{alive, is_alive, neighbours, written_over};
+use super::shape::{self, shown};
+use super::{Context, percent, space};
+use crate::ide::markdown::{Table, Text, code, cut};
+use crate::model::bytes::{self, Padding};
+use crate::model::{Allocation, Dump, NameId, Value};
+
+/// So many values are listed.
+pub(super) const MAX_LISTED: usize = 8;
+/// A name is shown with so many characters.
+pub(super) const NAME_LIMIT: usize = 100;
+
+/// `copy.3`, `copy-start{0}`, as a code span.
+pub(super) fn title(dump: &Dump, value: &Value) -> String {
+    let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
+    code(&cut(
+        &format!("{name}{}", if index == "{}" { "" } else { index }),
+        NAME_LIMIT,
+    ))
+}
+
+/// The shape printed with the value, empty if there is none.
+pub(super) fn shape_text<'d>(dump: &'d Dump, value: &Value) -> &'d str {
+    if let Some(placement) = dump.placement(value) {
+        return placement.text(placement.row.shape);
+    }
+    match dump.instruction(value) {
+        Some(instruction) if &dump.names[value.index] == "{}" => {
+            instruction.text(instruction.row.shape)
+        }
+        _ => "",
+    }
+}
+
+/// The value that `name` stands for where it is an operand, as a number into [`Dump::values`]: the
+/// one it defines at `{}`, else the first that is visible there.
+pub(super) fn named(dump: &Dump, name: NameId) -> Option<u32> {
+    let whole = dump.names.get("{}")?;
+    dump.values_at(name, whole).next().or_else(|| {
+        let positions = dump
+            .positions_at(name)
+            .map(|at| &dump.positions[at as usize]);
+        positions
+            .filter(|position| position.index == whole)
+            .map(|position| position.value)
+            .next()
+    })
+}
+
+/// The shape of the operand `name`, if the dump prints it anywhere.
+pub(super) fn shape_of_name<'d>(context: &Context<'d>, name: &str) -> Option<&'d str> {
+    let dump = context.dump;
+    let name = dump.names.get(name)?;
+    let of_module = || {
+        let at =
+            dump.at::<buflens_syntax::facts::Instruction>(dump.instructions.get(&name)?.row)?;
+        Some(at.text(at.row.shape))
+    };
+    // A bitcast or an element shares the value, but maybe not its shape: only a definition tells.
+    let of_value = || {
+        let at = dump.values_at(name, dump.names.get("{}")?).next()?;
+        Some(shape_text(dump, &dump.values[at as usize]))
+    };
+    of_value()
+        .filter(|text| !text.is_empty())
+        .or_else(of_module)
+}
+
+/// One line of a list: `copy.3` 325.0 MiB, HBM, allocation 6, steps 13-14.
+pub(super) fn line(context: &Context, at: u32) -> String {
+    let value = &context.dump.values[at as usize];
+    let mut parts = vec![title(context.dump, value)];
+    if let Some(allocation) = allocation(context.dump, value) {
+        parts.push(format!(
+            "{}, {}, allocation {}",
+            bytes::rounded(value.size),
+            space::short(color(context.dump, value, allocation), context.platforms),
+            allocation.index
+        ));
+    }
+    if value.live_range.is_some() {
+        parts.push(format!("steps {}-{}", value.live.0, value.live.1));
+    }
+    parts.join(", ")
+}
+
+/// A list of values, or the one value in full.
+pub(super) fn list(context: &Context, heading: &str, values: &[u32]) -> String {
+    if let [only] = values {
+        return format!("{heading}\n\n{}", hover(context, *only));
+    }
+    let mut text = Text::new(heading);
+    for &at in values.iter().take(MAX_LISTED) {
+        text.item(&line(context, at));
+    }
+    if let Some(more) = values
+        .len()
+        .checked_sub(MAX_LISTED)
+        .filter(|&more| more > 0)
+    {
+        text.item(&format!("and {} more", bytes::grouped(more as u64)));
+    }
+    text.finish()
+}
+
+pub(super) fn allocation<'d>(dump: &'d Dump, value: &Value) -> Option<&'d Allocation> {
+    dump.allocations.get(value.allocation? as usize)
+}
+
+/// The memory space printed with the value, else its allocation's.
+fn color(dump: &Dump, value: &Value, allocation: &Allocation) -> u64 {
+    let printed = dump
+        .placement(value)
+        .and_then(|placement| placement.row.value.color.get());
+    printed.unwrap_or(allocation.color)
+}
+
+/// The hover on a value.
+pub(super) fn hover(context: &Context, at: u32) -> String {
+    let dump = context.dump;
+    let Some(value) = dump.values.get(at as usize) else {
+        return String::new();
+    };
+    let instruction = Instruction::named(context, value.name);
+    let allocation = allocation(dump, value);
+    let text = shape_text(dump, value);
+
+    let mut hover = Text::new(&format!(
+        "**{}** (value {}): {}",
+        title(dump, value),
+        value.id,
+        verdict(context, value, instruction.as_ref())
+    ));
+    let mut facts = Vec::new();
+    if !text.is_empty() {
+        facts.push(shown(text));
+    }
+    if let Some(allocation) = allocation {
+        let size = bytes::display(value.size);
+        match facts.pop() {
+            Some(shape) => facts.push(format!("{shape} {size}")),
+            None => facts.push(size),
+        }
+        facts.push(space::short(
+            color(dump, value, allocation),
+            context.platforms,
+        ));
+        facts.push(format!(
+            "allocation {} ({})",
+            allocation.index,
+            kind(allocation)
+        ));
+    }
+    hover.paragraph(&facts.join(", "));
+
+    let mut table = Table::default();
+    if let Some(allocation) = allocation {
+        table.fact("bytes", extent(value, allocation));
+    }
+    if allocation.is_none() {
+        table.fact(
+            "bytes",
+            "unknown: the allocations (`...-buffer-assignment.txt`) are not there",
+        );
+    }
+    if let Some(unpadded) = unpadded(context, value, text) {
+        table.fact("unpadded", unpadded);
+    }
+    table.fact("alive", alive(dump, value, instruction.as_ref()));
+    if let Some(step) = dump
+        .peak
+        .as_ref()
+        .map(|peak| peak.step.value)
+        .filter(|&step| is_alive(value, step))
+    {
+        table.fact(
+            "XLA's peak",
+            format!("alive at step {step}, which XLA prints as the peak"),
+        );
+    }
+    if let Some((from, to)) = instruction
+        .as_ref()
+        .and_then(|instruction| instruction.layout_change(context))
+    {
+        table.fact(
+            "layout",
+            format!("operand `{from}` -> `{to}`: the data is rewritten"),
+        );
+    }
+    if let Some(operand) = instruction
+        .as_ref()
+        .and_then(|instruction| written_over(dump, value, instruction))
+    {
+        table.fact("in place", format!("written over its operand {operand}"));
+    }
+    if let Some(neighbours) = neighbours(dump, at) {
+        table.fact("same bytes, other steps", neighbours);
+    }
+    hover.paragraph(&table.to_string());
+    // A parameter's metadata is its argument's name, which stands above.
+    let source = instruction.filter(|instruction| instruction.argument().is_none());
+    if let Some(source) = source.and_then(|instruction| instruction.metadata.summary()) {
+        hover.paragraph(&source);
+    }
+    hover.finish()
+}
+
+/// Whether the value is marked `(phi)`.
+pub(super) fn is_phi(dump: &Dump, value: &Value) -> bool {
+    dump.placement(value)
+        .is_some_and(|placement| placement.row.value.phi)
+        || dump.used(value).is_some_and(|used| used.row.value.phi)
+}
+
+/// What the value is, in a few words.
+fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) -> String {
+    let dump = context.dump;
+    let mut words = match instruction {
+        Some(instruction) => match instruction.argument() {
+            Some(argument) => format!("{}, {argument}", instruction.plain(context)),
+            None => instruction.plain(context),
+        },
+        None => "value".to_owned(),
+    };
+    if is_phi(dump, value) {
+        words = format!("merged by control flow (phi): {words}");
+    }
+    let is_table = shape_text(dump, value).starts_with('(');
+    if is_table && !words.starts_with("a tuple") {
+        words.push_str("; this is the table of pointers to its elements");
+    } else if &dump.names[value.index] != "{}" {
+        let index = code(&cut(&dump.names[value.index], NAME_LIMIT));
+        words = format!("{words}; this is element {index} of its result");
+    }
+    words
+}
+
+/// What an allocation is for, as its header says it.
+pub(super) fn kind(allocation: &Allocation) -> String {
+    let kinds = allocation.kinds;
+    let mut words = Vec::new();
+    if let Some(parameter) = allocation.parameter {
+        words.push(format!("parameter {parameter}"));
+    }
+    if allocation.has_output_shape {
+        words.push("output".to_owned());
+    }
+    let marks = [
+        (kinds.constant, "constant"),
+        (kinds.thread_local, "thread-local"),
+        (kinds.maybe_live_out, "maybe-live-out"),
+        (kinds.preallocated_temp, "preallocated-temp"),
+    ];
+    words.extend(
+        marks
+            .into_iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, word)| word.to_owned()),
+    );
+    if words.is_empty() {
+        "of no printed kind".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+/// `32,768 .. 340,819,968 of 677,019,648 (50.3 %)`
+pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
+    let end = u128::from(value.offset) + u128::from(value.size);
+    let end = u64::try_from(end).map_or_else(|_| "more than 64 bits".to_owned(), bytes::grouped);
+    let whole = if value.size == allocation.size && value.offset == 0 {
+        "the whole allocation".to_owned()
+    } else {
+        percent(value.size, allocation.size)
+    };
+    format!(
+        "{} .. {end} of {} ({whole})",
+        bytes::grouped(value.offset),
+        bytes::grouped(allocation.size)
+    )
+}
+
+/// How many elements the tuple has whose shape is printed with the value. Counted in the tree, which
+/// is kept, as the text can be hundreds of KB long.
+fn tuple_elements(dump: &Dump, value: &Value) -> Option<u64> {
+    let placement = dump.placement(value)?;
+    let place = placement.place(placement.row.shape);
+    let document = &dump.files.get(place.file)?.document;
+    let (start, token) = document.token_at(place.range.start)?;
+    let whole = token
+        .parent_ancestors()
+        .filter(|node| node.kind() == SyntaxKind::TupleShape);
+    // An empty tuple's or a nested tuple's first token is the whole one's first token too.
+    let whole = whole
+        .last()
+        .filter(|node| start + u32::from(node.text_range().start()) == place.range.start)?;
+    Some(whole.children().count() as u64)
+}
+
+/// The bytes without padding, where they differ from those taken, and why.
+fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
+    value.placement?;
+    if text.starts_with('(') {
+        let elements = tuple_elements(context.dump, value)?;
+        let logical = elements
+            .checked_mul(8)
+            .filter(|&logical| logical != value.size)?;
+        return Some(format!(
+            "{}: XLA's lists count 8 B for each of {elements} pointers",
+            bytes::display(logical)
+        ));
+    }
+    let shape = Shape::read(text).ok()?;
+    let logical = bytes::logical_bytes(&shape).filter(|&logical| logical != value.size)?;
+    let Shape::Array(array) = &shape else {
+        return None;
+    };
+    let more = if value.size > logical {
+        format!(
+            "**{}**, +{} of padding",
+            shape::ratio(value.size, logical),
+            bytes::display(value.size - logical)
+        )
+    } else {
+        format!(
+            "{} more than it takes",
+            bytes::display(logical - value.size)
+        )
+    };
+    let padding = Padding::of(array)?;
+    let is_dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
+    let why = if padding.bytes == value.size && value.size < logical {
+        "split over several memories, the size is that of one".to_owned()
+    } else if padding.bytes == value.size {
+        shape::blame(&padding).unwrap_or_else(|| "alignment of the tail".to_owned())
+    } else if context.platforms.tpu && bytes::untiled_tpu_bytes(array) == Some(value.size) {
+        "without a tile a TPU takes blocks of 1,024 elements".to_owned()
+    } else if is_dynamic {
+        "with the run-time sizes of its dynamic dimensions".to_owned()
+    } else {
+        format!(
+            "its shape alone would take {}; values of one shared buffer have one size",
+            bytes::display(padding.bytes)
+        )
+    };
+    let better = bytes::best_order(array)
+        .filter(|(_, bytes)| *bytes <= value.size / 4 * 3)
+        .map(|(order, bytes)| {
+            let order: Vec<String> = order.iter().map(u64::to_string).collect();
+            format!(
+                "; in the order `{{{}}}` it would take {}",
+                order.join(","),
+                bytes::rounded(bytes)
+            )
+        });
+    Some(format!(
+        "{}: {more}: {why}{}",
+        bytes::display(logical),
+        better.unwrap_or_default()
+    ))
+}

@@ -1,0 +1,232 @@
+//! Markdown from text that may hold anything.
+//!
+//! Names, labels and metadata come from the program that was compiled and may hold Markdown, HTML
+//! or `command:` links. They enter a text through [`escape`] or [`code`] only.
+
+use std::fmt::Write;
+
+/// `text` as Markdown that shows it and nothing else: no markup, no HTML, no link, one line.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + text.len() / 4);
+    for char in text.chars() {
+        match char {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            // A backslash before it is not enough inside tables, where readers differ.
+            '|' => escaped.push_str("&#124;"),
+            '`' => escaped.push_str("&#96;"),
+            '\\' => escaped.push_str("&#92;"),
+            // The last ones keep addresses from becoming links by themselves.
+            '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '-' | '!' | '~' | '^'
+            | '$' | '.' | ':' | '@' => {
+                escaped.push('\\');
+                escaped.push(char);
+            }
+            _ => escaped.push(visible(char)),
+        }
+    }
+    escaped
+}
+
+/// `text` as a code span, which no reader looks into. Text with the marks that end a span or a
+/// table's cell is escaped instead.
+pub fn code(text: &str) -> String {
+    if text.trim().is_empty() || text.contains(['`', '|']) {
+        return escape(text);
+    }
+    let text: String = text.chars().map(visible).collect();
+    format!("`{text}`")
+}
+
+/// Line breaks and other control characters become blanks; marks that reorder text or hide in it
+/// are shown as unknown.
+fn visible(char: char) -> char {
+    match char {
+        char if char.is_control() => ' ',
+        '\u{200B}'..='\u{200F}'
+        | '\u{2028}'..='\u{202E}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{FEFF}' => '\u{FFFD}',
+        char => char,
+    }
+}
+
+/// `text` with at most about `limit` characters: the middle is left out, since names and paths
+/// tell most at their ends.
+pub fn shorten(text: &str, limit: usize) -> String {
+    if text.len() <= limit || text.chars().nth(limit).is_none() {
+        return text.to_owned();
+    }
+    let head = limit / 3;
+    let tail = limit - head;
+    let head_end = text
+        .char_indices()
+        .nth(head)
+        .map_or(text.len(), |(at, _)| at);
+    let tail_start = text
+        .char_indices()
+        .nth_back(tail - 1)
+        .map_or(0, |(at, _)| at);
+    format!("{}...{}", &text[..head_end], &text[tail_start..])
+}
+
+/// `text` with at most about `limit` characters, the end left out.
+pub fn cut(text: &str, limit: usize) -> String {
+    // Only as much of a long line is looked at as is shown.
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Markdown in the making: paragraphs and list items with the blank lines that they need.
+#[derive(Debug, Default)]
+pub struct Text {
+    text: String,
+    in_list: bool,
+}
+
+impl Text {
+    /// A text that begins with the paragraph `first`.
+    pub fn new(first: &str) -> Self {
+        let mut text = Self::default();
+        text.paragraph(first);
+        text
+    }
+
+    /// Adds a block of Markdown of its own; nothing if it is empty.
+    pub fn paragraph(&mut self, markdown: &str) {
+        let markdown = markdown.trim_end();
+        if markdown.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(markdown);
+        self.in_list = false;
+    }
+
+    /// Adds an item to the list at the end, or begins one.
+    pub fn item(&mut self, markdown: &str) {
+        if self.in_list {
+            self.text.push('\n');
+        } else if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str("- ");
+        self.text.push_str(markdown);
+        self.in_list = true;
+    }
+
+    /// The Markdown, without a line end behind it.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// A table whose first row is its heading. Cells are Markdown already.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// Adds a row of a label and what there is to say about it.
+    pub fn fact(&mut self, label: &str, cell: impl Into<String>) {
+        self.row([label.to_owned(), cell.into()]);
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (number, row) in self.rows.iter().enumerate() {
+            writeln!(f, "| {} |", row.join(" | "))?;
+            if number == 0 {
+                f.write_char('|')?;
+                for _ in row {
+                    f.write_str("---|")?;
+                }
+                f.write_char('\n')?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_text() {
+        for (text, escaped) in [
+            ("[x](command:evil)", r"\[x\]\(command\:evil\)"),
+            ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
+            ("a|b`c\\d", "a&#124;b&#96;c&#92;d"),
+            ("# x\n---\n- y", r"\# x \-\-\- \- y"),
+            (
+                "https://example.org www.example.org",
+                r"https\://example\.org www\.example\.org",
+            ),
+            ("&lt;&#124;", r"&amp;lt;&amp;\#124;"),
+            (
+                "**a** __b__ ~~c~~ $d$",
+                r"\*\*a\*\* \_\_b\_\_ \~\~c\~\~ \$d\$",
+            ),
+            ("caf\u{e9}\u{202e}x\0", "caf\u{e9}\u{fffd}x "),
+        ] {
+            assert_eq!(escape(text), escaped);
+        }
+    }
+
+    #[test]
+    fn code_never_ends_early() {
+        assert_eq!(code("jit(f)/add"), "`jit(f)/add`");
+        assert_eq!(code("a`b"), "a&#96;b");
+        assert_eq!(code("a|b"), "a&#124;b");
+        assert_eq!(code("a\r\n\r\n# b"), "`a    # b`");
+        assert_eq!(code(r"a\"), r"`a\`");
+        assert_eq!(code(" "), " ");
+        assert_eq!(code("[x](command:evil)<b>"), "`[x](command:evil)<b>`");
+    }
+
+    #[test]
+    fn long_text_loses_its_middle() {
+        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shorten("abcdefghijk", 6), "ab...hijk");
+        assert_eq!(
+            shorten("\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}", 3),
+            "\u{e9}...\u{e9}\u{e9}"
+        );
+        assert_eq!(cut("abcdef", 3), "abc...");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+
+    #[test]
+    fn blocks_are_set_apart_and_items_are_not() {
+        let mut text = Text::new("first");
+        text.item("one");
+        text.item("two");
+        text.paragraph("");
+        text.paragraph("last\n");
+        assert_eq!(text.finish(), "first\n\n- one\n- two\n\nlast");
+    }
+
+    #[test]
+    fn a_table_has_its_first_row_as_heading() {
+        let mut table = Table::default();
+        table.fact("bytes", "1");
+        table.fact("alive", "2");
+        assert_eq!(
+            table.to_string(),
+            "| bytes | 1 |\n|---|---|\n| alive | 2 |\n"
+        );
+    }
+}
