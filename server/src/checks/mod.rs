@@ -1,50 +1,38 @@
 //! Findings: where a dump contradicts itself or the format.
+//!
+//! One file per family of checks; a check is a function from the dump to findings. What the
+//! identities are and how far they were measured is written in `docs/format.md`.
+
+mod allocations;
+mod code;
+mod live_ranges;
+mod overlap;
+mod peak;
+mod report;
+mod shapes;
+mod structure;
+mod totals;
+mod tree;
+mod values;
+
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use buflens_syntax::Shape;
+use rustc_hash::FxHashMap;
 
 use crate::model::{Dump, Place};
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Advice for the editor only.
-    Hint,
-    /// Worth knowing.
-    Information,
-    /// Probably wrong.
-    Warning,
-    /// Wrong.
-    Error,
-}
+pub use code::{Code, Severity};
 
-/// What a finding is about. Each code has a section in `docs/diagnostics.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
-    /// A line that is no line of its section.
-    Syntax,
-}
-
-impl Code {
-    /// Every code.
-    pub const ALL: [Self; 1] = [Self::Syntax];
-
-    /// The code's name, in kebab-case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Syntax => "syntax",
-        }
-    }
-
-    /// The severity where the user has not chosen another.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::Syntax => Severity::Error,
-        }
-    }
-}
+/// Of each code at most so many findings are kept; the last one says how many more there are.
+const MAX_OF_CODE: usize = 1_000;
 
 /// A change that certainly mends a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    /// What the change does, for the menu: `Change the total to 36864`.
+    /// What the change does, for the menu: `Change to 36864`.
     pub title: String,
     /// What is replaced.
     pub place: Place,
@@ -67,8 +55,107 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
+impl Finding {
+    fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
+        Self { code, place, message: message.into(), related: Vec::new(), fix: None }
+    }
+
+    fn related(mut self, place: Place, message: impl Into<String>) -> Self {
+        self.related.push((place, message.into()));
+        self
+    }
+
+    /// The text at the finding's place is certainly to be `text`.
+    fn fixed_by(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.fix = Some(Fix { title: format!("Change to {text}"), place: self.place.clone(), text });
+        self
+    }
+}
+
 /// All findings of a dump, in the order of its files and their text.
 pub fn check(dump: &Dump) -> Vec<Finding> {
-    let _ = dump;
-    Vec::new()
+    let context = Context { dump, shapes: RefCell::default() };
+    let mut findings = Findings::default();
+    structure::check_syntax(dump, &mut findings);
+    structure::check_completeness(dump, &mut findings);
+    allocations::check_indices(dump, &mut findings);
+    allocations::check_kinds(dump, &mut findings);
+    allocations::check_parameters(&context, &mut findings);
+    let mut sizes = allocations::check_sizes(&context, &mut findings);
+    totals::check_total(dump, &sizes, &mut findings);
+    report::check_report(dump, &mut sizes, &mut findings);
+    values::check_ids(dump, &mut findings);
+    values::check_references(dump, &mut findings);
+    shapes::check_colors(&context, &mut findings);
+    shapes::check_shapes(&context, &mut findings);
+    shapes::check_sizes(&context, &sizes, &mut findings);
+    live_ranges::check_sequence(dump, &mut findings);
+    let ranges = live_ranges::check_ranges(dump, &mut findings);
+    overlap::check_overlap(dump, &sizes, &ranges, &mut findings);
+    peak::check_peak(&context, &ranges, &mut findings);
+    tree::check_tree(dump, &mut findings);
+    findings.finish()
+}
+
+/// What several checks need.
+struct Context<'d> {
+    dump: &'d Dump,
+    /// Shapes by their text: few of a dump's shapes are distinct.
+    shapes: RefCell<FxHashMap<&'d str, Option<Arc<Shape>>>>,
+}
+
+impl<'d> Context<'d> {
+    /// The shape that `text` is, if it is one.
+    fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
+        match self.shapes.borrow_mut().entry(text) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => entry.insert(Shape::read(text).ok().map(Arc::new)).clone(),
+        }
+    }
+}
+
+/// Findings in the making.
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+    counts: FxHashMap<Code, usize>,
+}
+
+impl Findings {
+    fn push(&mut self, finding: Finding) {
+        let count = self.counts.entry(finding.code).or_default();
+        *count += 1;
+        if *count <= MAX_OF_CODE {
+            self.list.push(finding);
+        }
+    }
+
+    fn extend(&mut self, more: impl IntoIterator<Item = Finding>) {
+        for finding in more {
+            self.push(finding);
+        }
+    }
+
+    fn has(&self, code: Code) -> bool {
+        self.counts.contains_key(&code)
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        for (&code, &count) in &self.counts {
+            if count > MAX_OF_CODE
+                && let Some(last) = self.list.iter_mut().rev().find(|finding| finding.code == code)
+            {
+                let more = count - MAX_OF_CODE;
+                last.message = format!("{} (and {more} more findings of this kind)", last.message);
+            }
+        }
+        self.list.sort_by_key(|finding| (finding.place.file, finding.place.range.start, finding.code));
+        self.list
+    }
+}
+
+/// An index such as `{1,0}` as numbers.
+fn index_numbers(index: &str) -> Vec<u64> {
+    index.trim_matches(['{', '}']).split(',').filter_map(|number| number.parse().ok()).collect()
 }

@@ -1,1 +1,393 @@
 //! Sizes in bytes: of shapes, with and without padding, and as people read them.
+//!
+//! A dump holds two sizes of an array. Lists of the live-range section count *unpadded* bytes,
+//! [`logical_bytes`]; allocations count what is really taken, [`padded_bytes`], where a TPU's
+//! tiles round dimensions up. Backends depart from the padded size in a few known ways, which
+//! [`is_possible_size`] knows.
+
+use buflens_syntax::{ArrayShape, Layout, Shape, TileExtent};
+
+use super::Platforms;
+
+/// Elements to which a TPU rounds up an array without tiles.
+const UNTILED_ELEMENTS: u64 = 1024;
+/// Bytes that a TPU puts before the data of a dynamic array.
+const DYNAMIC_PREFIX: u64 = 1024;
+/// Orders are only tried for arrays of at most so many dimensions; larger ones do not occur.
+const MAX_ORDER_RANK: usize = 12;
+
+/// Unpadded bytes, as the peak list counts them: of a tuple its table of pointers alone. `None`
+/// for an unknown element type, an unbounded dimension, or more than 64 bits hold.
+pub fn logical_bytes(shape: &Shape) -> Option<u64> {
+    match shape {
+        Shape::Array(array) => bytes_of(array, elements(array)?),
+        Shape::Tuple(elements) => (elements.len() as u64).checked_mul(8),
+    }
+}
+
+/// The bytes that an array takes with its tiles, its alignment and, where it is split over
+/// memories, in one of them. `None` as for [`logical_bytes`], or for a layout that makes no sense.
+pub fn padded_bytes(array: &ArrayShape) -> Option<u64> {
+    Padding::of(array).map(|padding| padding.bytes)
+}
+
+/// Whether some rule of a platform in `platforms` gives a value of this shape `size` bytes. A
+/// shape whose size is unknown can have any.
+pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool {
+    let array = match shape {
+        Shape::Tuple(elements) => return is_possible_table(elements.len() as u64, size, platforms),
+        Shape::Array(array) => array,
+    };
+    let (Some(padded), Some(logical)) = (padded_bytes(array), logical_bytes(shape)) else {
+        return true;
+    };
+    let dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
+    // CPU and GPU append the run-time sizes of all dimensions.
+    let run_time_sizes = if dynamic {
+        4 * array.dimensions.len() as u64
+    } else {
+        0
+    };
+    if (platforms.cpu || platforms.gpu) && padded.checked_add(run_time_sizes) == Some(size) {
+        return true;
+    }
+    if !platforms.tpu {
+        return false;
+    }
+    let prefix = if dynamic { DYNAMIC_PREFIX } else { 0 };
+    let tpu = |bytes: u64| bytes.checked_add(prefix) == Some(size);
+    let is_tiled = array
+        .layout
+        .as_ref()
+        .is_some_and(|layout| !layout.tiles.is_empty());
+    if is_sync_flag(array) {
+        // Sync flags stand alone; a tile means nothing to them.
+        tpu(logical) || tpu(padded)
+    } else if is_tiled || padded == 0 {
+        tpu(padded)
+    } else {
+        untiled_tpu_bytes(array).is_none_or(tpu)
+    }
+}
+
+/// The bytes that a TPU gives an array without tiles outside of the sync-flag memories.
+pub fn untiled_tpu_bytes(array: &ArrayShape) -> Option<u64> {
+    bytes_of(
+        array,
+        elements(array)?.checked_next_multiple_of(UNTILED_ELEMENTS)?,
+    )
+}
+
+/// The table of pointers of a tuple with `elements` elements.
+fn is_possible_table(elements: u64, size: u64, platforms: Platforms) -> bool {
+    let narrow = elements.saturating_mul(4);
+    ((platforms.cpu || platforms.gpu) && Some(size) == elements.checked_mul(8))
+        || (platforms.tpu
+            && (size == 0
+                || Some(size) == narrow.checked_next_multiple_of(32)
+                || Some(size) == narrow.checked_next_multiple_of(512)))
+}
+
+/// Whether the array lies in one of a TPU's memories for synchronisation flags.
+fn is_sync_flag(array: &ArrayShape) -> bool {
+    array
+        .layout
+        .as_ref()
+        .is_some_and(|layout| matches!(layout.memory_space, 2 | 8 | 10))
+}
+
+/// The product of the dimensions, of dynamic ones the bounds.
+fn elements(array: &ArrayShape) -> Option<u64> {
+    let sizes: Option<Vec<u64>> = array
+        .dimensions
+        .iter()
+        .map(|dimension| dimension.size)
+        .collect();
+    product(sizes?.into_iter())
+}
+
+/// The product, where a 0 wins over an overflow.
+fn product(factors: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    if factors.clone().any(|factor| factor == 0) {
+        return Some(0);
+    }
+    factors.into_iter().try_fold(1_u64, u64::checked_mul)
+}
+
+/// The bytes of `count` elements of the array's type.
+fn bytes_of(array: &ArrayShape, count: u64) -> Option<u64> {
+    match array.layout.as_ref().and_then(|layout| layout.element_bits) {
+        Some(bits) => u64::try_from((u128::from(count) * u128::from(bits)).div_ceil(8)).ok(),
+        None => count.checked_mul(u64::from(array.element.bits?.div_ceil(8))),
+    }
+}
+
+/// A dimension, or several that a tile combines, as it lies in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaddedDimension {
+    /// Numbers of the logical dimensions, the most minor first. None for a dimension that only
+    /// the tile has.
+    pub numbers: Vec<u64>,
+    /// Elements as the shape says.
+    pub whole: u64,
+    /// Elements in one memory; less than `whole` where the layout splits the dimension.
+    pub from: u64,
+    /// The same, rounded up to the tile.
+    pub to: u64,
+    /// The tile's extent in elements.
+    pub tile: Option<u64>,
+}
+
+/// How an array's bytes come about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Padding {
+    /// The dimensions in the order of memory, the slowest varying first.
+    pub dimensions: Vec<PaddedDimension>,
+    /// Elements of all dimensions before the tail is aligned.
+    pub tiled_elements: u64,
+    /// Elements behind that.
+    pub elements: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Padding {
+    /// Computes the padding of an array; `None` where [`padded_bytes`] is.
+    pub fn of(array: &ArrayShape) -> Option<Self> {
+        let rank = array.dimensions.len() as u64;
+        match &array.layout {
+            Some(layout) => Self::with_order(array, layout, &layout.minor_to_major),
+            None => Self::with_order(
+                array,
+                &Layout::default(),
+                &(0..rank).rev().collect::<Vec<_>>(),
+            ),
+        }
+    }
+
+    fn with_order(array: &ArrayShape, layout: &Layout, order: &[u64]) -> Option<Self> {
+        let rank = array.dimensions.len();
+        let mut seen = vec![false; rank];
+        for &number in order {
+            if std::mem::replace(seen.get_mut(usize::try_from(number).ok()?)?, true) {
+                return None;
+            }
+        }
+        if order.len() != rank {
+            return None;
+        }
+        // The first tile alone pads: the others only reorder the bytes within it.
+        let tile = layout.tiles.first().map_or(&[][..], Vec::as_slice);
+        let mut dimensions: Vec<PaddedDimension> = Vec::with_capacity(rank.max(tile.len()));
+        for minor in 0..rank.max(tile.len()) {
+            let extent = minor
+                .checked_add(1)
+                .and_then(|back| tile.len().checked_sub(back))
+                .map(|at| tile[at]);
+            let (numbers, whole, from) = match order.get(minor) {
+                Some(&number) => {
+                    let whole = array.dimensions[number as usize].size?;
+                    (
+                        vec![number],
+                        whole,
+                        largest_piece(layout, (rank - 1 - minor) as u64, whole),
+                    )
+                }
+                None => (Vec::new(), 1, 1),
+            };
+            match (extent, dimensions.last_mut()) {
+                (Some(TileExtent::Combined), Some(last)) => {
+                    last.numbers.extend(numbers);
+                    last.whole = last.whole.checked_mul(whole)?;
+                    last.from = last.from.checked_mul(from)?;
+                }
+                _ => {
+                    let tile = match extent {
+                        Some(TileExtent::Elements(elements)) => Some(elements),
+                        _ => None,
+                    };
+                    dimensions.push(PaddedDimension {
+                        numbers,
+                        whole,
+                        from,
+                        to: from,
+                        tile,
+                    });
+                }
+            }
+        }
+        for dimension in &mut dimensions {
+            if let Some(tile) = dimension.tile {
+                dimension.to = dimension.from.checked_next_multiple_of(tile)?;
+            }
+        }
+        dimensions.reverse();
+        let is_empty = array
+            .dimensions
+            .iter()
+            .any(|dimension| dimension.size == Some(0));
+        let tiled_elements = if is_empty {
+            0
+        } else {
+            product(dimensions.iter().map(|dimension| dimension.to))?
+        };
+        let elements = match layout.tail_alignment {
+            Some(alignment) => tiled_elements.checked_next_multiple_of(alignment)?,
+            None => tiled_elements,
+        };
+        Some(Self {
+            dimensions,
+            tiled_elements,
+            elements,
+            bytes: bytes_of(array, elements)?,
+        })
+    }
+
+    /// The dimension whose rounding costs most.
+    pub fn blame(&self) -> Option<&PaddedDimension> {
+        // to / from compared without dividing; the widest dimension wins a tie.
+        self.dimensions
+            .iter()
+            .filter(|dimension| dimension.to > dimension.from && dimension.from > 0)
+            .max_by(|a, b| {
+                let a_ratio = u128::from(a.to) * u128::from(b.from);
+                let b_ratio = u128::from(b.to) * u128::from(a.from);
+                a_ratio.cmp(&b_ratio).then(a.from.cmp(&b.from))
+            })
+    }
+}
+
+/// The largest piece of a dimension of `whole` elements, the `physical`th from the most major
+/// one, that lies in one memory.
+fn largest_piece(layout: &Layout, physical: u64, whole: u64) -> u64 {
+    let Some((_, cuts)) = layout
+        .splits
+        .iter()
+        .find(|(dimension, _)| *dimension == physical)
+    else {
+        return whole;
+    };
+    let mut cuts: Vec<u64> = cuts.iter().copied().filter(|&cut| cut < whole).collect();
+    cuts.sort_unstable();
+    cuts.push(whole);
+    let mut start = 0;
+    cuts.into_iter()
+        .map(|cut| cut - std::mem::replace(&mut start, cut))
+        .max()
+        .unwrap_or(whole)
+}
+
+/// The order of the dimensions, fastest varying first, that takes the fewest bytes under the same
+/// tiles, and those bytes; `None` if no order takes fewer than the array's own. All orders of up to
+/// four dimensions are tried; of more, all choices of the two fastest ones.
+pub fn best_order(array: &ArrayShape) -> Option<(Vec<u64>, u64)> {
+    let layout = array
+        .layout
+        .as_ref()
+        .filter(|layout| !layout.tiles.is_empty() && layout.splits.is_empty())?;
+    let own = &layout.minor_to_major;
+    if own.len() > MAX_ORDER_RANK {
+        return None;
+    }
+    let now = padded_bytes(array)?;
+    let mut orders = Vec::new();
+    if own.len() <= 4 {
+        permutations(&mut own.clone(), 0, &mut orders);
+    } else {
+        for first in 0..own.len() {
+            for second in (0..own.len()).filter(|&second| second != first) {
+                let rest = (0..own.len()).filter(|&at| at != first && at != second);
+                orders.push(
+                    [first, second]
+                        .into_iter()
+                        .chain(rest)
+                        .map(|at| own[at])
+                        .collect(),
+                );
+            }
+        }
+    }
+    let changes = |order: &[u64]| {
+        order
+            .iter()
+            .zip(own)
+            .filter(|(new, old)| new != old)
+            .count()
+    };
+    orders
+        .into_iter()
+        .filter_map(|order| Some((Padding::with_order(array, layout, &order)?.bytes, order)))
+        .filter(|(bytes, _)| *bytes < now)
+        .min_by_key(|(bytes, order)| (*bytes, changes(order)))
+        .map(|(bytes, order)| (order, bytes))
+}
+
+fn permutations(order: &mut Vec<u64>, from: usize, all: &mut Vec<Vec<u64>>) {
+    if from == order.len() {
+        all.push(order.clone());
+        return;
+    }
+    for at in from..order.len() {
+        order.swap(from, at);
+        permutations(order, from + 1, all);
+        order.swap(from, at);
+    }
+}
+
+/// Bytes exactly as XLA prints them: `1023B`, `36.0KiB`, `1.26GiB`. XLA truncates before its last
+/// division, so the text can be slightly below the rounded value.
+pub fn human(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let (mut rest, mut unit) = (bytes, 0);
+    while rest >= 1024 * 1024 {
+        rest /= 1024;
+        unit += 1;
+    }
+    let decimals = if unit == 0 { 1 } else { 2 };
+    format!("{:.decimals$}{}iB", rest as f64 / 1024.0, UNITS[unit])
+}
+
+/// The first letters of KiB and its larger kin; 64 bits end at E.
+const UNITS: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+
+/// Bytes for people, rounded: `512 B`, `325.0 MiB`, `1.26 GiB`.
+pub fn rounded(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let (mut value, mut unit) = (bytes as f64 / 1024.0, 0);
+    // 1023.95 would be printed as 1024.0.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if unit < 2 { 1 } else { 2 };
+    format!("{value:.decimals$} {}iB", UNITS[unit])
+}
+
+/// Bytes for people, rounded and exact: `325.0 MiB (340,787,200 B)`; below 1 KiB just `512 B`.
+pub fn display(bytes: u64) -> String {
+    if bytes < 1024 {
+        rounded(bytes)
+    } else {
+        format!("{} ({} B)", rounded(bytes), grouped(bytes))
+    }
+}
+
+/// A number with separators: `340,787,200`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -441,19 +441,37 @@ impl Dump {
             }
             start = end;
             let Some(header) = facts.values.get(number) else { break };
-            let found = self.by_id.get(&header.value.id.value).copied();
-            // A second header with the same id is a value of its own.
-            let found = found.filter(|&found| self.values[found as usize].used.is_none());
-            let value = found.unwrap_or_else(|| {
-                let value = self.new_value(&header.value, text);
-                let at = self.values.len() as u32;
-                self.by_id.entry(value.id).or_insert(at);
-                self.values.push(value);
-                at
-            });
+            let value = self.value_of_header(&header.value, text);
             self.values[value as usize].used = Some(row(number));
             *current = Some(value);
         }
+    }
+
+    /// The value of section A that a header of section C means: the one with the same id and name,
+    /// else the one with the same name (one of the ids is wrong), else the one with the same id
+    /// (one of the names is wrong), else a new one.
+    fn value_of_header(&mut self, header: &facts::ValueReference, text: &str) -> u32 {
+        let value = self.new_value(header, text);
+        let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
+        let by_id = self.by_id.get(&value.id).copied().filter(|&at| is_free(self, at));
+        if let Some(at) = by_id
+            && self.values[at as usize].name == value.name
+            && self.values[at as usize].index == value.index
+        {
+            return at;
+        }
+        if self.by_name.is_empty() {
+            self.sort();
+        }
+        if let Some(at) = self.values_at(value.name, value.index).find(|&at| is_free(self, at)) {
+            return at;
+        }
+        by_id.unwrap_or_else(|| {
+            let at = self.values.len() as u32;
+            self.by_id.entry(value.id).or_insert(at);
+            self.values.push(value);
+            at
+        })
     }
 
     fn add_rows(

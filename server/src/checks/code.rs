@@ -1,0 +1,102 @@
+//! The codes of findings and how bad they are.
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Advice for the editor only.
+    Hint,
+    /// Worth knowing.
+    Information,
+    /// Probably wrong.
+    Warning,
+    /// Wrong.
+    Error,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $name:literal, $severity:ident;)*) => {
+        /// What a finding is about. Each code has a section in `docs/diagnostics.md`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$code,)*];
+
+            /// The code's name, in kebab-case.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$code => $name,)*
+                }
+            }
+
+            /// The severity where the user has not chosen another.
+            pub fn severity(self) -> Severity {
+                match self {
+                    $(Self::$code => Severity::$severity,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A line that is no line of its section.
+    Syntax = "syntax", Error;
+    /// The file ends too early, or a section that must follow is missing.
+    Truncated = "truncated", Error;
+    /// Allocations are not numbered 0, 1, 2 ...
+    AllocationIndex = "allocation-index", Error;
+    /// Two values have the same id.
+    DuplicateValue = "duplicate-value", Error;
+    /// A value is in one section, but not in the other.
+    UnknownValue = "unknown-value", Error;
+    /// A value ends behind its allocation.
+    ValueOutsideAllocation = "value-outside-allocation", Error;
+    /// An allocation is not as large as its values need.
+    AllocationSize = "allocation-size", Error;
+    /// A value's offset is impossible.
+    ValueOffset = "value-offset", Error;
+    /// The total is not the sum of the allocations' sizes.
+    TotalBytes = "total-bytes", Error;
+    /// A size for people does not say what the number beside it says.
+    HumanBytes = "human-bytes", Error;
+    /// The result or a parameter is not where an allocation's header says.
+    OutputShape = "output-shape", Error;
+    /// Memory spaces disagree.
+    ColorMismatch = "color-mismatch", Error;
+    /// No size rule gives a value's size from its shape.
+    ValueSize = "value-size", Warning;
+    /// A value's shape is not its instruction's.
+    ValueShape = "value-shape", Error;
+    /// The sections name a value differently.
+    ValueMismatch = "value-mismatch", Error;
+    /// A value is not named after its instruction.
+    ValueName = "value-name", Error;
+    /// The schedule is not numbered 0, 1, 2 ... or its length is another.
+    Sequence = "sequence", Error;
+    /// A live range contradicts the schedule or belongs to no value.
+    LiveRange = "live-range", Error;
+    /// Two values use the same bytes at the same time.
+    BytesOverlap = "bytes-overlap", Error;
+    /// The peak list does not hold the values alive at its step.
+    PeakMembers = "peak-members", Error;
+    /// The peak step is not the one that XLA's rule gives.
+    PeakStep = "peak-step", Error;
+    /// A number of bytes in the peak list is not its shape's.
+    PeakBytes = "peak-bytes", Error;
+    /// The running sum of the peak list is off.
+    CumulativeBytes = "cumulative-bytes", Error;
+    /// The numbers of the stack trace breakdown do not add up.
+    TreeBytes = "tree-bytes", Error;
+    /// The memory-usage report disagrees with the assignment.
+    ReportTotal = "report-total", Error;
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

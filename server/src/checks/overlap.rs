@@ -1,0 +1,94 @@
+//! Two values never use the same bytes at the same time.
+
+use std::collections::BTreeMap;
+
+use super::allocations::Sizes;
+use super::live_ranges::Ranges;
+use super::{Code, Finding, Findings};
+use crate::model::{Dump, Value};
+
+/// SparseCore's memory spaces: independent computations are laid over each other there.
+const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
+
+/// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.
+/// At a single common step one value takes the other's place.
+pub(super) fn check_overlap(dump: &Dump, sizes: &Sizes, ranges: &Ranges, findings: &mut Findings) {
+    for (number, allocation) in dump.allocations.iter().enumerate() {
+        if sizes.blamed.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color) {
+            continue;
+        }
+        let mut values: Vec<u32> = (allocation.values.start..allocation.values.end)
+            .filter(|&at| {
+                let value = &dump.values[at as usize];
+                value.size > 0 && value.live_range.is_some() && value.live.0 < value.live.1 && !ranges.blamed.contains(&at)
+            })
+            .filter(|&at| !is_asynchronous(dump, &dump.values[at as usize]))
+            .collect();
+        values.sort_by_key(|&at| dump.values[at as usize].live);
+        sweep(dump, &values, findings);
+    }
+}
+
+/// The contexts of asynchronous calls share bytes although their printed ranges overlap: their
+/// thread runs them one after the other.
+fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
+    dump.instruction(value).is_some_and(|instruction| {
+        matches!(instruction.text(instruction.row.opcode), "async-start" | "async-update")
+    })
+}
+
+/// Takes the values by their start; those alive lie side by side in a sound dump, so that only the
+/// neighbours in memory need a look.
+fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
+    let mut alive: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut ends = std::collections::BinaryHeap::new();
+    for &at in values {
+        let value = &dump.values[at as usize];
+        while let Some(&(std::cmp::Reverse(end), ended)) = ends.peek() {
+            if end > value.live.0 {
+                break;
+            }
+            ends.pop();
+            let offset = dump.values[ended as usize].offset;
+            if alive.get(&offset) == Some(&ended) {
+                alive.remove(&offset);
+            }
+        }
+        let end = value.offset.saturating_add(value.size);
+        let below = alive.range(..=value.offset).next_back();
+        let above = alive.range(value.offset.saturating_add(1)..end).next();
+        let conflict = below
+            .filter(|&(_, &other)| {
+                let other = &dump.values[other as usize];
+                other.offset.saturating_add(other.size) > value.offset
+            })
+            .or(above);
+        if let Some((_, &other)) = conflict {
+            findings.extend(report(dump, value, &dump.values[other as usize]));
+        }
+        alive.insert(value.offset, at);
+        ends.push((std::cmp::Reverse(value.live.1), at));
+    }
+}
+
+fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
+    let (here, there) = (dump.placement(value)?, dump.placement(other)?);
+    let start = value.offset.max(other.offset);
+    let end = value.offset.saturating_add(value.size).min(other.offset.saturating_add(other.size));
+    let message = format!(
+        "`{}` shares bytes {start} .. {end} of the allocation with `{}` while both are alive, at steps {}-{}",
+        here.text(here.row.value.name),
+        there.text(there.row.value.name),
+        value.live.0.max(other.live.0),
+        value.live.1.min(other.live.1),
+    );
+    let mut finding = Finding::new(Code::BytesOverlap, here.place(here.row.offset.span), message);
+    finding = finding.related(there.place(there.row.line), "the other value");
+    for value in [value, other] {
+        if let Some(line) = dump.live_range(value) {
+            let message = format!("`{}` is alive at steps {}-{}", &dump.names[value.name], value.live.0, value.live.1);
+            finding = finding.related(line.place(line.row.name), message);
+        }
+    }
+    Some(finding)
+}

@@ -1,0 +1,228 @@
+//! The peak that the compiler printed: its step, its members, their bytes.
+
+use buflens_syntax::{Shape, facts};
+use rustc_hash::FxHashMap;
+
+use super::live_ranges::Ranges;
+use super::{Code, Context, Finding, Findings, index_numbers};
+use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
+
+/// A live range with its value's name and index.
+struct Alive {
+    row: Row,
+    key: (NameId, NameId),
+    start: u64,
+    end: u64,
+}
+
+/// `peak-step`, `peak-members`, `peak-bytes` and `cumulative-bytes`.
+pub(super) fn check_peak(context: &Context, ranges: &Ranges, findings: &mut Findings) {
+    let dump = context.dump;
+    let Some(peak) = &dump.peak else { return };
+    check_bytes(context, peak, findings);
+    // Behind a cut or a broken line, the lists are not whole.
+    if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
+        return;
+    }
+    let alive = live_ranges(dump);
+    let is_sound = ranges.blamed.is_empty() && !ranges.incomplete && !findings.has(Code::Sequence);
+    let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
+    let printed = peak.step.value;
+    let differing = members(dump, peak, &alive, printed);
+    if let Some(step) = by_rule.filter(|&step| step != printed) {
+        let message = format!("step {printed} is printed as the peak where the compiler's rule gives step {step}");
+        let mut finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
+        if differing.is_empty() {
+            // The list is of this step: a live range or a shape must be wrong.
+            finding = relate_starts(dump, &alive, step, finding);
+        } else if members(dump, peak, &alive, step).is_empty() {
+            finding = finding.fixed_by(step.to_string());
+        }
+        findings.push(finding);
+        return;
+    }
+    // A live range that is known to be wrong explains a member that is.
+    let is_blamed = |row: Option<Row>| {
+        row.is_some_and(|row| ranges.blamed.iter().any(|&at| dump.values[at as usize].live_range == Some(row)))
+    };
+    for difference in differing.into_iter().filter(|difference| !is_blamed(difference.row)) {
+        let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
+        if let Some(line) = difference.row.and_then(|row| dump.at::<facts::LiveRange>(row)) {
+            let message = format!("alive at steps {}-{}", line.row.start.value, line.row.end.value);
+            finding = finding.related(line.place(line.row.name), message);
+        }
+        findings.push(finding);
+    }
+}
+
+fn relate_starts(dump: &Dump, alive: &[Alive], step: u64, mut finding: Finding) -> Finding {
+    for value in alive.iter().filter(|value| value.start == step).take(4) {
+        if let Some(line) = dump.at::<facts::LiveRange>(value.row) {
+            finding = finding.related(line.place(line.row.name), format!("begins at step {step}"));
+        }
+    }
+    finding
+}
+
+/// Every line of section D, of known values or not.
+fn live_ranges(dump: &Dump) -> Vec<Alive> {
+    let known = dump.values.iter().filter_map(|value| value.live_range);
+    let mut alive: Vec<_> = known
+        .chain(dump.stray_live_ranges.iter().copied())
+        .filter_map(|row| {
+            let line = dump.at::<facts::LiveRange>(row)?;
+            let key = (dump.names.get(line.text(line.row.name))?, dump.names.get(line.text(line.row.index))?);
+            Some(Alive { row, key, start: line.row.start.value, end: line.row.end.value })
+        })
+        .collect();
+    alive.sort_by_key(|value| value.start);
+    alive
+}
+
+/// The step that the compiler takes for the peak: the first at which some value begins and the
+/// unpadded bytes of all values alive, and of those that ended the step before, are the most. Each
+/// value counts the whole result of its instruction.
+fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
+    let dump = context.dump;
+    let mut ends = Vec::with_capacity(alive.len());
+    let mut weights = Vec::with_capacity(alive.len());
+    for value in alive {
+        let known = dump.values_at(value.key.0, value.key.1).next()?;
+        let instruction = dump.instruction(&dump.values[known as usize])?;
+        let shape = context.shape(instruction.text(instruction.row.shape))?;
+        let weight = u128::from(bytes::logical_bytes(&shape)?);
+        weights.push(weight);
+        ends.push((value.end, weight));
+    }
+    ends.sort_unstable();
+    let mut ended = ends.into_iter().peekable();
+    let (mut sum, mut best) = (0_u128, None::<(u128, u64)>);
+    let mut at = 0;
+    while at < alive.len() {
+        let step = alive[at].start;
+        while at < alive.len() && alive[at].start == step {
+            sum += weights[at];
+            at += 1;
+        }
+        // What ended before the last step is gone.
+        while let Some((_, weight)) = ended.next_if(|&(end, _)| end.saturating_add(1) < step) {
+            sum -= weight;
+        }
+        if best.is_none_or(|(most, _)| sum > most) {
+            best = Some((sum, step));
+        }
+    }
+    best.map(|(most, step)| if most == 0 { 0 } else { step })
+}
+
+struct Difference {
+    place: Place,
+    message: String,
+    /// The live range that the list disagrees with.
+    row: Option<Row>,
+}
+
+/// How the peak list differs from the values alive at `step`.
+fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Difference> {
+    let mut expected: FxHashMap<(NameId, Option<NameId>), Vec<&Alive>> = FxHashMap::default();
+    let lines: Vec<_> = peak.values.iter().filter_map(|&row| dump.at::<facts::PeakValue>(row)).collect();
+    // Older lists print no index.
+    let has_index = lines.iter().any(|line| !line.row.index.is_empty());
+    for value in alive.iter().filter(|value| (value.start..=value.end).contains(&step)) {
+        expected.entry((value.key.0, has_index.then_some(value.key.1))).or_default().push(value);
+    }
+    let mut differences = Vec::new();
+    for line in lines {
+        let (name, index) = (line.text(line.row.name), line.text(line.row.index));
+        let name_id = dump.names.get(name);
+        let index_id = dump.names.get(index);
+        let found = name_id
+            .filter(|_| !has_index || index_id.is_some())
+            .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
+            .and_then(Vec::pop);
+        if found.is_none() {
+            let row = alive
+                .iter()
+                .find(|value| Some(value.key.0) == name_id && (!has_index || Some(value.key.1) == index_id))
+                .map(|value| value.row);
+            let message = format!("`{name}{index}` is listed, but not alive at step {step}");
+            differences.push(Difference { place: line.place(line.row.name), message, row });
+        }
+    }
+    let mut missing: Vec<_> = expected.into_values().flatten().collect();
+    missing.sort_by_key(|value| value.key);
+    for value in missing {
+        let message = format!(
+            "`{}{}` is alive at step {step}, but not listed",
+            &dump.names[value.key.0], &dump.names[value.key.1]
+        );
+        differences.push(Difference { place: peak.place.clone(), message, row: Some(value.row) });
+    }
+    differences
+}
+
+/// The bytes of each line and their running sum.
+fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
+    let dump = context.dump;
+    let mut sum = 0_u128;
+    let mut last = None;
+    for &row in &peak.values {
+        let Some(line) = dump.at::<facts::PeakValue>(row) else { continue };
+        let printed = line.row.bytes.value;
+        let expected = expected_bytes(context, &line);
+        let mut counted = printed;
+        if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
+            let message = format!("{printed} bytes where the shape has {expected} without padding");
+            let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
+            findings.push(finding.related(place, "the shape"));
+            // The running sum tells which of the two was wrong.
+            if line.row.cumulative.get().is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected)) {
+                counted = expected;
+            }
+        }
+        sum += u128::from(counted);
+        if let Some(cumulative) = line.row.cumulative.get() {
+            if u128::from(cumulative) != sum {
+                let message = format!("cumulative: {cumulative} where the bytes add up to {sum}");
+                let finding = Finding::new(Code::CumulativeBytes, line.place(line.row.cumulative.span), message)
+                    .related(line.place(line.row.bytes.span), "the bytes of this line")
+                    .fixed_by(sum.to_string());
+                findings.push(finding);
+            }
+            last = Some(line);
+        }
+    }
+    if let (Some((total, place, _)), Some(last)) = (&dump.tree, last)
+        && u128::from(total.value) != sum
+        && !findings.has(Code::PeakBytes)
+        && !findings.has(Code::Truncated)
+    {
+        let message = format!("{} bytes where the peak list adds up to {sum}", total.value);
+        let finding = Finding::new(Code::CumulativeBytes, place.clone(), message);
+        findings.push(finding.related(last.place(last.row.cumulative.span), "the sum"));
+    }
+}
+
+/// The unpadded bytes of a line's value, and the place of the shape that says so.
+fn expected_bytes<'d>(context: &Context<'d>, line: &At<'d, facts::PeakValue>) -> Option<(u64, Place)> {
+    let dump = context.dump;
+    let name = dump.names.get(line.text(line.row.name))?;
+    if line.row.index.is_empty() {
+        // Older lists count the whole result of the instruction.
+        let value = dump.values_of(name).next()?;
+        let instruction = dump.instruction(&dump.values[value as usize])?;
+        let shape = context.shape(instruction.text(instruction.row.shape))?;
+        return Some((bytes::logical_bytes(&shape)?, instruction.place(instruction.row.shape)));
+    }
+    let index = line.text(line.row.index);
+    let value = dump.values_at(name, dump.names.get(index)?).next()?;
+    let value = &dump.values[value as usize];
+    if let Some(placement) = dump.placement(value) {
+        let shape = context.shape(placement.text(placement.row.shape))?;
+        return Some((bytes::logical_bytes(&shape)?, placement.place(placement.row.shape)));
+    }
+    let instruction = dump.instruction(value)?;
+    let whole: std::sync::Arc<Shape> = context.shape(instruction.text(instruction.row.shape))?;
+    let part = whole.at(&index_numbers(index))?;
+    Some((bytes::logical_bytes(part)?, instruction.place(instruction.row.shape)))
+}
