@@ -36,6 +36,16 @@ pub struct Word {
     pub spot: Spot,
 }
 
+impl Word {
+    /// The first number of the index that is printed directly behind this name.
+    pub fn number_behind(&self, index: &str) -> Option<Number> {
+        let digits = index[1..].bytes().take_while(u8::is_ascii_digit).count();
+        let value = index[1..1 + digits].parse().ok()?;
+        let column = self.spot.column + self.spot.length + 1;
+        Some(Number { value, spot: Spot { column, length: digits, ..self.spot } })
+    }
+}
+
 /// `<27 copy-start{0} (phi) @1>`
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reference {
@@ -54,6 +64,8 @@ pub struct Allocation {
     pub size: Number,
     pub color: Option<Number>,
     pub parameter: Option<Number>,
+    /// What stands between the bars of `shape |f32[]|`.
+    pub parameter_shape: Option<Word>,
     /// `{}` of `at ShapeIndex {}`.
     pub shape_index: Option<Word>,
     pub attributes: String,
@@ -62,6 +74,11 @@ pub struct Allocation {
 }
 
 impl Allocation {
+    /// `{}` of `at ShapeIndex {}`.
+    pub fn parameter_index(&self) -> Option<&str> {
+        self.shape_index.as_ref().map(|index| index.text.as_str())
+    }
+
     pub fn has(&self, attribute: &str) -> bool {
         self.attributes.contains(attribute)
     }
@@ -407,7 +424,12 @@ impl Facts {
                     start + text[start..].find('}').expect("a closing brace") + 1,
                 )
             });
+            let parameter_shape = text.find(", shape |").map(|at| {
+                let start = at + ", shape |".len();
+                line.word(start, start + text[start..].find('|').expect("a closing bar"))
+            });
             self.allocations.push(Allocation {
+                parameter_shape,
                 line: line.spot(0, text.len()),
                 index: line.number("allocation ").expect("an index"),
                 size: line.number(": size ").expect("a size"),
@@ -678,14 +700,15 @@ impl Facts {
         spots.iter().map(|spot| (spot.file, spot.line)).collect()
     }
 
-    /// Whether the value is at work at the same bytes as another one for more than a moment.
-    pub fn collides(&self, at: usize, size: u64, offset: u64) -> bool {
+    /// Whether a value with this size, offset and live range (its own if none is given) would be at
+    /// work on bytes of another one for more than a moment.
+    pub fn collides(&self, at: usize, size: u64, offset: u64, live: Option<(u64, u64)>) -> bool {
         let range = |value: &Value| {
             let live = &self.live_ranges[value.live?];
             Some((live.start.value, live.end.value))
         };
         let value = &self.values[at];
-        let Some((start, end)) = range(value) else {
+        let Some((start, end)) = live.or_else(|| range(value)) else {
             return false;
         };
         self.allocations[value.allocation]
