@@ -42,7 +42,14 @@ impl Word {
         let digits = index[1..].bytes().take_while(u8::is_ascii_digit).count();
         let value = index[1..1 + digits].parse().ok()?;
         let column = self.spot.column + self.spot.length + 1;
-        Some(Number { value, spot: Spot { column, length: digits, ..self.spot } })
+        Some(Number {
+            value,
+            spot: Spot {
+                column,
+                length: digits,
+                ..self.spot
+            },
+        })
     }
 }
 
@@ -173,7 +180,9 @@ pub struct Facts {
     pub computations: HashSet<String>,
     /// Computations that run beside the schedule.
     pub asynchronous: HashSet<String>,
-    /// Where each word stands, outside of strings; in the tree anywhere.
+    /// Where each instruction is named.
+    names: HashMap<String, Vec<Spot>>,
+    /// Words that may be taken for names: labels of the tree, signatures of computations.
     words: HashMap<String, Vec<Spot>>,
 }
 
@@ -268,6 +277,7 @@ impl Line<'_> {
             .map_or(text.len(), |at| opcode_start + at);
         let opcode = text[opcode_start..open].to_owned();
         let mut operands = Vec::new();
+        let is_marked = text[start..].starts_with('%');
         if opcode != "constant" && opcode != "parameter" {
             let mut depth = 0;
             for (at, character) in text[open..].char_indices() {
@@ -276,6 +286,9 @@ impl Line<'_> {
                     '(' | '[' | '{' => depth += 1,
                     ')' | ']' | '}' => depth -= 1,
                     '%' => operands.push(self.word(at + 1, at + 1 + word_length(&text[at + 1..]))),
+                    _ if depth == 1 && !is_marked && is_first_of_word(text, at) => {
+                        operands.push(self.word(at, at + word_length(&text[at..])));
+                    }
                     _ => {}
                 }
                 if depth == 0 {
@@ -294,6 +307,13 @@ impl Line<'_> {
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)
+}
+
+/// Whether a name starts at `at`: behind the bracket, a blank or a comment.
+fn is_first_of_word(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    (bytes[at].is_ascii_alphabetic() || bytes[at] == b'_')
+        && matches!(bytes[at - 1], b'(' | b' ' | b'/')
 }
 
 fn word_length(text: &str) -> usize {
@@ -410,7 +430,11 @@ impl Facts {
                     Part::Nothing | Part::Instruction => {}
                 }
             }
-            self.add_words(&line, part == Part::Tree);
+            if part == Part::Tree {
+                self.add_words(&line);
+            } else if part != Part::Allocations && part != Part::Peak {
+                self.add_marked_names(&line);
+            }
         }
     }
 
@@ -426,7 +450,10 @@ impl Facts {
             });
             let parameter_shape = text.find(", shape |").map(|at| {
                 let start = at + ", shape |".len();
-                line.word(start, start + text[start..].find('|').expect("a closing bar"))
+                line.word(
+                    start,
+                    start + text[start..].find('|').expect("a closing bar"),
+                )
             });
             self.allocations.push(Allocation {
                 parameter_shape,
@@ -545,6 +572,7 @@ impl Facts {
                 let name = text.trim_start_matches("ENTRY ").trim_start_matches('%');
                 computation = name[..word_length(name)].to_owned();
                 self.computations.insert(computation.clone());
+                self.add_words(&line);
             } else if text.starts_with("  ") && text.contains(" = ") {
                 let start = 2 + if text[2..].starts_with("ROOT ") { 5 } else { 0 };
                 let start = start + usize::from(text[start..].starts_with('%'));
@@ -557,41 +585,73 @@ impl Facts {
                     self.asynchronous
                         .insert(called[..word_length(called)].to_owned());
                 }
+                if text.contains(&format!("%{} = ", name.text)) {
+                    self.add_marked_names(&line);
+                } else {
+                    // Old texts mark nothing.
+                    self.add_name(&name);
+                    for operand in &instruction.operands {
+                        self.add_name(operand);
+                    }
+                }
                 self.instructions
                     .entry(name.text)
                     .or_insert((name.spot, computation.clone()));
             }
-            self.add_words(&line, false);
         }
     }
 
-    fn add_words(&mut self, line: &Line, in_strings: bool) {
-        let bytes = line.text.as_bytes();
-        let mut at = 0;
-        let mut is_string = false;
-        while at < bytes.len() {
-            let length = word_length(&line.text[at..]);
-            if length > 0 {
-                if !is_string || in_strings {
-                    let word = line.word(at, at + length);
-                    self.words.entry(word.text).or_default().push(word.spot);
-                }
-                at += length;
-                continue;
-            }
-            match bytes[at] {
-                b'\\' => at += 1,
-                b'"' => is_string = !is_string,
-                _ => {}
-            }
-            at += 1;
-            while !line.text.is_char_boundary(at.min(bytes.len())) {
-                at += 1;
+    /// Notes all words of a line.
+    fn add_words(&mut self, line: &Line) {
+        let mut start = None;
+        for (at, character) in line.text.char_indices().chain([(line.text.len(), ' ')]) {
+            if character.is_ascii() && is_word(character as u8) {
+                start = start.or(Some(at));
+            } else if let Some(start) = start.take() {
+                let word = line.word(start, at);
+                self.words.entry(word.text).or_default().push(word.spot);
             }
         }
+    }
+
+    /// Notes the words behind a `%`, outside of strings.
+    fn add_marked_names(&mut self, line: &Line) {
+        let mut is_string = false;
+        let mut is_escaped = false;
+        for (at, character) in line.text.char_indices() {
+            if character == '%' && !is_string {
+                let word = line.word(at + 1, at + 1 + word_length(&line.text[at + 1..]));
+                self.names.entry(word.text).or_default().push(word.spot);
+            }
+            is_string ^= character == '"' && !is_escaped;
+            is_escaped = character == '\\' && !is_escaped;
+        }
+    }
+
+    fn add_name(&mut self, word: &Word) {
+        self.names
+            .entry(word.text.clone())
+            .or_default()
+            .push(word.spot);
     }
 
     fn join(&mut self) {
+        let mut named: Vec<Word> = self
+            .values
+            .iter()
+            .map(|value| value.reference.name.clone())
+            .collect();
+        for used in &self.used {
+            named.push(used.header.name.clone());
+            named.extend(used.positions.iter().map(|(name, _)| name.clone()));
+            named.extend(used.uses.iter().cloned());
+        }
+        named.extend(self.sequence.iter().map(|(_, name)| name.clone()));
+        named.extend(self.live_ranges.iter().map(|range| range.name.clone()));
+        named.extend(self.peak.iter().map(|line| line.name.clone()));
+        for name in &named {
+            self.add_name(name);
+        }
         let mut by_id = HashMap::new();
         let mut by_name = HashMap::new();
         for (at, value) in self.values.iter().enumerate() {
@@ -694,10 +754,14 @@ impl Facts {
             .collect()
     }
 
-    /// Lines with `name` as a whole word.
+    /// Lines that name an instruction.
     pub fn lines_with(&self, name: &str) -> BTreeSet<(usize, usize)> {
-        let spots = self.words.get(name).map(Vec::as_slice).unwrap_or_default();
-        spots.iter().map(|spot| (spot.file, spot.line)).collect()
+        lines(self.names.get(name))
+    }
+
+    /// Further lines that may be taken to name an instruction.
+    pub fn lines_like(&self, name: &str) -> BTreeSet<(usize, usize)> {
+        lines(self.words.get(name))
     }
 
     /// Whether a value with this size, offset and live range (its own if none is given) would be at
@@ -727,6 +791,14 @@ impl Facts {
                 })
             })
     }
+}
+
+fn lines(spots: Option<&Vec<Spot>>) -> BTreeSet<(usize, usize)> {
+    spots
+        .into_iter()
+        .flatten()
+        .map(|spot| (spot.file, spot.line))
+        .collect()
 }
 
 /// `Total bytes used: 512 (512B)`
