@@ -1,6 +1,7 @@
 //! A small client: one server process, one thread that reads what it says.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -246,7 +247,7 @@ impl Server {
                 self.answers.insert(id, answer);
             }
             ("textDocument/publishDiagnostics", None) => {
-                self.published.push(message["params"].clone())
+                self.published.push(message["params"].clone());
             }
             (method, Some(id)) => {
                 let items = message["params"]["items"].as_array().map_or(0, Vec::len);
@@ -306,7 +307,7 @@ pub fn uri(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
             uri.push(byte as char);
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

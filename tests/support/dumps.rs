@@ -69,9 +69,9 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
         for entry in fs::read_dir(&folder).expect("a folder that can be read") {
             let path = entry.expect("an entry that can be read").path();
             if path.is_dir() {
-                folders.push(path)
+                folders.push(path);
             } else {
-                files.push(path)
+                files.push(path);
             }
         }
     }

@@ -6,10 +6,14 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code)]
 
+pub mod changes;
 pub mod client;
 pub mod command;
+mod cut;
 pub mod dumps;
+pub mod extremes;
 pub mod oracle;
+mod reader;
 pub mod shapes;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +26,7 @@ pub fn root() -> PathBuf {
         .expect("the project's folder")
 }
 
-/// A generator of numbers that are the same in every run (SplitMix64).
+/// A generator of numbers that are the same in every run (`SplitMix64`).
 pub struct Random(pub u64);
 
 impl Random {
