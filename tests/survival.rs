@@ -327,7 +327,7 @@ fn without_code(markdown: &str) -> String {
 fn text_of_a_file_makes_no_links() {
     assert_eq!(
         without_code(r"a `[x](y)` \[b\](c) ``d`<e>`` f"),
-        "a  b](c)  f"
+        "a  b(c)  f"
     );
     let path = broken_file("markup");
     let text = fs::read_to_string(&path).expect("text");
