@@ -28,7 +28,12 @@ pub struct TooLarge {
 
 impl std::fmt::Display for TooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the text has {} bytes; at most {} can be read", self.length, u32::MAX)
+        write!(
+            f,
+            "the text has {} bytes; at most {} can be read",
+            self.length,
+            u32::MAX
+        )
     }
 }
 
@@ -152,7 +157,10 @@ impl Document {
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
         let (blocks, _) = cut(text, Mode::Start, None);
-        Ok(Self::of_blocks(blocks, Arc::new(Mutex::new(LruCache::new(TREES)))))
+        Ok(Self::of_blocks(
+            blocks,
+            Arc::new(Mutex::new(LruCache::new(TREES))),
+        ))
     }
 
     fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<LruCache<u64, GreenNode>>>) -> Self {
@@ -167,10 +175,18 @@ impl Document {
         }
         starts.push(start);
         // Behind a last line end there is one more line, which is empty.
-        let ends_line = blocks.last().is_none_or(|block| block.text.ends_with(['\n', '\r']));
+        let ends_line = blocks
+            .last()
+            .is_none_or(|block| block.text.ends_with(['\n', '\r']));
         first_lines.push(line + u32::from(ends_line));
         let kind = kind_of(&blocks);
-        Self { blocks, starts, first_lines, kind, trees }
+        Self {
+            blocks,
+            starts,
+            first_lines,
+            kind,
+            trees,
+        }
     }
 
     /// The document with `range` (bytes, on character boundaries) replaced by `text`. Only the
@@ -182,8 +198,12 @@ impl Document {
     /// # Panics
     /// If the range is not one of the document, as slicing a string does.
     pub fn edit(&self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
-        check_length(u64::from(self.len()) - u64::from(range.end - range.start) + text.len() as u64)?;
-        let Some(first) = self.block_at(range.start) else { return Self::new(text) };
+        check_length(
+            u64::from(self.len()) - u64::from(range.end - range.start) + text.len() as u64,
+        )?;
+        let Some(first) = self.block_at(range.start) else {
+            return Self::new(text);
+        };
         let last = self.block_at(range.end).unwrap_or(first);
         // The block before may end in a line whose meaning lies in the one behind it.
         let from = first.saturating_sub(1);
@@ -202,7 +222,8 @@ impl Document {
             let ahead = self.two_lines(next);
             let (blocks, cut) = cut(&scratch, self.blocks[from].mode, ahead);
             let meets = next == self.blocks.len()
-                || (scratch.ends_with('\n') && cut.is_some_and(|cut| cut.mode == self.blocks[next].mode))
+                || (scratch.ends_with('\n')
+                    && cut.is_some_and(|cut| cut.mode == self.blocks[next].mode))
                 || (scratch.is_empty() && self.blocks[from].mode == self.blocks[next].mode);
             if meets {
                 break blocks;
@@ -226,7 +247,10 @@ impl Document {
         let text = self.blocks.get(block)?.text();
         let first = grammar::line_at(text, 0);
         let second = match &text[first.len()..] {
-            "" => self.blocks.get(block + 1).map_or("", |block| grammar::line_at(&block.text, 0)),
+            "" => self
+                .blocks
+                .get(block + 1)
+                .map_or("", |block| grammar::line_at(&block.text, 0)),
             rest => grammar::line_at(rest, 0),
         };
         Some((first, second))
@@ -254,7 +278,11 @@ impl Document {
 
     /// The blocks in order, each with its first byte's offset.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = (u32, &Block)> {
-        self.starts.iter().copied().zip(self.blocks.iter().map(|block| &**block)).take(self.blocks.len())
+        self.starts
+            .iter()
+            .copied()
+            .zip(self.blocks.iter().map(|block| &**block))
+            .take(self.blocks.len())
     }
 
     /// The block with number `block`, and its first byte's offset.
@@ -284,19 +312,26 @@ impl Document {
         });
         self.blocks()
             .flat_map(|(start, block)| {
-                block
-                    .errors()
-                    .iter()
-                    .map(move |error| (start + error.start..start + error.end, error.message.clone()))
+                block.errors().iter().map(move |error| {
+                    (
+                        start + error.start..start + error.end,
+                        error.message.clone(),
+                    )
+                })
             })
             .collect()
     }
 
     /// The text of `range`, which must lie in one block, as every line does.
     pub fn slice(&self, range: Range<u32>) -> &str {
-        let Some(block) = self.block_at(range.start) else { return "" };
+        let Some(block) = self.block_at(range.start) else {
+            return "";
+        };
         let start = self.starts[block];
-        self.blocks[block].text.get((range.start - start) as usize..(range.end - start) as usize).unwrap_or("")
+        self.blocks[block]
+            .text
+            .get((range.start - start) as usize..(range.end - start) as usize)
+            .unwrap_or("")
     }
 
     // Trees.
@@ -320,8 +355,14 @@ impl Document {
 
     /// The tree of the whole document: a root over the blocks. For tests and small texts.
     pub fn root(&self) -> SyntaxNode {
-        let children = self.blocks.iter().map(|block| NodeOrToken::Node(block.tree()));
-        SyntaxNode::new_root(GreenNode::new(rowan::SyntaxKind(SyntaxKind::Root as u16), children))
+        let children = self
+            .blocks
+            .iter()
+            .map(|block| NodeOrToken::Node(block.tree()));
+        SyntaxNode::new_root(GreenNode::new(
+            rowan::SyntaxKind(SyntaxKind::Root as u16),
+            children,
+        ))
     }
 
     /// The token at `offset`, and the offset at which its block begins: the one that holds the
@@ -362,11 +403,18 @@ impl Document {
             return None;
         }
         let behind = self.first_lines[..self.blocks.len()].partition_point(|&first| first <= line);
-        let Some(number) = behind.checked_sub(1) else { return Some(0..0) };
+        let Some(number) = behind.checked_sub(1) else {
+            return Some(0..0);
+        };
         let (start, block) = (self.starts[number], &self.blocks[number]);
         let in_block = (line - self.first_lines[number]) as usize;
-        let Some(&first) = block.line_starts.get(in_block) else { return Some(self.len()..self.len()) };
-        let end = block.line_starts.get(in_block + 1).map_or(block.text.len(), |&next| next as usize);
+        let Some(&first) = block.line_starts.get(in_block) else {
+            return Some(self.len()..self.len());
+        };
+        let end = block
+            .line_starts
+            .get(in_block + 1)
+            .map_or(block.text.len(), |&next| next as usize);
         let text = &block.text[first as usize..end];
         let text = without_line_end(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
@@ -380,9 +428,14 @@ impl Document {
             // The last line may be the empty one behind the last line end.
             return last;
         }
-        let Some(number) = self.block_at(offset) else { return 0 };
+        let Some(number) = self.block_at(offset) else {
+            return 0;
+        };
         let in_block = offset - self.starts[number];
-        let line = self.blocks[number].line_starts.partition_point(|&start| start <= in_block) - 1;
+        let line = self.blocks[number]
+            .line_starts
+            .partition_point(|&start| start <= in_block)
+            - 1;
         self.first_lines[number] + line as u32
     }
 
@@ -390,31 +443,56 @@ impl Document {
     pub fn line_column(&self, offset: u32, encoding: Encoding) -> LineColumn {
         let offset = offset.min(self.len());
         let line = self.line_at(offset);
-        let Some(range) = self.line_range(line) else { return LineColumn::default() };
-        let Some(number) = self.block_at(range.start).filter(|_| range.start < self.len()) else {
+        let Some(range) = self.line_range(line) else {
+            return LineColumn::default();
+        };
+        let Some(number) = self
+            .block_at(range.start)
+            .filter(|_| range.start < self.len())
+        else {
             return LineColumn { line, column: 0 };
         };
         let (start, block) = (self.starts[number], &self.blocks[number]);
-        let units = |offset: u32| block.units().before(&block.text, (offset - start) as usize, encoding);
-        LineColumn { line, column: units(offset.min(range.end)) - units(range.start) }
+        let units = |offset: u32| {
+            block
+                .units()
+                .before(&block.text, (offset - start) as usize, encoding)
+        };
+        LineColumn {
+            line,
+            column: units(offset.min(range.end)) - units(range.start),
+        }
     }
 
     /// The offset of a position. A column behind the end of its line means the end of the line.
     /// `None` behind the last line.
     pub fn offset(&self, position: LineColumn, encoding: Encoding) -> Option<u32> {
         let range = self.line_range(position.line)?;
-        let Some(number) = self.block_at(range.start).filter(|_| range.start < self.len()) else {
+        let Some(number) = self
+            .block_at(range.start)
+            .filter(|_| range.start < self.len())
+        else {
             return Some(range.start);
         };
         let (start, block) = (self.starts[number], &self.blocks[number]);
-        let before = block.units().before(&block.text, (range.start - start) as usize, encoding);
-        let offset = block.units().offset(&block.text, before.saturating_add(position.column), encoding);
+        let before = block
+            .units()
+            .before(&block.text, (range.start - start) as usize, encoding);
+        let offset = block.units().offset(
+            &block.text,
+            before.saturating_add(position.column),
+            encoding,
+        );
         Some((start + offset as u32).min(range.end))
     }
 }
 
 fn check_length(length: u64) -> Result<(), TooLarge> {
-    if length > u64::from(u32::MAX) { Err(TooLarge { length }) } else { Ok(()) }
+    if length > u64::from(u32::MAX) {
+        Err(TooLarge { length })
+    } else {
+        Ok(())
+    }
 }
 
 /// Cuts `text`, which begins in `mode` and is followed by the two lines `ahead`, into blocks.
@@ -433,7 +511,11 @@ fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>,
             ahead.map_or("", |(first, _)| first)
         };
         if let Some(cut) = scanner.cut_before(line, next) {
-            blocks.push(Arc::new(Block::new(&text[start..at], block_mode, cut.follow)));
+            blocks.push(Arc::new(Block::new(
+                &text[start..at],
+                block_mode,
+                cut.follow,
+            )));
             (start, block_mode) = (at, cut.mode);
         }
         at = end;
@@ -448,12 +530,21 @@ fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>,
 
 /// Sections always begin a block, so the first lines of the blocks tell.
 fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
-    let first_line = blocks.iter().flat_map(|block| block.text.lines()).find(|line| !line.trim().is_empty());
+    let first_line = blocks
+        .iter()
+        .flat_map(|block| block.text.lines())
+        .find(|line| !line.trim().is_empty());
     let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
     let kind = first_line.map_or(DocumentKind::Unknown, |line| {
         if line.starts_with("Total bytes used: ") {
-            let is_report = blocks.iter().any(|block| block.text.contains("Allocations sorted by size"));
-            if is_report { DocumentKind::Report } else { DocumentKind::Values }
+            let is_report = blocks
+                .iter()
+                .any(|block| block.text.contains("Allocations sorted by size"));
+            if is_report {
+                DocumentKind::Report
+            } else {
+                DocumentKind::Values
+            }
         } else {
             kind_of_heading(line)
         }

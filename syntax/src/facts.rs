@@ -161,6 +161,8 @@ pub struct Instruction {
     pub shape: Span,
     /// Its opcode.
     pub opcode: Span,
+    /// The number of a `parameter` instruction.
+    pub parameter: Number,
 }
 
 /// A line of the flattened schedule.
@@ -421,7 +423,10 @@ impl<'t> FactsSink<'t> {
         let mut value = 0_u64;
         for byte in span.text(self.text).bytes().filter(|&byte| byte != b' ') {
             let digit = u64::from(byte.wrapping_sub(b'0'));
-            value = value.checked_mul(10).and_then(|value| value.checked_add(digit)).unwrap_or(u64::MAX);
+            value = value
+                .checked_mul(10)
+                .and_then(|value| value.checked_add(digit))
+                .unwrap_or(u64::MAX);
         }
         Number { span, value }
     }
@@ -441,16 +446,28 @@ impl<'t> FactsSink<'t> {
     fn start_line(&mut self, kind: SyntaxKind, at: u32) {
         let fresh = Self::new(self.text);
         let facts = std::mem::take(&mut self.facts);
-        *self = Self { facts, line: kind, line_start: at, ..fresh };
+        *self = Self {
+            facts,
+            line: kind,
+            line_start: at,
+            ..fresh
+        };
     }
 
     fn end_line(&mut self, kind: SyntaxKind, at: u32) {
-        let line = Span { start: self.line_start, end: self.content_end(at) };
+        let line = Span {
+            start: self.line_start,
+            end: self.content_end(at),
+        };
         let facts = &mut self.facts;
         match kind {
             SyntaxKind::AllocationHeader => {
                 let placements = facts.placements.len() as u32;
-                facts.allocations.push(Allocation { line, placements, ..self.allocation });
+                facts.allocations.push(Allocation {
+                    line,
+                    placements,
+                    ..self.allocation
+                });
             }
             SyntaxKind::ValueLine => facts.placements.push(Placement {
                 line,
@@ -460,7 +477,10 @@ impl<'t> FactsSink<'t> {
                 shape: self.shape_span,
             }),
             SyntaxKind::TotalLine => {
-                let total = Total { bytes: self.first, human: self.human[0] };
+                let total = Total {
+                    bytes: self.first,
+                    human: self.human[0],
+                };
                 if self.keyword.text(self.text) == "Total bytes" {
                     facts.report.push(ReportRow::SpaceTotal(total));
                 } else {
@@ -473,12 +493,24 @@ impl<'t> FactsSink<'t> {
                 uses: facts.uses.len() as u32,
                 instructions: facts.instructions.len() as u32,
             }),
-            SyntaxKind::PositionLine => facts.positions.push(Position { name: self.name, index: self.index }),
+            SyntaxKind::PositionLine => facts.positions.push(Position {
+                name: self.name,
+                index: self.index,
+            }),
             SyntaxKind::UseLine if !self.name.is_empty() => {
-                facts.uses.push(Use { name: self.name, operand: self.first, index: self.index });
+                facts.uses.push(Use {
+                    name: self.name,
+                    operand: self.first,
+                    index: self.index,
+                });
             }
-            SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => facts.instructions.push(self.instruction),
-            SyntaxKind::StepLine => facts.steps.push(Step { step: self.first, name: self.name }),
+            SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
+                facts.instructions.push(self.instruction)
+            }
+            SyntaxKind::StepLine => facts.steps.push(Step {
+                step: self.first,
+                name: self.name,
+            }),
             SyntaxKind::LiveRangeLine => facts.live_ranges.push(LiveRange {
                 name: self.name,
                 index: self.index,
@@ -493,8 +525,14 @@ impl<'t> FactsSink<'t> {
             }),
             SyntaxKind::TreeLine => facts.tree.push(TreeNode {
                 // 4 characters for the root, then 6 and 4 for each level.
-                depth: (tree_prefix(&line.text(self.text)[..(self.name.start - line.start) as usize]) > 4)
-                    .then(|| self.text[line.start as usize..self.name.start as usize].chars().count() as u32)
+                depth: (tree_prefix(
+                    &line.text(self.text)[..(self.name.start - line.start) as usize],
+                ) > 4)
+                    .then(|| {
+                        self.text[line.start as usize..self.name.start as usize]
+                            .chars()
+                            .count() as u32
+                    })
                     .map_or(0, |characters| characters.saturating_sub(6) / 4),
                 label: self.name,
                 percentage: self.word,
@@ -503,14 +541,28 @@ impl<'t> FactsSink<'t> {
                 remaining: self.third,
             }),
             SyntaxKind::SpaceHeading => {
-                facts.report.push(ReportRow::Space { label: self.name, color: self.value.color });
+                facts.report.push(ReportRow::Space {
+                    label: self.name,
+                    color: self.value.color,
+                });
             }
-            SyntaxKind::ReportAllocation => facts.report.push(ReportRow::Allocation(Allocation { line, ..self.allocation })),
-            SyntaxKind::ReportText if line.text(self.text).trim_start().starts_with("cumulative_size; ") => {
+            SyntaxKind::ReportAllocation => facts.report.push(ReportRow::Allocation(Allocation {
+                line,
+                ..self.allocation
+            })),
+            SyntaxKind::ReportText
+                if line
+                    .text(self.text)
+                    .trim_start()
+                    .starts_with("cumulative_size; ") =>
+            {
                 facts.report.push(ReportRow::Table(line));
             }
             SyntaxKind::ReportRow if self.in_allocation => {
-                facts.report.push(ReportRow::Allocation(Allocation { line, ..self.allocation }));
+                facts.report.push(ReportRow::Allocation(Allocation {
+                    line,
+                    ..self.allocation
+                }));
             }
             SyntaxKind::ReportRow => facts.report.push(ReportRow::Slot {
                 size: self.human[1],
@@ -540,7 +592,10 @@ impl<'t> FactsSink<'t> {
             SyntaxKind::ModuleLine => facts.headings.push((Heading::Module(self.name), line)),
             SyntaxKind::TableRow => facts.table_rows.push(TableRow {
                 row: self.first,
-                content: Span { start: self.first.span.end, end: line.end },
+                content: Span {
+                    start: self.first.span.end,
+                    end: line.end,
+                },
             }),
             SyntaxKind::ComputationHeader => facts.computations.push(Computation {
                 name: self.name,
@@ -582,10 +637,16 @@ impl Sink for FactsSink<'_> {
         match kind {
             SyntaxKind::ValueId => self.value.id = self.number(span),
             SyntaxKind::Name if self.in_reference => self.value.name = span,
-            SyntaxKind::Name if self.line == SyntaxKind::FromInstruction || self.line == SyntaxKind::InstructionLine => {
+            SyntaxKind::Name
+                if self.line == SyntaxKind::FromInstruction
+                    || self.line == SyntaxKind::InstructionLine =>
+            {
                 self.instruction.name = span;
             }
-            SyntaxKind::Name | SyntaxKind::Label | SyntaxKind::ModuleName | SyntaxKind::ComputationName => {
+            SyntaxKind::Name
+            | SyntaxKind::Label
+            | SyntaxKind::ModuleName
+            | SyntaxKind::ComputationName => {
                 self.name = span;
             }
             SyntaxKind::Opcode => self.instruction.opcode = span,
@@ -595,7 +656,10 @@ impl Sink for FactsSink<'_> {
                 self.in_allocation = true;
                 self.allocation.index = self.number(span);
             }
-            SyntaxKind::ParameterNumber => self.allocation.parameter = self.number(span),
+            SyntaxKind::ParameterNumber if self.in_allocation => {
+                self.allocation.parameter = self.number(span)
+            }
+            SyntaxKind::ParameterNumber => self.instruction.parameter = self.number(span),
             SyntaxKind::Size if self.in_allocation => self.allocation.size = self.number(span),
             SyntaxKind::Size
             | SyntaxKind::Offset
@@ -641,9 +705,14 @@ impl Sink for FactsSink<'_> {
                 self.line = SyntaxKind::Root;
             }
             SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
-                let span = Span { start: self.shape.take().unwrap_or(at), end: at };
+                let span = Span {
+                    start: self.shape.take().unwrap_or(at),
+                    end: at,
+                };
                 match self.line {
-                    SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => self.instruction.shape = span,
+                    SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
+                        self.instruction.shape = span
+                    }
                     _ if self.in_allocation && self.keyword.text(self.text) == "is" => {
                         self.allocation.output_shape = span;
                     }
@@ -652,7 +721,10 @@ impl Sink for FactsSink<'_> {
                 }
             }
             SyntaxKind::ShapeIndex => {
-                let span = Span { start: self.index_start, end: at };
+                let span = Span {
+                    start: self.index_start,
+                    end: at,
+                };
                 if self.in_reference {
                     self.value.index = span;
                 } else if self.in_allocation {
@@ -663,7 +735,10 @@ impl Sink for FactsSink<'_> {
             }
             SyntaxKind::ValueReference => {
                 self.in_reference = false;
-                self.value.span = Span { start: self.reference_start, end: at };
+                self.value.span = Span {
+                    start: self.reference_start,
+                    end: at,
+                };
             }
             SyntaxKind::Instruction => self.instruction.span.end = at,
             _ => {}

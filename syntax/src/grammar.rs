@@ -11,7 +11,9 @@ mod report;
 mod shape;
 mod values;
 
-use crate::SyntaxKind::{self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace};
+use crate::SyntaxKind::{
+    self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace,
+};
 use crate::lexer::Token;
 use crate::line::{LineKind, Mode, classify, mode_after, run_on_header};
 use crate::scan::{Follow, without_line_end};
@@ -47,7 +49,9 @@ pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut 
             }
         } else if kind == LineKind::Unknown {
             // Foreign text is one error, however many lines it has.
-            while end < text.len() && classify(mode, without_line_end(line_at(text, end))) == LineKind::Unknown {
+            while end < text.len()
+                && classify(mode, without_line_end(line_at(text, end))) == LineKind::Unknown
+            {
                 end += line_at(text, end).len();
             }
         }
@@ -71,7 +75,10 @@ pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut 
 fn may_continue(kind: LineKind) -> bool {
     matches!(
         kind,
-        LineKind::FromInstruction | LineKind::Instruction | LineKind::TreeLine | LineKind::Continuation
+        LineKind::FromInstruction
+            | LineKind::Instruction
+            | LineKind::TreeLine
+            | LineKind::Continuation
     )
 }
 
@@ -96,7 +103,14 @@ pub(crate) struct Parser<'t, 's, S> {
 
 impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     pub(crate) fn new(text: &'t str, sink: &'s mut S) -> Self {
-        Self { text, sink, lexer: Token::lexer(""), next: None, end: 0, continued: false }
+        Self {
+            text,
+            sink,
+            lexer: Token::lexer(""),
+            next: None,
+            end: 0,
+            continued: false,
+        }
     }
 
     /// Makes `start..end` the text to be read.
@@ -253,13 +267,18 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
 
     /// The text of the next token.
     pub(crate) fn word(&self) -> &'t str {
-        self.next.map_or("", |(_, start, end)| &self.text[start..end])
+        self.next
+            .map_or("", |(_, start, end)| &self.text[start..end])
     }
 
     /// The byte behind the next token.
     pub(crate) fn byte_behind(&self) -> Option<u8> {
         let (_, _, end) = self.next?;
-        if end < self.end { Some(self.text.as_bytes()[end]) } else { None }
+        if end < self.end {
+            Some(self.text.as_bytes()[end])
+        } else {
+            None
+        }
     }
 
     /// Where the next token begins, in bytes from the start of the block.
@@ -310,7 +329,11 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     }
 
     pub(crate) fn expect(&mut self, token: Token, kind: SyntaxKind, expected: &str) -> Rule {
-        if self.eat(token, kind) { Ok(()) } else { Err(self.fail(expected)) }
+        if self.eat(token, kind) {
+            Ok(())
+        } else {
+            Err(self.fail(expected))
+        }
     }
 
     pub(crate) fn expect_mark(&mut self, token: Token, expected: &str) -> Rule {
@@ -334,7 +357,11 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         let word = self.word();
         if word.parse::<u64>().is_err() {
             let (start, end) = (self.position(), self.position() + word.len());
-            self.report(start, end, format!("expected {expected}, found a number that does not fit into 64 bits"));
+            self.report(
+                start,
+                end,
+                format!("expected {expected}, found a number that does not fit into 64 bits"),
+            );
         }
         self.bump(kind);
         Ok(())
@@ -364,7 +391,11 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     }
 
     fn report(&mut self, start: usize, end: usize, message: String) {
-        self.sink.error(SyntaxError { start: start as u32, end: end as u32, message });
+        self.sink.error(SyntaxError {
+            start: start as u32,
+            end: end as u32,
+            message,
+        });
     }
 }
 

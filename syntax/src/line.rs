@@ -123,7 +123,9 @@ pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
 /// The mode behind a line of `kind` read in `mode`.
 pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
     match kind {
-        LineKind::AssignmentHeading | LineKind::AllocationHeader | LineKind::ValueLine => Mode::Allocations,
+        LineKind::AssignmentHeading | LineKind::AllocationHeader | LineKind::ValueLine => {
+            Mode::Allocations
+        }
         LineKind::Total if mode == Mode::Report => Mode::Report,
         LineKind::Total | LineKind::ValuesHeading | LineKind::ValueHeader => Mode::Values,
         LineKind::PositionsHeading | LineKind::Position => Mode::Positions,
@@ -157,12 +159,18 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
 }
 
 fn anywhere(mode: Mode, line: &str) -> LineKind {
-    let Some(first) = line.bytes().next() else { return LineKind::Blank };
+    let Some(first) = line.bytes().next() else {
+        return LineKind::Blank;
+    };
     match first {
         b' ' | b'\t' => indented(mode, line),
         b'<' if starts_value_header(line) => LineKind::ValueHeader,
         b'a' if line.starts_with("allocation ") => {
-            if mode == Mode::Report { LineKind::ReportAllocation } else { LineKind::AllocationHeader }
+            if mode == Mode::Report {
+                LineKind::ReportAllocation
+            } else {
+                LineKind::AllocationHeader
+            }
         }
         b'B' if line == "BufferAssignment:" => LineKind::AssignmentHeading,
         b'B' if line.starts_with("BufferAssignment OOM Debugging.") => LineKind::Foreign,
@@ -187,9 +195,13 @@ fn anywhere(mode: Mode, line: &str) -> LineKind {
 fn in_module(mode: Mode, line: &str) -> LineKind {
     match mode {
         Mode::Module | Mode::Table => {
-            if matches!(line, "FileNames" | "FunctionNames" | "FileLocations" | "StackFrames") {
+            if matches!(
+                line,
+                "FileNames" | "FunctionNames" | "FileLocations" | "StackFrames"
+            ) {
                 LineKind::TableHeading
-            } else if mode == Mode::Table && line.starts_with(|first: char| first.is_ascii_digit()) {
+            } else if mode == Mode::Table && line.starts_with(|first: char| first.is_ascii_digit())
+            {
                 LineKind::TableRow
             } else if line.ends_with('{') {
                 LineKind::ComputationHeader
@@ -228,7 +240,13 @@ fn indented(mode: Mode, line: &str) -> LineKind {
     }
     let in_live_range = matches!(
         mode,
-        Mode::Start | Mode::LiveRange | Mode::Steps | Mode::Ranges | Mode::Peak | Mode::Tree | Mode::TreeLabel
+        Mode::Start
+            | Mode::LiveRange
+            | Mode::Steps
+            | Mode::Ranges
+            | Mode::Peak
+            | Mode::Tree
+            | Mode::TreeLabel
     );
     match mode {
         Mode::Steps if line.starts_with("    ") => return LineKind::Step,
@@ -251,7 +269,11 @@ fn indented(mode: Mode, line: &str) -> LineKind {
             return LineKind::TreeHeading;
         }
     }
-    if line.bytes().all(|byte| byte == b' ' || byte == b'\t') { LineKind::Blank } else { LineKind::Unknown }
+    if line.bytes().all(|byte| byte == b' ' || byte == b'\t') {
+        LineKind::Blank
+    } else {
+        LineKind::Unknown
+    }
 }
 
 fn in_computation(line: &str) -> LineKind {
@@ -263,12 +285,18 @@ fn in_computation(line: &str) -> LineKind {
     if starts_instruction(line) {
         return LineKind::Instruction;
     }
-    if restarts(line) { anywhere(Mode::Module, line) } else { LineKind::Continuation }
+    if restarts(line) {
+        anywhere(Mode::Module, line)
+    } else {
+        LineKind::Continuation
+    }
 }
 
 /// `  [ROOT ][%]NAME = `
 fn starts_instruction(line: &str) -> bool {
-    let Some(text) = line.strip_prefix("  ") else { return false };
+    let Some(text) = line.strip_prefix("  ") else {
+        return false;
+    };
     let text = text.strip_prefix("ROOT ").unwrap_or(text);
     let text = text.strip_prefix('%').unwrap_or(text);
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
@@ -290,14 +318,21 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn starts_tree_line(mode: Mode, line: &str) -> bool {
-    let Some(text) = line.strip_prefix("    ") else { return false };
+    let Some(text) = line.strip_prefix("    ") else {
+        return false;
+    };
     if !text.starts_with(' ') {
         // The root. A label's continuation may be indented like it, so it only counts where a
         // line is expected.
         return mode == Mode::Tree && !text.is_empty();
     }
-    let Some(mut text) = text.strip_prefix("  ") else { return false };
-    while let Some(rest) = text.strip_prefix("│   ").or_else(|| text.strip_prefix("    ")) {
+    let Some(mut text) = text.strip_prefix("  ") else {
+        return false;
+    };
+    while let Some(rest) = text
+        .strip_prefix("│   ")
+        .or_else(|| text.strip_prefix("    "))
+    {
         text = rest;
     }
     text.starts_with("├── ") || text.starts_with("└── ")
@@ -305,7 +340,11 @@ fn starts_tree_line(mode: Mode, line: &str) -> bool {
 
 /// Labels are printed raw, so a line of the tree is complete only with its fixed tail.
 fn tree_mode(line: &str) -> Mode {
-    if line.ends_with(" bytes)") { Mode::Tree } else { Mode::TreeLabel }
+    if line.ends_with(" bytes)") {
+        Mode::Tree
+    } else {
+        Mode::TreeLabel
+    }
 }
 
 pub(crate) fn is_name_byte(byte: u8) -> bool {

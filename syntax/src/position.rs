@@ -65,7 +65,10 @@ impl Units {
         let Some(unit) = Self::column(encoding).filter(|_| !self.checkpoints.is_empty()) else {
             return offset as u32;
         };
-        let nearest = self.checkpoints[self.checkpoints.partition_point(|point| point[0] as usize <= offset) - 1];
+        let nearest = self.checkpoints[self
+            .checkpoints
+            .partition_point(|point| point[0] as usize <= offset)
+            - 1];
         nearest[unit] + count(&text[nearest[0] as usize..offset], encoding)
     }
 
@@ -78,11 +81,18 @@ impl Units {
             }
             return offset;
         };
-        let nearest = self.checkpoints[self.checkpoints.partition_point(|point| point[unit] <= units) - 1];
+        let nearest = self.checkpoints[self
+            .checkpoints
+            .partition_point(|point| point[unit] <= units)
+            - 1];
         let mut left = units - nearest[unit];
         let start = nearest[0] as usize;
         for (at, char) in text[start..].char_indices() {
-            let width = if encoding == Encoding::Utf16 { char.len_utf16() as u32 } else { 1 };
+            let width = if encoding == Encoding::Utf16 {
+                char.len_utf16() as u32
+            } else {
+                1
+            };
             if left < width {
                 return start + at;
             }

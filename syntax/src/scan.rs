@@ -43,7 +43,11 @@ pub(crate) struct Scanner {
 impl Scanner {
     /// A scanner at the start of a block that begins in `mode`.
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, lines: 0, bytes: 0 }
+        Self {
+            mode,
+            lines: 0,
+            bytes: 0,
+        }
     }
 
     /// Takes the next line (with its line end), which is followed by `next`, and tells whether a
@@ -61,7 +65,10 @@ impl Scanner {
                 || self.bytes + line.len() > MAX_BYTES
                 || opens_section(kind)
                 || (self.lines >= MIN_LINES && suggests_cut(kind, follow, text, next)));
-        let cut = cut.then_some(Cut { mode: self.mode, follow });
+        let cut = cut.then_some(Cut {
+            mode: self.mode,
+            follow,
+        });
         if cut.is_some() {
             self.lines = 0;
             self.bytes = 0;
@@ -113,6 +120,8 @@ fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool 
 
 /// A hash of the first bytes of a line (FNV-1a).
 fn hash(line: &str) -> u32 {
-    let hash = line.bytes().take(32).fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = line.bytes().take(32).fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
     hash ^ (hash >> 15)
 }

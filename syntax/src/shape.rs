@@ -109,11 +109,23 @@ const ELEMENT_TYPES: [(&str, u32); 30] = [
 impl ElementType {
     fn new(name: &str) -> Self {
         match name {
-            "token" => Self { name: Cow::Borrowed("token"), bits: Some(0) },
-            "opaque" => Self { name: Cow::Borrowed("opaque"), bits: Some(64) },
+            "token" => Self {
+                name: Cow::Borrowed("token"),
+                bits: Some(0),
+            },
+            "opaque" => Self {
+                name: Cow::Borrowed("opaque"),
+                bits: Some(64),
+            },
             _ => match ELEMENT_TYPES.iter().find(|(known, _)| *known == name) {
-                Some(&(known, bits)) => Self { name: Cow::Borrowed(known), bits: Some(bits) },
-                None => Self { name: Cow::Owned(name.to_owned()), bits: None },
+                Some(&(known, bits)) => Self {
+                    name: Cow::Borrowed(known),
+                    bits: Some(bits),
+                },
+                None => Self {
+                    name: Cow::Owned(name.to_owned()),
+                    bits: None,
+                },
             },
         }
     }
@@ -132,7 +144,10 @@ impl Shape {
     /// assert_eq!(array.layout.unwrap().tiles.len(), 2);
     /// ```
     pub fn read(text: &str) -> Result<Self, String> {
-        let mut sink = ShapeSink { text, ..ShapeSink::default() };
+        let mut sink = ShapeSink {
+            text,
+            ..ShapeSink::default()
+        };
         let mut parser = Parser::new(text, &mut sink);
         parser.enter(0, text.len());
         if grammar::shape(&mut parser).is_ok() && parser.peek().is_some() {
@@ -140,7 +155,9 @@ impl Shape {
         }
         match (sink.error, sink.done) {
             (None, Some(shape)) => Ok(shape),
-            (error, _) => Err(error.unwrap_or_else(|| "expected a shape, found nothing".to_owned())),
+            (error, _) => {
+                Err(error.unwrap_or_else(|| "expected a shape, found nothing".to_owned()))
+            }
         }
     }
 
@@ -176,7 +193,9 @@ impl ShapeSink<'_> {
     }
 
     fn number(&mut self, kind: SyntaxKind, text: &str) {
-        let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) else { return };
+        let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) else {
+            return;
+        };
         let number = text.parse::<u64>().ok();
         match (kind, number) {
             (SyntaxKind::MinorToMajor, Some(number)) => layout.minor_to_major.push(number),
@@ -233,19 +252,29 @@ impl Sink for ShapeSink<'_> {
         let text = &self.text[start as usize..end as usize];
         match kind {
             SyntaxKind::ElementType => {
-                self.array =
-                    Some(ArrayShape { element: ElementType::new(text), dimensions: Vec::new(), layout: None });
+                self.array = Some(ArrayShape {
+                    element: ElementType::new(text),
+                    dimensions: Vec::new(),
+                    layout: None,
+                });
             }
             SyntaxKind::Punctuation if text == "<=" => self.dynamic = true,
             SyntaxKind::Dimension => {
                 let dynamic = std::mem::take(&mut self.dynamic) || text == "?";
                 if let Some(array) = &mut self.array {
-                    array.dimensions.push(Dimension { size: text.parse().ok(), dynamic });
+                    array.dimensions.push(Dimension {
+                        size: text.parse().ok(),
+                        dynamic,
+                    });
                 }
             }
             SyntaxKind::LayoutKeyword => self.property = text,
-            SyntaxKind::Punctuation if self.property == "SC" && text == ":" => self.property = "SC:",
-            SyntaxKind::Punctuation if self.property == "SC:" && text == ")" => self.property = "SC",
+            SyntaxKind::Punctuation if self.property == "SC" && text == ":" => {
+                self.property = "SC:"
+            }
+            SyntaxKind::Punctuation if self.property == "SC:" && text == ")" => {
+                self.property = "SC"
+            }
             _ => self.number(kind, text),
         }
     }

@@ -34,7 +34,10 @@ pub(crate) struct TreeSink<'t> {
 
 impl<'t> TreeSink<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, builder: rowan::GreenNodeBuilder::new() }
+        Self {
+            text,
+            builder: rowan::GreenNodeBuilder::new(),
+        }
     }
 
     pub(crate) fn finish(self) -> rowan::GreenNode {
@@ -50,7 +53,10 @@ impl Sink for TreeSink<'_> {
     }
 
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
-        self.builder.token(rowan::SyntaxKind(kind as u16), &self.text[start as usize..end as usize]);
+        self.builder.token(
+            rowan::SyntaxKind(kind as u16),
+            &self.text[start as usize..end as usize],
+        );
     }
 
     fn close(&mut self, _: SyntaxKind, _: u32) {

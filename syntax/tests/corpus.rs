@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use buflens_syntax::{Document, DocumentKind};
 
 fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -35,7 +37,10 @@ fn real_dumps_are_read_without_loss_and_without_errors() {
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a dump is UTF-8");
         let document = Document::new(&text).expect("a dump of less than 4 GiB");
-        if matches!(document.kind(), DocumentKind::Unknown | DocumentKind::Foreign) {
+        if matches!(
+            document.kind(),
+            DocumentKind::Unknown | DocumentKind::Foreign
+        ) {
             // Messages of failed compiles.
             continue;
         }
@@ -48,6 +53,11 @@ fn real_dumps_are_read_without_loss_and_without_errors() {
             failures.push(format!("{}:{at}: {message}", path.display()));
         }
     }
-    assert!(failures.is_empty(), "{} failures, the first:\n{}", failures.len(), failures[..failures.len().min(30)].join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failures, the first:\n{}",
+        failures.len(),
+        failures[..failures.len().min(30)].join("\n")
+    );
     println!("{read} dumps read");
 }

@@ -1,19 +1,14 @@
 //! Section A on its own: numbering, kinds, sizes and offsets.
 
 use buflens_syntax::facts;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::{Code, Context, Finding, Findings, index_numbers};
-use crate::model::{Allocation, Dump, bytes};
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use crate::model::{Allocation, At, Dump, bytes};
 
-/// What the check of sizes found out, so that what only follows from it is not reported again.
-#[derive(Default)]
-pub(super) struct Sizes {
-    /// Allocations with a finding, as numbers into [`Dump::allocations`].
-    pub(super) blamed: FxHashSet<u32>,
-    /// Allocations whose printed size is wrong, with what it should be.
-    pub(super) expected: FxHashMap<u32, u64>,
-}
+/// In bytes. TPU sync flags have it; all other memory is aligned to 16 or more, but to how much
+/// depends on the producer, which a dump does not name.
+const SMALLEST_ALIGNMENT: u64 = 4;
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
@@ -26,8 +21,13 @@ pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
         let next = dump.allocations.get(at + 1);
         if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
             let place = header.place(header.row.index.span);
-            let message = format!("allocation {} stands where allocation {expected} is expected", allocation.index);
-            findings.push(Finding::new(Code::AllocationIndex, place, message).fixed_by(expected.to_string()));
+            let message = format!(
+                "allocation {} stands where allocation {expected} is expected",
+                allocation.index
+            );
+            findings.push(
+                Finding::new(Code::AllocationIndex, place, message).fixed_by(expected.to_string()),
+            );
         }
         // If the next one goes on from here, an allocation is missing; else one number is wrong.
         expected = if next.is_some_and(|next| Some(next.index) == allocation.index.checked_add(1)) {
@@ -43,13 +43,22 @@ pub(super) fn check_kinds(dump: &Dump, findings: &mut Findings) {
     let mut output: Option<&Allocation> = None;
     let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for allocation in &dump.allocations {
-        let Some(at) = header(allocation) else { continue };
+        let Some(at) = header(allocation) else {
+            continue;
+        };
         if !allocation.has_output_shape {
             continue;
         }
         if !allocation.kinds.maybe_live_out {
-            let message = format!("allocation {} holds the output, but is not `maybe-live-out`", allocation.index);
-            findings.push(Finding::new(Code::OutputShape, at.place(at.row.output_shape), message));
+            let message = format!(
+                "allocation {} holds the output, but is not `maybe-live-out`",
+                allocation.index
+            );
+            findings.push(Finding::new(
+                Code::OutputShape,
+                at.place(at.row.output_shape),
+                message,
+            ));
         }
         if let Some(first) = output.and_then(header) {
             let message = "a second allocation claims the root of the output";
@@ -64,29 +73,62 @@ pub(super) fn check_kinds(dump: &Dump, findings: &mut Findings) {
         && !findings.has(Code::Syntax)
     {
         let message = "no allocation holds the output: one `output shape is |...|` is expected";
-        findings.push(Finding::new(Code::OutputShape, at.place(at.row.index.span), message));
+        findings.push(Finding::new(
+            Code::OutputShape,
+            at.place(at.row.index.span),
+            message,
+        ));
     }
 }
 
 /// `output-shape`: a parameter's header says its shape, and each leaf has one allocation.
-pub(super) fn check_parameters(context: &Context, findings: &mut Findings) {
+pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut seen: FxHashMap<(u64, &str), &Allocation> = FxHashMap::default();
-    for allocation in &dump.allocations {
-        let (Some(parameter), Some(at)) = (allocation.parameter, dump.at::<facts::Allocation>(allocation.header)) else {
+    for (number, allocation) in dump.allocations.iter().enumerate() {
+        let (Some(parameter), Some(at)) = (
+            allocation.parameter,
+            dump.at::<facts::Allocation>(allocation.header),
+        ) else {
             continue;
         };
         let index = at.text(at.row.parameter_index);
+        if allocation
+            .values
+            .clone()
+            .any(|value| doubts.values.contains(&value))
+        {
+            continue;
+        }
+        let instruction = parameter_of(dump, allocation);
+        if let Some(instruction) =
+            instruction.filter(|instruction| instruction.row.parameter.value != parameter)
+        {
+            let message = format!(
+                "parameter {parameter} where the value is parameter {}",
+                instruction.row.parameter.value
+            );
+            let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter.span), message);
+            findings.push(finding.related(
+                instruction.place(instruction.row.parameter.span),
+                "the instruction",
+            ));
+            doubts.headers.insert(number as u32);
+            continue;
+        }
         if let Some(first) = seen.insert((parameter, index), allocation)
             && let Some(first) = dump.at::<facts::Allocation>(first.header)
         {
+            doubts.headers.insert(number as u32);
             let message = format!("parameter {parameter} at {index} has two allocations");
             let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter.span), message);
             findings.push(finding.related(first.place(first.row.parameter.span), "the first one"));
             continue;
         }
         let printed = at.text(at.row.parameter_shape);
-        let Some(shape) = context.shape(printed) else { continue };
+        let Some(shape) = context.shape(printed) else {
+            continue;
+        };
         // Compilers of 2023 print the whole parameter's shape even for a leaf.
         let leaf = shape.at(&index_numbers(index)).filter(|_| index != "{}");
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
@@ -94,24 +136,53 @@ pub(super) fn check_parameters(context: &Context, findings: &mut Findings) {
             dump.placement(value).is_none_or(|placement| {
                 context
                     .shape(placement.text(placement.row.shape))
-                    .is_none_or(|value| same_without_layout(&value, &shape) || leaf.is_some_and(|leaf| same_without_layout(&value, leaf)))
+                    .is_none_or(|value| {
+                        same_without_layout(&value, &shape)
+                            || leaf.is_some_and(|leaf| same_without_layout(&value, leaf))
+                    })
             })
         });
         if !is_there && let Some(first) = values.first().and_then(|value| dump.placement(value)) {
-            let message = format!("no value of the allocation has the parameter's shape `{}`", shortened(printed));
-            let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter_shape), message);
+            let message = format!(
+                "no value of the allocation has the parameter's shape `{}`",
+                shortened(printed)
+            );
+            let finding =
+                Finding::new(Code::OutputShape, at.place(at.row.parameter_shape), message);
             findings.push(finding.related(first.place(first.row.shape), "the first value's shape"));
         }
     }
 }
 
+/// The instruction of the parameter that an allocation holds, where that is beyond doubt: the
+/// allocation has one value only.
+fn parameter_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Option<At<'d, facts::Instruction>> {
+    let [value] = dump
+        .values
+        .get(allocation.values.start as usize..allocation.values.end as usize)?
+    else {
+        return None;
+    };
+    dump.instruction(value)
+        .filter(|instruction| !instruction.row.parameter.span.is_empty())
+}
+
 /// Whether two shapes have the same types and dimensions.
-pub(super) fn same_without_layout(one: &buflens_syntax::Shape, other: &buflens_syntax::Shape) -> bool {
+pub(super) fn same_without_layout(
+    one: &buflens_syntax::Shape,
+    other: &buflens_syntax::Shape,
+) -> bool {
     use buflens_syntax::Shape::{Array, Tuple};
     match (one, other) {
-        (Array(one), Array(other)) => one.element == other.element && one.dimensions == other.dimensions,
+        (Array(one), Array(other)) => {
+            one.element == other.element && one.dimensions == other.dimensions
+        }
         (Tuple(one), Tuple(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_without_layout(one, other))
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| same_without_layout(one, other))
         }
         _ => false,
     }
@@ -125,21 +196,31 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// `value-offset`, `value-outside-allocation` and `allocation-size`.
-pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
+pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let mut sizes = Sizes::default();
-    let sum: u128 = dump.allocations.iter().map(|allocation| u128::from(allocation.size)).sum();
-    let total = dump.total.and_then(|row| dump.at::<facts::Total>(row)).map(|total| u128::from(total.row.bytes.value));
+    let sum: u128 = dump
+        .allocations
+        .iter()
+        .map(|allocation| u128::from(allocation.size))
+        .sum();
+    let total = dump
+        .total
+        .and_then(|row| dump.at::<facts::Total>(row))
+        .map(|total| u128::from(total.row.bytes.value));
     for (number, allocation) in dump.allocations.iter().enumerate() {
         let number = number as u32;
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else { continue };
+        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+            continue;
+        };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
         // Only the temporary buffers hold values side by side.
         let is_temp = allocation.kinds.preallocated_temp;
         let mut largest_end = 0_u128;
         let mut last = None;
         for value in values {
-            let Some(placement) = dump.placement(value) else { continue };
+            let Some(placement) = dump.placement(value) else {
+                continue;
+            };
             if !is_temp && value.offset != 0 {
                 let message = format!(
                     "offset {} in an allocation that is no `preallocated-temp`: all values of it begin at 0",
@@ -147,7 +228,20 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
                 );
                 let place = placement.place(placement.row.offset.span);
                 findings.push(Finding::new(Code::ValueOffset, place, message).fixed_by("0"));
-                sizes.blamed.insert(number);
+                doubts.allocations.insert(number);
+                continue;
+            }
+            if !value.offset.is_multiple_of(SMALLEST_ALIGNMENT) {
+                let message = format!(
+                    "offset {} is no multiple of {SMALLEST_ALIGNMENT}, the smallest alignment of any platform",
+                    value.offset
+                );
+                findings.push(Finding::new(
+                    Code::ValueOffset,
+                    placement.place(placement.row.offset.span),
+                    message,
+                ));
+                doubts.allocations.insert(number);
                 continue;
             }
             let end = u128::from(value.offset) + u128::from(value.size);
@@ -156,7 +250,7 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
             }
         }
         let Some(last) = last else { continue };
-        if sizes.blamed.contains(&number) || largest_end == u128::from(allocation.size) {
+        if doubts.allocations.contains(&number) || largest_end == u128::from(allocation.size) {
             continue;
         }
         // TPU v7 reserves all of VMEM, whatever the values need.
@@ -164,36 +258,62 @@ pub(super) fn check_sizes(context: &Context, findings: &mut Findings) -> Sizes {
         if is_reserved && largest_end < u128::from(allocation.size) {
             continue;
         }
-        sizes.blamed.insert(number);
+        doubts.allocations.insert(number);
         // The total tells whether the header or a value is wrong.
-        let mended = total.is_some_and(|total| total == sum - u128::from(allocation.size) + largest_end);
+        let mended =
+            total.is_some_and(|total| total == sum - u128::from(allocation.size) + largest_end);
         if mended {
-            let message =
-                format!("size {} where the values end at {largest_end}, which also agrees with the total", allocation.size);
-            let finding = Finding::new(Code::AllocationSize, header.place(header.row.size.span), message)
-                .related(last.place(last.row.line), format!("this value ends at {largest_end}"))
-                .fixed_by(largest_end.to_string());
+            let message = format!(
+                "size {} where the values end at {largest_end}, which also agrees with the total",
+                allocation.size
+            );
+            let finding = Finding::new(
+                Code::AllocationSize,
+                header.place(header.row.size.span),
+                message,
+            )
+            .related(
+                last.place(last.row.line),
+                format!("this value ends at {largest_end}"),
+            )
+            .fixed_by(largest_end.to_string());
             findings.push(finding);
-            sizes.expected.insert(number, largest_end as u64);
+            doubts.sizes.insert(number, largest_end as u64);
         } else if largest_end > u128::from(allocation.size) {
             let message = format!(
                 "the value ends at {largest_end} ({} + {}), behind the end of its allocation of {} bytes",
                 last.row.offset.value, last.row.size.value, allocation.size
             );
-            let finding = Finding::new(Code::ValueOutsideAllocation, last.place(last.row.offset.span), message)
-                .related(header.place(header.row.size.span), format!("the allocation has {} bytes", allocation.size));
+            let finding = Finding::new(
+                Code::ValueOutsideAllocation,
+                last.place(last.row.offset.span),
+                message,
+            )
+            .related(
+                header.place(header.row.size.span),
+                format!("the allocation has {} bytes", allocation.size),
+            );
             findings.push(finding);
         } else {
-            let message = format!("size {} where the values end at {largest_end}", allocation.size);
-            let mut finding = Finding::new(Code::AllocationSize, header.place(header.row.size.span), message)
-                .related(last.place(last.row.line), format!("this value ends at {largest_end}"));
+            let message = format!(
+                "size {} where the values end at {largest_end}",
+                allocation.size
+            );
+            let mut finding = Finding::new(
+                Code::AllocationSize,
+                header.place(header.row.size.span),
+                message,
+            )
+            .related(
+                last.place(last.row.line),
+                format!("this value ends at {largest_end}"),
+            );
             for (place, message) in suspects(context, allocation) {
                 finding = finding.related(place, message);
             }
             findings.push(finding);
         }
     }
-    sizes
 }
 
 /// The values that may be to blame for an allocation that its values do not fill: those whose size
@@ -202,17 +322,34 @@ fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Pl
     let dump = context.dump;
     let platforms = dump.platforms();
     let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
-    let alignment = |offset: u64| if offset == 0 { 64 } else { offset.trailing_zeros() };
+    let alignment = |offset: u64| {
+        if offset == 0 {
+            64
+        } else {
+            offset.trailing_zeros()
+        }
+    };
     let mut found = Vec::new();
     let mut alignments: Vec<_> = values.iter().map(|value| alignment(value.offset)).collect();
     alignments.sort_unstable();
     for value in values {
-        let Some(placement) = dump.placement(value) else { continue };
+        let Some(placement) = dump.placement(value) else {
+            continue;
+        };
         let shape = context.shape(placement.text(placement.row.shape));
         if shape.is_some_and(|shape| !bytes::is_possible_size(&shape, value.size, platforms)) {
-            found.push((placement.place(placement.row.size.span), "this size is not its shape's".to_owned()));
-        } else if alignments.len() > 1 && alignment(value.offset) == alignments[0] && alignments[0] < alignments[1] {
-            found.push((placement.place(placement.row.offset.span), "this offset is the least aligned".to_owned()));
+            found.push((
+                placement.place(placement.row.size.span),
+                "this size is not its shape's".to_owned(),
+            ));
+        } else if alignments.len() > 1
+            && alignment(value.offset) == alignments[0]
+            && alignments[0] < alignments[1]
+        {
+            found.push((
+                placement.place(placement.row.offset.span),
+                "this offset is the least aligned".to_owned(),
+            ));
         }
     }
     found.truncate(8);

@@ -3,47 +3,57 @@
 use buflens_syntax::facts;
 use rustc_hash::FxHashSet;
 
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
-
-/// What the check of live ranges found out.
-#[derive(Default)]
-pub(super) struct Ranges {
-    /// Values whose live range is wrong, as numbers into [`Dump::values`].
-    pub(super) blamed: FxHashSet<u32>,
-    /// Whether a line is missing or belongs to no value.
-    pub(super) incomplete: bool,
-}
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
 pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
     let mut is_sound = true;
     let mut expected = 0_u64;
     for (at, step) in dump.steps.iter().enumerate() {
-        let Some(line) = dump.at::<facts::Step>(step.row) else { continue };
+        let Some(line) = dump.at::<facts::Step>(step.row) else {
+            continue;
+        };
         let number = line.row.step.value;
         if number != expected {
             is_sound = false;
             let message = format!("step {number} where step {expected} is expected");
             let place = line.place(line.row.step.span);
-            findings.push(Finding::new(Code::Sequence, place, message).fixed_by(expected.to_string()));
-            let next = dump.steps.get(at + 1).and_then(|next| dump.at::<facts::Step>(next.row));
+            findings
+                .push(Finding::new(Code::Sequence, place, message).fixed_by(expected.to_string()));
+            let next = dump
+                .steps
+                .get(at + 1)
+                .and_then(|next| dump.at::<facts::Step>(next.row));
             if next.is_some_and(|next| Some(next.row.step.value) == number.checked_add(1)) {
                 expected = number;
             }
         }
         expected = expected.saturating_add(1);
-        if dump.step_of(step.name).is_some_and(|first| first as usize != at) {
+        if dump
+            .step_of(step.name)
+            .is_some_and(|first| first as usize != at)
+        {
             let message = format!("`{}` runs a second time", line.text(line.row.name));
-            findings.push(Finding::new(Code::Sequence, line.place(line.row.name), message));
+            findings.push(Finding::new(
+                Code::Sequence,
+                line.place(line.row.name),
+                message,
+            ));
         }
     }
-    let Some((max, place)) = &dump.max else { return };
+    let Some((max, place)) = &dump.max else {
+        return;
+    };
     let count = dump.steps.len() as u64;
     if max.value != count && is_sound && !findings.has(Code::Truncated) {
-        let last = dump.steps.last().and_then(|step| dump.at::<facts::Step>(step.row));
+        let last = dump
+            .steps
+            .last()
+            .and_then(|step| dump.at::<facts::Step>(step.row));
         let message = format!("max {} where the schedule has {count} steps", max.value);
-        let mut finding = Finding::new(Code::Sequence, place.clone(), message).fixed_by(count.to_string());
+        let mut finding =
+            Finding::new(Code::Sequence, place.clone(), message).fixed_by(count.to_string());
         if let Some(last) = last {
             finding = finding.related(last.place(last.row.step.span), "the last step");
         }
@@ -52,38 +62,52 @@ pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
 }
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
-pub(super) fn check_ranges(dump: &Dump, findings: &mut Findings) -> Ranges {
-    let mut ranges = Ranges::default();
+pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     if dump.steps.is_empty() {
-        return ranges;
+        return;
     }
     let last = dump.steps.len() as u64;
     for (number, value) in dump.values.iter().enumerate() {
-        let Some(line) = dump.live_range(value) else { continue };
+        let Some(line) = dump.live_range(value) else {
+            continue;
+        };
         if let Some(finding) = problem(dump, value, &line, last) {
-            ranges.blamed.insert(number as u32);
+            doubts.live_ranges.insert(number as u32);
             findings.push(finding);
         }
     }
     if dump.allocations.is_empty() || findings.has(Code::Truncated) || findings.has(Code::Syntax) {
-        return ranges;
+        return;
     }
     let mut stray_names = FxHashSet::default();
     for &row in &dump.stray_live_ranges {
-        let Some(line) = dump.at::<facts::LiveRange>(row) else { continue };
+        let Some(line) = dump.at::<facts::LiveRange>(row) else {
+            continue;
+        };
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
         stray_names.insert(name);
-        ranges.incomplete = true;
-        let message = format!("`{name}{index}` is no value of the assignment, or has a live range already");
-        findings.push(Finding::new(Code::LiveRange, line.place(line.row.name), message));
+        doubts.live_ranges_incomplete = true;
+        let message =
+            format!("`{name}{index}` is no value of the assignment, or has a live range already");
+        findings.push(Finding::new(
+            Code::LiveRange,
+            line.place(line.row.name),
+            message,
+        ));
     }
     if !dump.has_live_ranges() {
-        return ranges;
+        return;
     }
-    for value in dump.values.iter().filter(|value| value.live_range.is_none()) {
+    for value in dump
+        .values
+        .iter()
+        .filter(|value| value.live_range.is_none())
+    {
         let (Some(placement), Some(allocation)) = (
             dump.placement(value),
-            value.allocation.and_then(|number| dump.allocations.get(number as usize)),
+            value
+                .allocation
+                .and_then(|number| dump.allocations.get(number as usize)),
         ) else {
             continue;
         };
@@ -93,38 +117,97 @@ pub(super) fn check_ranges(dump: &Dump, findings: &mut Findings) -> Ranges {
             || (allocation.kinds.constant && dump.step_of(value.name).is_none())
             || stray_names.contains(placement.text(placement.row.value.name));
         if !needs_none {
-            ranges.incomplete = true;
+            doubts.live_ranges_incomplete = true;
             let message = format!("value {} has no live range", value.id);
-            findings.push(Finding::new(Code::LiveRange, placement.place(placement.row.value.name), message));
+            findings.push(Finding::new(
+                Code::LiveRange,
+                placement.place(placement.row.value.name),
+                message,
+            ));
         }
     }
-    ranges
+}
+
+/// A parameter of the entry is there from the first step on, and one that is not donated to the last.
+fn entry_parameter_problem(
+    dump: &Dump,
+    value: &Value,
+    line: &At<facts::LiveRange>,
+    last: u64,
+) -> Option<Finding> {
+    let allocation = dump.allocations.get(value.allocation? as usize)?;
+    // The buffer of a parameter that is not donated holds nothing else.
+    if allocation.parameter.is_none()
+        || allocation.kinds.maybe_live_out
+        || allocation.values.len() != 1
+    {
+        return None;
+    }
+    let (start, end) = (line.row.start, line.row.end);
+    let (span, message) = if start.value != 0 {
+        (
+            start.span,
+            format!(
+                "the live range of a parameter begins at step {}, not at 0",
+                start.value
+            ),
+        )
+    } else if end.value != last {
+        (
+            end.span,
+            format!(
+                "the live range of a parameter that is not donated ends at step {}, not at {last}",
+                end.value
+            ),
+        )
+    } else {
+        return None;
+    };
+    Some(Finding::new(Code::LiveRange, line.place(span), message))
 }
 
 fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {
     let (start, end) = (line.row.start, line.row.end);
     if start.value > end.value {
-        let message = format!("the live range begins at step {} and ends before, at step {}", start.value, end.value);
-        return Some(Finding::new(Code::LiveRange, line.place(start.span), message).related(line.place(end.span), "the end"));
+        let message = format!(
+            "the live range begins at step {} and ends before, at step {}",
+            start.value, end.value
+        );
+        return Some(
+            Finding::new(Code::LiveRange, line.place(start.span), message)
+                .related(line.place(end.span), "the end"),
+        );
     }
     if end.value > last {
-        let message = format!("the live range ends at step {} where {last} is the end of the schedule", end.value);
+        let message = format!(
+            "the live range ends at step {} where {last} is the end of the schedule",
+            end.value
+        );
         return Some(Finding::new(Code::LiveRange, line.place(end.span), message));
     }
     let defined = u64::from(dump.step_of(value.name)?);
     let instruction = dump.instruction(value);
-    let opcode = instruction.as_ref().map(|instruction| instruction.text(instruction.row.opcode));
+    let opcode = instruction
+        .as_ref()
+        .map(|instruction| instruction.text(instruction.row.opcode));
     let is_fine = match opcode {
         // A parameter is there from the start of its computation on.
         Some("parameter") | None => start.value <= defined,
         Some(_) => start.value == defined,
     };
     if is_fine {
-        return None;
+        return entry_parameter_problem(dump, value, line, last);
     }
-    let message = format!("the live range begins at step {} where `{}` runs at step {defined}", start.value, &dump.names[value.name]);
+    let message = format!(
+        "the live range begins at step {} where `{}` runs at step {defined}",
+        start.value, &dump.names[value.name]
+    );
     let mut finding = Finding::new(Code::LiveRange, line.place(start.span), message);
-    if let Some(step) = dump.steps.get(defined as usize).and_then(|step| dump.at::<facts::Step>(step.row)) {
+    if let Some(step) = dump
+        .steps
+        .get(defined as usize)
+        .and_then(|step| dump.at::<facts::Step>(step.row))
+    {
         finding = finding.related(step.place(step.row.step.span), "its step");
     }
     Some(finding)

@@ -20,7 +20,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use buflens_syntax::Shape;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Dump, Place};
 
@@ -57,7 +57,13 @@ pub struct Finding {
 
 impl Finding {
     fn new(code: Code, place: Place, message: impl Into<String>) -> Self {
-        Self { code, place, message: message.into(), related: Vec::new(), fix: None }
+        Self {
+            code,
+            place,
+            message: message.into(),
+            related: Vec::new(),
+            fix: None,
+        }
     }
 
     fn related(mut self, place: Place, message: impl Into<String>) -> Self {
@@ -68,32 +74,40 @@ impl Finding {
     /// The text at the finding's place is certainly to be `text`.
     fn fixed_by(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.fix = Some(Fix { title: format!("Change to {text}"), place: self.place.clone(), text });
+        self.fix = Some(Fix {
+            title: format!("Change to {text}"),
+            place: self.place.clone(),
+            text,
+        });
         self
     }
 }
 
 /// All findings of a dump, in the order of its files and their text.
 pub fn check(dump: &Dump) -> Vec<Finding> {
-    let context = Context { dump, shapes: RefCell::default() };
+    let context = Context {
+        dump,
+        shapes: RefCell::default(),
+    };
     let mut findings = Findings::default();
+    let mut doubts = Doubts::default();
     structure::check_syntax(dump, &mut findings);
     structure::check_completeness(dump, &mut findings);
     allocations::check_indices(dump, &mut findings);
     allocations::check_kinds(dump, &mut findings);
-    allocations::check_parameters(&context, &mut findings);
-    let mut sizes = allocations::check_sizes(&context, &mut findings);
-    totals::check_total(dump, &sizes, &mut findings);
-    report::check_report(dump, &mut sizes, &mut findings);
-    values::check_ids(dump, &mut findings);
-    values::check_references(dump, &mut findings);
-    shapes::check_colors(&context, &mut findings);
-    shapes::check_shapes(&context, &mut findings);
-    shapes::check_sizes(&context, &sizes, &mut findings);
+    values::check_ids(dump, &mut doubts, &mut findings);
+    shapes::check_colors(&context, &mut doubts, &mut findings);
+    shapes::check_shapes(&context, &mut doubts, &mut findings);
+    allocations::check_parameters(&context, &mut doubts, &mut findings);
+    allocations::check_sizes(&context, &mut doubts, &mut findings);
+    totals::check_total(dump, &doubts, &mut findings);
+    report::check_report(dump, &mut doubts, &mut findings);
+    shapes::check_sizes(&context, &doubts, &mut findings);
+    values::check_references(dump, &doubts, &mut findings);
     live_ranges::check_sequence(dump, &mut findings);
-    let ranges = live_ranges::check_ranges(dump, &mut findings);
-    overlap::check_overlap(dump, &sizes, &ranges, &mut findings);
-    peak::check_peak(&context, &ranges, &mut findings);
+    live_ranges::check_ranges(dump, &mut doubts, &mut findings);
+    overlap::check_overlap(dump, &doubts, &mut findings);
+    peak::check_peak(&context, &doubts, &mut findings);
     tree::check_tree(dump, &mut findings);
     findings.finish()
 }
@@ -113,6 +127,24 @@ impl<'d> Context<'d> {
             Entry::Vacant(entry) => entry.insert(Shape::read(text).ok().map(Arc::new)).clone(),
         }
     }
+}
+
+/// What earlier checks have found wrong, so that what only follows from it is not reported again.
+/// Values and allocations are numbers into the dump's tables.
+#[derive(Default)]
+struct Doubts {
+    /// Allocations whose size or values' places are wrong.
+    allocations: FxHashSet<u32>,
+    /// Allocations whose header is wrong in something else than the size.
+    headers: FxHashSet<u32>,
+    /// Allocations whose printed size is certainly wrong, with what it should be.
+    sizes: FxHashMap<u32, u64>,
+    /// Values whose id, name, shape or memory space is wrong in one of the sections.
+    values: FxHashSet<u32>,
+    /// Values whose live range is wrong.
+    live_ranges: FxHashSet<u32>,
+    /// Whether a live range is missing or belongs to no value.
+    live_ranges_incomplete: bool,
 }
 
 /// Findings in the making.
@@ -144,18 +176,27 @@ impl Findings {
     fn finish(mut self) -> Vec<Finding> {
         for (&code, &count) in &self.counts {
             if count > MAX_OF_CODE
-                && let Some(last) = self.list.iter_mut().rev().find(|finding| finding.code == code)
+                && let Some(last) = self
+                    .list
+                    .iter_mut()
+                    .rev()
+                    .find(|finding| finding.code == code)
             {
                 let more = count - MAX_OF_CODE;
                 last.message = format!("{} (and {more} more findings of this kind)", last.message);
             }
         }
-        self.list.sort_by_key(|finding| (finding.place.file, finding.place.range.start, finding.code));
+        self.list
+            .sort_by_key(|finding| (finding.place.file, finding.place.range.start, finding.code));
         self.list
     }
 }
 
 /// An index such as `{1,0}` as numbers.
 fn index_numbers(index: &str) -> Vec<u64> {
-    index.trim_matches(['{', '}']).split(',').filter_map(|number| number.parse().ok()).collect()
+    index
+        .trim_matches(['{', '}'])
+        .split(',')
+        .filter_map(|number| number.parse().ok())
+        .collect()
 }

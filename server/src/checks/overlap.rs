@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::allocations::Sizes;
-use super::live_ranges::Ranges;
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Dump, Value};
 
 /// SparseCore's memory spaces: independent computations are laid over each other there.
@@ -12,15 +10,19 @@ const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
 
 /// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.
 /// At a single common step one value takes the other's place.
-pub(super) fn check_overlap(dump: &Dump, sizes: &Sizes, ranges: &Ranges, findings: &mut Findings) {
+pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        if sizes.blamed.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color) {
+        if doubts.allocations.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color)
+        {
             continue;
         }
         let mut values: Vec<u32> = (allocation.values.start..allocation.values.end)
             .filter(|&at| {
                 let value = &dump.values[at as usize];
-                value.size > 0 && value.live_range.is_some() && value.live.0 < value.live.1 && !ranges.blamed.contains(&at)
+                value.size > 0
+                    && value.live_range.is_some()
+                    && value.live.0 < value.live.1
+                    && !doubts.live_ranges.contains(&at)
             })
             .filter(|&at| !is_asynchronous(dump, &dump.values[at as usize]))
             .collect();
@@ -33,7 +35,10 @@ pub(super) fn check_overlap(dump: &Dump, sizes: &Sizes, ranges: &Ranges, finding
 /// thread runs them one after the other.
 fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     dump.instruction(value).is_some_and(|instruction| {
-        matches!(instruction.text(instruction.row.opcode), "async-start" | "async-update")
+        matches!(
+            instruction.text(instruction.row.opcode),
+            "async-start" | "async-update"
+        )
     })
 }
 
@@ -74,7 +79,10 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
 fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
     let (here, there) = (dump.placement(value)?, dump.placement(other)?);
     let start = value.offset.max(other.offset);
-    let end = value.offset.saturating_add(value.size).min(other.offset.saturating_add(other.size));
+    let end = value
+        .offset
+        .saturating_add(value.size)
+        .min(other.offset.saturating_add(other.size));
     let message = format!(
         "`{}` shares bytes {start} .. {end} of the allocation with `{}` while both are alive, at steps {}-{}",
         here.text(here.row.value.name),
@@ -82,11 +90,18 @@ fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
         value.live.0.max(other.live.0),
         value.live.1.min(other.live.1),
     );
-    let mut finding = Finding::new(Code::BytesOverlap, here.place(here.row.offset.span), message);
+    let mut finding = Finding::new(
+        Code::BytesOverlap,
+        here.place(here.row.offset.span),
+        message,
+    );
     finding = finding.related(there.place(there.row.line), "the other value");
     for value in [value, other] {
         if let Some(line) = dump.live_range(value) {
-            let message = format!("`{}` is alive at steps {}-{}", &dump.names[value.name], value.live.0, value.live.1);
+            let message = format!(
+                "`{}` is alive at steps {}-{}",
+                &dump.names[value.name], value.live.0, value.live.1
+            );
             finding = finding.related(line.place(line.row.name), message);
         }
     }

@@ -1,10 +1,9 @@
 //! The peak that the compiler printed: its step, its members, their bytes.
 
 use buflens_syntax::{Shape, facts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::live_ranges::Ranges;
-use super::{Code, Context, Finding, Findings, index_numbers};
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
 /// A live range with its value's name and index.
@@ -16,21 +15,26 @@ struct Alive {
 }
 
 /// `peak-step`, `peak-members`, `peak-bytes` and `cumulative-bytes`.
-pub(super) fn check_peak(context: &Context, ranges: &Ranges, findings: &mut Findings) {
+pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let Some(peak) = &dump.peak else { return };
-    check_bytes(context, peak, findings);
+    check_bytes(context, peak, doubts, findings);
     // Behind a cut or a broken line, the lists are not whole.
     if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
         return;
     }
     let alive = live_ranges(dump);
-    let is_sound = ranges.blamed.is_empty() && !ranges.incomplete && !findings.has(Code::Sequence);
+    let is_sound = doubts.live_ranges.is_empty()
+        && !doubts.live_ranges_incomplete
+        && !findings.has(Code::Sequence)
+        && !findings.has(Code::ValueShape);
     let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
     let printed = peak.step.value;
     let differing = members(dump, peak, &alive, printed);
     if let Some(step) = by_rule.filter(|&step| step != printed) {
-        let message = format!("step {printed} is printed as the peak where the compiler's rule gives step {step}");
+        let message = format!(
+            "step {printed} is printed as the peak where the compiler's rule gives step {step}"
+        );
         let mut finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
         if differing.is_empty() {
             // The list is of this step: a live range or a shape must be wrong.
@@ -42,13 +46,25 @@ pub(super) fn check_peak(context: &Context, ranges: &Ranges, findings: &mut Find
         return;
     }
     // A live range that is known to be wrong explains a member that is.
-    let is_blamed = |row: Option<Row>| {
-        row.is_some_and(|row| ranges.blamed.iter().any(|&at| dump.values[at as usize].live_range == Some(row)))
-    };
-    for difference in differing.into_iter().filter(|difference| !is_blamed(difference.row)) {
+    let blamed: FxHashSet<Row> = doubts
+        .live_ranges
+        .iter()
+        .filter_map(|&at| dump.values[at as usize].live_range)
+        .collect();
+    let is_blamed = |row: Option<Row>| row.is_some_and(|row| blamed.contains(&row));
+    for difference in differing
+        .into_iter()
+        .filter(|difference| !is_blamed(difference.row))
+    {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
-        if let Some(line) = difference.row.and_then(|row| dump.at::<facts::LiveRange>(row)) {
-            let message = format!("alive at steps {}-{}", line.row.start.value, line.row.end.value);
+        if let Some(line) = difference
+            .row
+            .and_then(|row| dump.at::<facts::LiveRange>(row))
+        {
+            let message = format!(
+                "alive at steps {}-{}",
+                line.row.start.value, line.row.end.value
+            );
             finding = finding.related(line.place(line.row.name), message);
         }
         findings.push(finding);
@@ -71,8 +87,16 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
         .chain(dump.stray_live_ranges.iter().copied())
         .filter_map(|row| {
             let line = dump.at::<facts::LiveRange>(row)?;
-            let key = (dump.names.get(line.text(line.row.name))?, dump.names.get(line.text(line.row.index))?);
-            Some(Alive { row, key, start: line.row.start.value, end: line.row.end.value })
+            let key = (
+                dump.names.get(line.text(line.row.name))?,
+                dump.names.get(line.text(line.row.index))?,
+            );
+            Some(Alive {
+                row,
+                key,
+                start: line.row.start.value,
+                end: line.row.end.value,
+            })
         })
         .collect();
     alive.sort_by_key(|value| value.start);
@@ -125,11 +149,21 @@ struct Difference {
 /// How the peak list differs from the values alive at `step`.
 fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Difference> {
     let mut expected: FxHashMap<(NameId, Option<NameId>), Vec<&Alive>> = FxHashMap::default();
-    let lines: Vec<_> = peak.values.iter().filter_map(|&row| dump.at::<facts::PeakValue>(row)).collect();
+    let lines: Vec<_> = peak
+        .values
+        .iter()
+        .filter_map(|&row| dump.at::<facts::PeakValue>(row))
+        .collect();
     // Older lists print no index.
     let has_index = lines.iter().any(|line| !line.row.index.is_empty());
-    for value in alive.iter().filter(|value| (value.start..=value.end).contains(&step)) {
-        expected.entry((value.key.0, has_index.then_some(value.key.1))).or_default().push(value);
+    for value in alive
+        .iter()
+        .filter(|value| (value.start..=value.end).contains(&step))
+    {
+        expected
+            .entry((value.key.0, has_index.then_some(value.key.1)))
+            .or_default()
+            .push(value);
     }
     let mut differences = Vec::new();
     for line in lines {
@@ -141,12 +175,13 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
             .and_then(Vec::pop);
         if found.is_none() {
-            let row = alive
-                .iter()
-                .find(|value| Some(value.key.0) == name_id && (!has_index || Some(value.key.1) == index_id))
-                .map(|value| value.row);
+            let row = name_id.and_then(|name| row_of(dump, name, index_id.filter(|_| has_index)));
             let message = format!("`{name}{index}` is listed, but not alive at step {step}");
-            differences.push(Difference { place: line.place(line.row.name), message, row });
+            differences.push(Difference {
+                place: line.place(line.row.name),
+                message,
+                row,
+            });
         }
     }
     let mut missing: Vec<_> = expected.into_values().flatten().collect();
@@ -156,27 +191,47 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             "`{}{}` is alive at step {step}, but not listed",
             &dump.names[value.key.0], &dump.names[value.key.1]
         );
-        differences.push(Difference { place: peak.place.clone(), message, row: Some(value.row) });
+        differences.push(Difference {
+            place: peak.place.clone(),
+            message,
+            row: Some(value.row),
+        });
     }
     differences
 }
 
+/// The live range of the value with this name, and with this index if one is known.
+fn row_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Option<Row> {
+    let value = match index {
+        Some(index) => dump.values_at(name, index).next(),
+        None => dump.values_of(name).next(),
+    };
+    dump.values[value? as usize].live_range
+}
+
 /// The bytes of each line and their running sum.
-fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
+fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut sum = 0_u128;
     let mut last = None;
     for &row in &peak.values {
-        let Some(line) = dump.at::<facts::PeakValue>(row) else { continue };
+        let Some(line) = dump.at::<facts::PeakValue>(row) else {
+            continue;
+        };
         let printed = line.row.bytes.value;
-        let expected = expected_bytes(context, &line);
+        let expected = expected_bytes(context, &line, doubts);
         let mut counted = printed;
         if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
             findings.push(finding.related(place, "the shape"));
             // The running sum tells which of the two was wrong.
-            if line.row.cumulative.get().is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected)) {
+            if line
+                .row
+                .cumulative
+                .get()
+                .is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected))
+            {
                 counted = expected;
             }
         }
@@ -184,15 +239,25 @@ fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
         if let Some(cumulative) = line.row.cumulative.get() {
             if u128::from(cumulative) != sum {
                 let message = format!("cumulative: {cumulative} where the bytes add up to {sum}");
-                let finding = Finding::new(Code::CumulativeBytes, line.place(line.row.cumulative.span), message)
-                    .related(line.place(line.row.bytes.span), "the bytes of this line")
-                    .fixed_by(sum.to_string());
+                let finding = Finding::new(
+                    Code::CumulativeBytes,
+                    line.place(line.row.cumulative.span),
+                    message,
+                )
+                .related(line.place(line.row.bytes.span), "the bytes of this line")
+                .fixed_by(sum.to_string());
                 findings.push(finding);
             }
             last = Some(line);
         }
     }
+    // A heading that its own tree disagrees with is the tree's finding.
+    let root = dump
+        .tree
+        .as_ref()
+        .and_then(|(_, _, nodes)| dump.at::<facts::TreeNode>(*nodes.first()?));
     if let (Some((total, place, _)), Some(last)) = (&dump.tree, last)
+        && root.is_none_or(|root| root.row.total.value == total.value)
         && u128::from(total.value) != sum
         && !findings.has(Code::PeakBytes)
         && !findings.has(Code::Truncated)
@@ -204,25 +269,44 @@ fn check_bytes(context: &Context, peak: &Peak, findings: &mut Findings) {
 }
 
 /// The unpadded bytes of a line's value, and the place of the shape that says so.
-fn expected_bytes<'d>(context: &Context<'d>, line: &At<'d, facts::PeakValue>) -> Option<(u64, Place)> {
+fn expected_bytes<'d>(
+    context: &Context<'d>,
+    line: &At<'d, facts::PeakValue>,
+    doubts: &Doubts,
+) -> Option<(u64, Place)> {
     let dump = context.dump;
     let name = dump.names.get(line.text(line.row.name))?;
     if line.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
-        let value = dump.values_of(name).next()?;
+        let value = dump
+            .values_of(name)
+            .next()
+            .filter(|value| !doubts.values.contains(value))?;
         let instruction = dump.instruction(&dump.values[value as usize])?;
         let shape = context.shape(instruction.text(instruction.row.shape))?;
-        return Some((bytes::logical_bytes(&shape)?, instruction.place(instruction.row.shape)));
+        return Some((
+            bytes::logical_bytes(&shape)?,
+            instruction.place(instruction.row.shape),
+        ));
     }
     let index = line.text(line.row.index);
-    let value = dump.values_at(name, dump.names.get(index)?).next()?;
+    let value = dump
+        .values_at(name, dump.names.get(index)?)
+        .next()
+        .filter(|value| !doubts.values.contains(value))?;
     let value = &dump.values[value as usize];
     if let Some(placement) = dump.placement(value) {
         let shape = context.shape(placement.text(placement.row.shape))?;
-        return Some((bytes::logical_bytes(&shape)?, placement.place(placement.row.shape)));
+        return Some((
+            bytes::logical_bytes(&shape)?,
+            placement.place(placement.row.shape),
+        ));
     }
     let instruction = dump.instruction(value)?;
     let whole: std::sync::Arc<Shape> = context.shape(instruction.text(instruction.row.shape))?;
     let part = whole.at(&index_numbers(index))?;
-    Some((bytes::logical_bytes(part)?, instruction.place(instruction.row.shape)))
+    Some((
+        bytes::logical_bytes(part)?,
+        instruction.place(instruction.row.shape),
+    ))
 }

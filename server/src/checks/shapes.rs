@@ -2,46 +2,83 @@
 
 use buflens_syntax::{Shape, facts};
 
-use super::allocations::{Sizes, shortened};
-use super::{Code, Context, Finding, Findings, index_numbers};
-use crate::model::{Allocation, At, bytes};
+use rustc_hash::FxHashMap;
+
+use super::allocations::shortened;
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use crate::model::{Allocation, At, Platforms, Value, bytes};
 
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.
-pub(super) fn check_colors(context: &Context, findings: &mut Findings) {
+pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    for allocation in &dump.allocations {
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else { continue };
+    let platforms = dump.platforms();
+    for (number, allocation) in dump.allocations.iter().enumerate() {
+        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+            continue;
+        };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
-        let placements: Vec<_> = values.iter().filter_map(|value| dump.placement(value)).collect();
-        let differing: Vec<_> = placements.iter().filter(|placement| !agrees(allocation, placement)).collect();
+        let placements: Vec<_> = (allocation.values.start..)
+            .zip(values)
+            .filter_map(|(at, value)| Some((at, dump.placement(value)?)))
+            .collect();
+        let (agreeing, differing): (Vec<_>, Vec<_>) = placements
+            .into_iter()
+            .partition(|(_, placement)| agrees(allocation, placement, platforms));
         // Where the layouts side with the values, or all values differ, the header is wrong.
         let header_is_off = !differing.is_empty()
-            && differing.len() == placements.len()
-            && differing.iter().all(|placement| {
-                layout_space(context, placement).is_none_or(|space| Some(space) == placement.row.value.color.get())
+            && agreeing.is_empty()
+            && differing.iter().all(|(at, placement)| {
+                let witness = layout_space(context, placement)
+                    .or_else(|| color_in_values(context, &dump.values[*at as usize]));
+                witness.is_none_or(|space| Some(space) == placement.row.value.color.get())
             });
         if header_is_off {
-            let place = header.place(if header.row.color.span.is_empty() { header.row.index.span } else { header.row.color.span });
-            let color = differing[0].row.value.color.value;
-            let message = format!("the allocation is in memory space {}, its values in {color}", allocation.color);
+            let place = header.place(if header.row.color.span.is_empty() {
+                header.row.index.span
+            } else {
+                header.row.color.span
+            });
+            let first = &differing[0].1;
+            let color = first.row.value.color.value;
+            let message = format!(
+                "the allocation is in memory space {}, its values in {color}",
+                allocation.color
+            );
             let finding = Finding::new(Code::ColorMismatch, place, message);
-            findings.push(finding.related(differing[0].place(differing[0].row.value.color.span), "a value's memory space"));
+            findings.push(finding.related(
+                first.place(first.row.value.color.span),
+                "a value's memory space",
+            ));
+            doubts.headers.insert(number as u32);
             continue;
         }
-        for placement in differing {
+        for (at, placement) in differing {
+            doubts.values.insert(at);
             let color = placement.row.value.color;
-            let message = format!("memory space {} in an allocation of memory space {}", color.value, allocation.color);
+            let message = format!(
+                "memory space {} in an allocation of memory space {}",
+                color.value, allocation.color
+            );
             let finding = Finding::new(Code::ColorMismatch, placement.place(color.span), message);
             findings.push(finding.related(header.place(header.row.line), "the allocation"));
         }
-        for placement in placements.iter().filter(|placement| agrees(allocation, placement)) {
+        for (at, placement) in agreeing {
             let color = placement.row.value.color;
-            if let Some(space) = layout_space(context, placement)
+            if let Some(space) = layout_space(context, &placement)
                 && color.get().is_some_and(|color| color != space)
             {
-                let message = format!("a layout in memory space {space} for a value in memory space {}", color.value);
-                let finding = Finding::new(Code::ColorMismatch, placement.place(placement.row.shape), message);
-                findings.push(finding.related(placement.place(color.span), "the value's memory space"));
+                doubts.values.insert(at);
+                let message = format!(
+                    "a layout in memory space {space} for a value in memory space {}",
+                    color.value
+                );
+                let finding = Finding::new(
+                    Code::ColorMismatch,
+                    placement.place(placement.row.shape),
+                    message,
+                );
+                findings
+                    .push(finding.related(placement.place(color.span), "the value's memory space"));
             }
         }
     }
@@ -49,62 +86,108 @@ pub(super) fn check_colors(context: &Context, findings: &mut Findings) {
 
 /// A value and its allocation have the same memory space. Only GPU temporary buffers may have one
 /// of their own, while their values stay in space 0.
-fn agrees(allocation: &Allocation, placement: &At<facts::Placement>) -> bool {
+fn agrees(allocation: &Allocation, placement: &At<facts::Placement>, platforms: Platforms) -> bool {
     placement.row.value.color.get().is_none_or(|color| {
-        color == allocation.color || (color == 0 && allocation.color != 0 && allocation.kinds.preallocated_temp)
+        color == allocation.color
+            || (platforms.gpu && color == 0 && allocation.kinds.preallocated_temp)
     })
+}
+
+/// The memory space of a value in section C.
+fn color_in_values(context: &Context, value: &Value) -> Option<u64> {
+    context.dump.used(value)?.row.value.color.get()
 }
 
 /// The memory space in an array's layout.
 fn layout_space<'d>(context: &Context<'d>, placement: &At<'d, facts::Placement>) -> Option<u64> {
     match &*context.shape(placement.text(placement.row.shape))? {
-        Shape::Array(array) => Some(array.layout.as_ref().map_or(0, |layout| layout.memory_space)),
+        Shape::Array(array) => Some(
+            array
+                .layout
+                .as_ref()
+                .map_or(0, |layout| layout.memory_space),
+        ),
         Shape::Tuple(_) => None,
     }
 }
 
 /// `value-shape`: an array's shape in A is the part of its instruction's shape in C.
-pub(super) fn check_shapes(context: &Context, findings: &mut Findings) {
+pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    for value in &dump.values {
-        let (Some(placement), Some(instruction)) = (dump.placement(value), dump.instruction(value)) else { continue };
+    for (at, value) in dump.values.iter().enumerate() {
+        let (Some(placement), Some(instruction)) = (dump.placement(value), dump.instruction(value))
+        else {
+            continue;
+        };
+        if doubts.values.contains(&(at as u32)) {
+            continue;
+        }
         let printed = placement.text(placement.row.shape);
         let whole = instruction.text(instruction.row.shape);
         if printed == whole || printed.starts_with('(') {
             continue;
         }
-        let (Some(shape), Some(result)) = (context.shape(printed), context.shape(whole)) else { continue };
+        let (Some(shape), Some(result)) = (context.shape(printed), context.shape(whole)) else {
+            continue;
+        };
         let index = &dump.names[value.index];
         let part = result.at(&index_numbers(index));
         if part == Some(&*shape) {
             continue;
         }
         let message = match part {
-            Some(_) => format!("`{}` is not the shape of `{}{}`", shortened(printed), &dump.names[value.name], index),
-            None => format!("the result of `{}` has no part {index}", &dump.names[value.name]),
+            Some(_) => format!(
+                "`{}` is not the shape of `{}{}`",
+                shortened(printed),
+                &dump.names[value.name],
+                index
+            ),
+            None => format!(
+                "the result of `{}` has no part {index}",
+                &dump.names[value.name]
+            ),
         };
-        let finding = Finding::new(Code::ValueShape, placement.place(placement.row.shape), message);
-        findings.push(finding.related(instruction.place(instruction.row.shape), "the instruction's shape"));
+        doubts.values.insert(at as u32);
+        let finding = Finding::new(
+            Code::ValueShape,
+            placement.place(placement.row.shape),
+            message,
+        );
+        findings.push(finding.related(
+            instruction.place(instruction.row.shape),
+            "the instruction's shape",
+        ));
     }
 }
 
 /// `value-size`: some rule gives the size on some platform, or the value shares the size of others.
-pub(super) fn check_sizes(context: &Context, sizes: &Sizes, findings: &mut Findings) {
+pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let platforms = dump.platforms();
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        if sizes.blamed.contains(&(number as u32)) {
+        if doubts.allocations.contains(&(number as u32)) {
             continue;
         }
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
         for value in values {
-            let Some(placement) = dump.placement(value) else { continue };
-            let Some(shape) = context.shape(placement.text(placement.row.shape)) else { continue };
+            *counts.entry(value.size).or_default() += 1;
+        }
+        for (at, value) in (allocation.values.start..).zip(values) {
+            let Some(placement) = dump
+                .placement(value)
+                .filter(|_| !doubts.values.contains(&at))
+            else {
+                continue;
+            };
+            let Some(shape) = context.shape(placement.text(placement.row.shape)) else {
+                continue;
+            };
             if bytes::is_possible_size(&shape, value.size, platforms) {
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.
-            if values.iter().filter(|other| other.size == value.size).count() > 1 {
+            if counts[&value.size] > 1 {
                 continue;
             }
             let expected = match &*shape {
@@ -113,10 +196,17 @@ pub(super) fn check_sizes(context: &Context, sizes: &Sizes, findings: &mut Findi
             };
             let printed = shortened(placement.text(placement.row.shape));
             let message = match expected {
-                Some(expected) => format!("size {} where `{printed}` takes {expected} bytes", value.size),
+                Some(expected) => format!(
+                    "size {} where `{printed}` takes {expected} bytes",
+                    value.size
+                ),
                 None => format!("no rule gives the size {} for `{printed}`", value.size),
             };
-            let finding = Finding::new(Code::ValueSize, placement.place(placement.row.size.span), message);
+            let finding = Finding::new(
+                Code::ValueSize,
+                placement.place(placement.row.size.span),
+                message,
+            );
             findings.push(finding.related(placement.place(placement.row.shape), "the shape"));
         }
     }

@@ -23,12 +23,19 @@ pub(super) fn check_syntax(dump: &Dump, findings: &mut Findings) {
             }
             _ => {}
         }
-        let last_line = document.line_range(document.line_count() - 1).unwrap_or(0..0);
+        let last_line = document
+            .line_range(document.line_count() - 1)
+            .unwrap_or(0..0);
         for (range, message) in document.errors() {
             // A last line without its line end that breaks off in the middle.
-            let breaks_off = !last_line.is_empty() && range.end == document.len() && range.start >= last_line.start;
+            let breaks_off = !last_line.is_empty()
+                && range.end == document.len()
+                && range.start >= last_line.start;
             let (code, message) = if breaks_off {
-                (Code::Truncated, format!("the file ends in the middle of a line: {message}"))
+                (
+                    Code::Truncated,
+                    format!("the file ends in the middle of a line: {message}"),
+                )
             } else {
                 (Code::Syntax, message)
             };
@@ -46,7 +53,10 @@ fn not_a_dump(file: FileId, document: &Document) -> Finding {
         "" => "an empty file".to_owned(),
         text => {
             let start: String = text.chars().take(40).collect();
-            format!("`{start}{}`", if start.len() < text.len() { "..." } else { "" })
+            format!(
+                "`{start}{}`",
+                if start.len() < text.len() { "..." } else { "" }
+            )
         }
     };
     let message = format!(
@@ -63,7 +73,9 @@ pub(super) fn check_completeness(dump: &Dump, findings: &mut Findings) {
     }
     for (file, content) in dump.files.iter().enumerate() {
         match Part::from(content.document.kind()) {
-            Part::Assignment | Part::Values | Part::LiveRange => check_sections(dump, file, findings),
+            Part::Assignment | Part::Values | Part::LiveRange => {
+                check_sections(dump, file, findings)
+            }
             Part::Module => check_module(file, &content.document, findings),
             Part::Report | Part::None => {}
         }
@@ -72,11 +84,18 @@ pub(super) fn check_completeness(dump: &Dump, findings: &mut Findings) {
 
 /// A combined file goes on to its peak, a values file to its last instruction.
 fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
-    let headings: Vec<_> =
-        dump.headings.iter().filter(|(_, place)| place.file == file).map(|(heading, _)| *heading).collect();
+    let headings: Vec<_> = dump
+        .headings
+        .iter()
+        .filter(|(_, place)| place.file == file)
+        .map(|(heading, _)| *heading)
+        .collect();
     let has = |wanted: fn(&Heading) -> bool| headings.iter().any(wanted);
     let is_combined = has(|heading| matches!(heading, Heading::Assignment));
-    let has_total = dump.total.and_then(|row| dump.at::<buflens_syntax::facts::Total>(row)).is_some_and(|at| at.file == file);
+    let has_total = dump
+        .total
+        .and_then(|row| dump.at::<buflens_syntax::facts::Total>(row))
+        .is_some_and(|at| at.file == file);
     let has_values = has(|heading| matches!(heading, Heading::Values));
     let has_live_range = has(|heading| matches!(heading, Heading::LiveRange(_)));
     let unavailable = has(|heading| matches!(heading, Heading::LiveRangeUnavailable));
@@ -100,7 +119,11 @@ fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
     if let Some(missing) = missing {
         // A complete last value says that the cut is at a line's end.
         let place = end_of(file, &dump.files[file].document);
-        findings.push(Finding::new(Code::Truncated, place, format!("the file ends before {missing}")));
+        findings.push(Finding::new(
+            Code::Truncated,
+            place,
+            format!("the file ends before {missing}"),
+        ));
         return;
     }
     for value in &dump.values {
@@ -109,23 +132,49 @@ fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
             && (value.instruction.is_none() || value.positions.is_empty())
         {
             let name = header.text(header.row.value.name);
-            let part = if value.positions.is_empty() { "positions" } else { "from instruction" };
-            let message = format!("the entry of value {} (`{name}`) ends before its ` {part}:`", value.id);
-            findings.push(Finding::new(Code::Truncated, header.place(header.row.value.span), message));
+            let part = if value.positions.is_empty() {
+                "positions"
+            } else {
+                "from instruction"
+            };
+            let message = format!(
+                "the entry of value {} (`{name}`) ends before its ` {part}:`",
+                value.id
+            );
+            findings.push(Finding::new(
+                Code::Truncated,
+                header.place(header.row.value.span),
+                message,
+            ));
         }
     }
 }
 
 fn check_module(file: FileId, document: &Document, findings: &mut Findings) {
-    let has_entry = document.blocks().any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
-    let last = document.blocks().last().map(|(_, block)| block.text().trim_end());
+    let has_entry = document
+        .blocks()
+        .any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
+    let last = document
+        .blocks()
+        .last()
+        .map(|(_, block)| block.text().trim_end());
     // A computation's end is a line of its own.
-    let last_line = last.and_then(|text| text.lines().next_back()).unwrap_or_default();
+    let last_line = last
+        .and_then(|text| text.lines().next_back())
+        .unwrap_or_default();
     if !has_entry {
         let message = "the module ends before its `ENTRY` computation";
-        findings.push(Finding::new(Code::Truncated, end_of(file, document), message));
+        findings.push(Finding::new(
+            Code::Truncated,
+            end_of(file, document),
+            message,
+        ));
     } else if !last_line.starts_with('}') && !last_line.ends_with('}') {
-        findings.push(Finding::new(Code::Truncated, end_of(file, document), "the module ends inside a computation"));
+        findings.push(Finding::new(
+            Code::Truncated,
+            end_of(file, document),
+            "the module ends inside a computation",
+        ));
     }
 }
 

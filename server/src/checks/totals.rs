@@ -2,15 +2,16 @@
 
 use buflens_syntax::facts;
 
-use super::allocations::Sizes;
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, bytes};
 
 /// `total-bytes` and `human-bytes`.
-pub(super) fn check_total(dump: &Dump, sizes: &Sizes, findings: &mut Findings) {
-    let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else { return };
-    check_human(&total, findings);
+pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else {
+        return;
+    };
     if dump.allocations.is_empty() || findings.has(Code::Truncated) {
+        check_human(&total, findings);
         return;
     }
     let sum: u128 = dump
@@ -18,11 +19,18 @@ pub(super) fn check_total(dump: &Dump, sizes: &Sizes, findings: &mut Findings) {
         .iter()
         .enumerate()
         .map(|(number, allocation)| {
-            u128::from(sizes.expected.get(&(number as u32)).copied().unwrap_or(allocation.size))
+            u128::from(
+                doubts
+                    .sizes
+                    .get(&(number as u32))
+                    .copied()
+                    .unwrap_or(allocation.size),
+            )
         })
         .sum();
     let printed = total.row.bytes.value;
     if u128::from(printed) == sum {
+        check_human(&total, findings);
         return;
     }
     let message = format!("total of {printed} bytes where the allocations add up to {sum}");
@@ -30,13 +38,17 @@ pub(super) fn check_total(dump: &Dump, sizes: &Sizes, findings: &mut Findings) {
     // If one allocation's size is in doubt already, so is which of the two is wrong. A number for
     // people that agrees with the sum settles it.
     let human = total.text(total.row.human);
-    if sizes.blamed.is_empty() {
+    if doubts.allocations.is_empty() {
         let sum = u64::try_from(sum).unwrap_or(u64::MAX);
         if bytes::human(sum) == human && bytes::human(printed) != human {
             finding = finding.fixed_by(sum.to_string());
         }
         // Allocations that nothing else in the dump confirms.
-        for allocation in dump.allocations.iter().filter(|allocation| allocation.values.is_empty() || allocation.size >= 32 << 20) {
+        for allocation in dump
+            .allocations
+            .iter()
+            .filter(|allocation| allocation.values.is_empty() || allocation.size >= 32 << 20)
+        {
             if let Some(header) = dump.at::<facts::Allocation>(allocation.header)
                 && finding.related.len() < 8
             {
@@ -44,7 +56,7 @@ pub(super) fn check_total(dump: &Dump, sizes: &Sizes, findings: &mut Findings) {
             }
         }
         findings.push(finding);
-    } else if u128::from(printed).abs_diff(sum) > 0 && sizes.expected.is_empty() {
+    } else if u128::from(printed).abs_diff(sum) > 0 && doubts.sizes.is_empty() {
         // The values of a blamed allocation are in doubt, and the total agrees with nothing.
         findings.push(finding);
     }
@@ -55,7 +67,10 @@ pub(super) fn check_human(total: &At<facts::Total>, findings: &mut Findings) {
     let expected = bytes::human(total.row.bytes.value);
     let found = total.text(total.row.human);
     if found != expected && !found.is_empty() {
-        let message = format!("{found} where {} bytes are {expected}", total.row.bytes.value);
+        let message = format!(
+            "{found} where {} bytes are {expected}",
+            total.row.bytes.value
+        );
         let finding = Finding::new(Code::HumanBytes, total.place(total.row.human), message)
             .related(total.place(total.row.bytes.span), "the number of bytes");
         findings.push(finding.fixed_by(expected));

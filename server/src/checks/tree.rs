@@ -8,11 +8,16 @@ use crate::model::{At, Dump, Place};
 /// `tree-bytes`: a node's total is its own bytes and its children's totals, what remains runs down
 /// to 0, and percentages are of the total above the tree.
 pub(super) fn check_tree(dump: &Dump, findings: &mut Findings) {
-    let Some((total, place, rows)) = &dump.tree else { return };
+    let Some((total, place, rows)) = &dump.tree else {
+        return;
+    };
     if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
         return;
     }
-    let nodes: Vec<_> = rows.iter().filter_map(|&row| dump.at::<facts::TreeNode>(row)).collect();
+    let nodes: Vec<_> = rows
+        .iter()
+        .filter_map(|&row| dump.at::<facts::TreeNode>(row))
+        .collect();
     if nodes.is_empty() {
         if total.value != 0 {
             let message = format!("a peak of {} bytes without a breakdown", total.value);
@@ -20,12 +25,18 @@ pub(super) fn check_tree(dump: &Dump, findings: &mut Findings) {
         }
         return;
     }
-    let Ok(currents) = check_remaining(&nodes, total.value, place, findings) else { return };
+    let Ok(currents) = check_remaining(&nodes, total.value, place, findings) else {
+        return;
+    };
     let expected = totals(&nodes, &currents);
     for (node, &expected) in nodes.iter().zip(&expected) {
         let printed = node.row.total;
         if u128::from(printed.value) != expected {
-            let message = format!("total {} where this node and those below it have {}", grouped(printed.value.into()), grouped(expected));
+            let message = format!(
+                "total {} where this node and those below it have {}",
+                grouped(printed.value.into()),
+                grouped(expected)
+            );
             let finding = Finding::new(Code::TreeBytes, node.place(printed.span), message);
             findings.push(finding.fixed_by(grouped(expected)));
         } else {
@@ -42,12 +53,26 @@ fn check_remaining(
     place: &Place,
     findings: &mut Findings,
 ) -> Result<Vec<u128>, ()> {
-    let mut currents: Vec<u128> = nodes.iter().map(|node| node.row.current.value.into()).collect();
+    let mut currents: Vec<u128> = nodes
+        .iter()
+        .map(|node| node.row.current.value.into())
+        .collect();
     let sum: u128 = currents.iter().sum();
-    if sum != u128::from(total) && nodes[0].row.total.value != total && u128::from(nodes[0].row.total.value) == sum {
-        let message = format!("{} bytes where the nodes have {}", grouped(total.into()), grouped(sum));
+    if sum != u128::from(total)
+        && nodes[0].row.total.value != total
+        && u128::from(nodes[0].row.total.value) == sum
+    {
+        let message = format!(
+            "{} bytes where the nodes have {}",
+            grouped(total.into()),
+            grouped(sum)
+        );
         let finding = Finding::new(Code::TreeBytes, place.clone(), message);
-        findings.push(finding.related(nodes[0].place(nodes[0].row.total.span), "the root's total").fixed_by(grouped(sum)));
+        findings.push(
+            finding
+                .related(nodes[0].place(nodes[0].row.total.span), "the root's total")
+                .fixed_by(grouped(sum)),
+        );
         return Err(());
     }
     // What remains before a node, by what was printed for the node before.
@@ -59,15 +84,28 @@ fn check_remaining(
             before = remaining;
             continue;
         }
-        let expected = before.saturating_sub(currents[at]);
         // If the next node goes on from the expected number, only this one is wrong.
-        let next_agrees = match (nodes.get(at + 1), currents.get(at + 1)) {
-            (Some(next), Some(current)) => expected.checked_sub(*current) == Some(next.row.remaining.value.into()),
-            _ => expected == 0,
-        };
-        if next_agrees {
-            let message = format!("remaining {} where {} are left", grouped(remaining), grouped(expected));
-            let finding = Finding::new(Code::TreeBytes, node.place(node.row.remaining.span), message);
+        let expected =
+            before
+                .checked_sub(currents[at])
+                .filter(|&expected| match nodes.get(at + 1) {
+                    Some(next) => {
+                        expected.checked_sub(currents[at + 1])
+                            == Some(next.row.remaining.value.into())
+                    }
+                    None => expected == 0,
+                });
+        if let Some(expected) = expected {
+            let message = format!(
+                "remaining {} where {} are left",
+                grouped(remaining),
+                grouped(expected)
+            );
+            let finding = Finding::new(
+                Code::TreeBytes,
+                node.place(node.row.remaining.span),
+                message,
+            );
             findings.push(finding.fixed_by(grouped(expected)));
             before = expected;
         } else {
@@ -106,10 +144,18 @@ fn check_percentage(node: &At<facts::TreeNode>, total: u64, findings: &mut Findi
     let printed = node.text(node.row.percentage);
     let expected = format!("{:.1}", 100.0 * node.row.total.value as f64 / total as f64);
     // Different roundings of a tie are all fine.
-    let (Ok(found), Ok(wanted)) = (printed.parse::<f64>(), expected.parse::<f64>()) else { return };
+    let (Ok(found), Ok(wanted)) = (printed.parse::<f64>(), expected.parse::<f64>()) else {
+        return;
+    };
     if (found - wanted).abs() > 0.11 {
-        let message = format!("{printed} % where {} of {} bytes are {expected} %", node.row.total.value, total);
-        findings.push(Finding::new(Code::TreeBytes, node.place(node.row.percentage), message).fixed_by(expected));
+        let message = format!(
+            "{printed} % where {} of {} bytes are {expected} %",
+            node.row.total.value, total
+        );
+        findings.push(
+            Finding::new(Code::TreeBytes, node.place(node.row.percentage), message)
+                .fixed_by(expected),
+        );
     }
 }
 

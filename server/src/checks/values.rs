@@ -2,32 +2,53 @@
 
 use buflens_syntax::facts;
 
-use super::{Code, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
 
 /// `duplicate-value` and `unknown-value`: both sections have the same ids, each once.
-pub(super) fn check_ids(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let has_allocations = !dump.allocations.is_empty();
     // What is missing behind a cut or in place of a broken line is no finding of its own.
     let is_whole = !findings.has(Code::Truncated) && !findings.has(Code::Syntax);
     for (at, value) in dump.values.iter().enumerate() {
         let (placement, used) = (dump.placement(value), dump.used(value));
-        let first = dump.value_with_id(value.id).filter(|&first| first as usize != at);
+        let first = dump
+            .value_with_id(value.id)
+            .filter(|&first| first as usize != at);
         match (&placement, &used) {
             (Some(placement), Some(used)) if used.row.value.id.value != value.id => {
                 let (id, other) = (value.id, used.row.value.id.value);
-                let code = if first.is_some() { Code::DuplicateValue } else { Code::UnknownValue };
+                let code = if first.is_some() {
+                    Code::DuplicateValue
+                } else {
+                    Code::UnknownValue
+                };
                 let name = placement.text(placement.row.value.name);
-                let message = format!("`{name}` has the id {id} here and {other} below `Used values:`");
-                let finding = Finding::new(code, placement.place(placement.row.value.id.span), message)
-                    .related(used.place(used.row.value.id.span), format!("the id {other}"));
+                let message =
+                    format!("`{name}` has the id {id} here and {other} below `Used values:`");
+                let finding =
+                    Finding::new(code, placement.place(placement.row.value.id.span), message)
+                        .related(
+                            used.place(used.row.value.id.span),
+                            format!("the id {other}"),
+                        );
+                doubts.values.insert(at as u32);
                 findings.push(finding);
             }
+            // If the first one's id is wrong, this one is the only one.
+            _ if first.is_some_and(|first| doubts.values.contains(&first)) => {}
             _ if first.is_some() => {
-                let Some(place) = id_place(placement.as_ref(), used.as_ref()) else { continue };
-                let mut finding = Finding::new(Code::DuplicateValue, place, format!("a second value has the id {}", value.id));
+                let Some(place) = id_place(placement.as_ref(), used.as_ref()) else {
+                    continue;
+                };
+                let mut finding = Finding::new(
+                    Code::DuplicateValue,
+                    place,
+                    format!("a second value has the id {}", value.id),
+                );
                 if let Some(first) = first.map(|first| &dump.values[first as usize])
-                    && let Some(place) = id_place(dump.placement(first).as_ref(), dump.used(first).as_ref())
+                    && let Some(place) =
+                        id_place(dump.placement(first).as_ref(), dump.used(first).as_ref())
                 {
                     finding = finding.related(place, "the first one");
                 }
@@ -35,11 +56,19 @@ pub(super) fn check_ids(dump: &Dump, findings: &mut Findings) {
             }
             (Some(placement), None) if dump.has_used_values() && is_whole => {
                 let message = format!("value {} is not below `Used values:`", value.id);
-                findings.push(Finding::new(Code::UnknownValue, placement.place(placement.row.value.id.span), message));
+                findings.push(Finding::new(
+                    Code::UnknownValue,
+                    placement.place(placement.row.value.id.span),
+                    message,
+                ));
             }
             (None, Some(used)) if has_allocations && is_whole => {
                 let message = format!("value {} lies in no allocation", value.id);
-                findings.push(Finding::new(Code::UnknownValue, used.place(used.row.value.id.span), message));
+                findings.push(Finding::new(
+                    Code::UnknownValue,
+                    used.place(used.row.value.id.span),
+                    message,
+                ));
             }
             _ => {}
         }
@@ -56,9 +85,14 @@ fn id_place(
 }
 
 /// `value-mismatch`: A and C print a value alike. `value-name`: C names it after its instruction.
-pub(super) fn check_references(dump: &Dump, findings: &mut Findings) {
-    for value in &dump.values {
-        let Some(used) = dump.used(value) else { continue };
+pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    for (at, value) in dump.values.iter().enumerate() {
+        if doubts.values.contains(&(at as u32)) {
+            continue;
+        }
+        let Some(used) = dump.used(value) else {
+            continue;
+        };
         let placement = dump.placement(value);
         let mut is_off = false;
         if let Some(placement) = &placement {
@@ -90,27 +124,63 @@ fn check_alike(
     } else {
         None
     };
-    let Some((what, here_span, there_span)) = differs else { return false };
+    let Some((what, here_span, there_span)) = differs else {
+        return false;
+    };
     // The defining position, or the allocation's memory space, tells which of the two is right.
-    let first = dump.positions.get(value.positions.start as usize).filter(|_| !value.positions.is_empty());
-    let allocation = value.allocation.and_then(|number| dump.allocations.get(number as usize));
+    let first = dump
+        .positions
+        .get(value.positions.start as usize)
+        .filter(|_| !value.positions.is_empty());
+    let allocation = value
+        .allocation
+        .and_then(|number| dump.allocations.get(number as usize));
     let here_is_right = match what {
-        "memory space" => allocation.is_some_and(|allocation| here.color.get() == Some(allocation.color)),
+        "memory space" => {
+            allocation.is_some_and(|allocation| here.color.get() == Some(allocation.color))
+        }
         _ => first.is_some_and(|first| first.name == value.name && first.index == value.index),
     };
-    let (here_text, there_text) = (placement.text(here_span).to_owned(), used.text(there_span).to_owned());
-    let quoted = |text: &str| if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
+    let (here_text, there_text) = (
+        placement.text(here_span).to_owned(),
+        used.text(there_span).to_owned(),
+    );
+    let quoted = |text: &str| {
+        if text.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!("`{text}`")
+        }
+    };
     let (here_place, there_place) = (
-        placement.place(if here_span.is_empty() { here.span } else { here_span }),
-        used.place(if there_span.is_empty() { there.span } else { there_span }),
+        placement.place(if here_span.is_empty() {
+            here.span
+        } else {
+            here_span
+        }),
+        used.place(if there_span.is_empty() {
+            there.span
+        } else {
+            there_span
+        }),
     );
     let id = value.id;
     let finding = if here_is_right {
-        let message = format!("the {what} of value {id} is {} here and {} in its allocation", quoted(&there_text), quoted(&here_text));
-        Finding::new(Code::ValueMismatch, there_place, message).related(here_place, "in its allocation")
+        let message = format!(
+            "the {what} of value {id} is {} here and {} in its allocation",
+            quoted(&there_text),
+            quoted(&here_text)
+        );
+        Finding::new(Code::ValueMismatch, there_place, message)
+            .related(here_place, "in its allocation")
     } else {
-        let message = format!("the {what} of value {id} is {} here and {} below `Used values:`", quoted(&here_text), quoted(&there_text));
-        Finding::new(Code::ValueMismatch, here_place, message).related(there_place, "below `Used values:`")
+        let message = format!(
+            "the {what} of value {id} is {} here and {} below `Used values:`",
+            quoted(&here_text),
+            quoted(&there_text)
+        );
+        Finding::new(Code::ValueMismatch, here_place, message)
+            .related(there_place, "below `Used values:`")
     };
     findings.push(finding);
     true
@@ -121,10 +191,14 @@ fn check_alike(
 fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings: &mut Findings) {
     let header = &used.row.value;
     let name = used.text(header.name);
-    let first = dump.positions.get(value.positions.start as usize).filter(|_| !value.positions.is_empty());
+    let first = dump
+        .positions
+        .get(value.positions.start as usize)
+        .filter(|_| !value.positions.is_empty());
     if let Some(first) = first
         && let Some(position) = dump.at::<facts::Position>(first.row)
-        && (position.text(position.row.name) != name || position.text(position.row.index) != used.text(header.index))
+        && (position.text(position.row.name) != name
+            || position.text(position.row.index) != used.text(header.index))
     {
         let message = format!(
             "the defining position is `{}{}` where the value is `{name}{}`",
@@ -135,11 +209,17 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
         let finding = Finding::new(Code::ValueName, position.place(position.row.name), message);
         findings.push(finding.related(used.place(header.span), "the value"));
     }
-    let Some(instruction) = dump.instruction(value) else { return };
+    let Some(instruction) = dump.instruction(value) else {
+        return;
+    };
     if instruction.text(instruction.row.name) != name {
         let found = instruction.text(instruction.row.name);
         let message = format!("the instruction is `{found}` where the value is `{name}`");
-        let finding = Finding::new(Code::ValueName, instruction.place(instruction.row.name), message);
+        let finding = Finding::new(
+            Code::ValueName,
+            instruction.place(instruction.row.name),
+            message,
+        );
         findings.push(finding.related(used.place(header.span), "the value"));
     }
     let is_tuple = instruction.text(instruction.row.shape).starts_with('(');

@@ -9,6 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::names::{NameId, Names};
 
+/// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
+/// a name that repeats a million times from taking a million times a million steps.
+const SAME_NAME: usize = 16;
+
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
 
@@ -86,7 +90,10 @@ pub struct At<'d, T> {
 impl<'d, T> At<'d, T> {
     /// Where `span` is in the file.
     pub fn place(&self, span: Span) -> Place {
-        Place { file: self.file, range: self.start + span.start..self.start + span.end }
+        Place {
+            file: self.file,
+            range: self.start + span.start..self.start + span.end,
+        }
     }
 
     /// The text of `span`.
@@ -290,7 +297,10 @@ rows! {
 impl Dump {
     /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
     pub fn new(files: Vec<File>) -> Self {
-        let mut dump = Self { files, ..Self::default() };
+        let mut dump = Self {
+            files,
+            ..Self::default()
+        };
         let mut seen = Vec::new();
         for file in 0..dump.files.len() {
             let document = dump.files[file].document.clone();
@@ -310,7 +320,10 @@ impl Dump {
         dump.sort();
         for file in 0..dump.files.len() {
             let document = dump.files[file].document.clone();
-            if matches!(Part::from(document.kind()), Part::Assignment | Part::Values | Part::LiveRange) {
+            if matches!(
+                Part::from(document.kind()),
+                Part::Assignment | Part::Values | Part::LiveRange
+            ) {
                 dump.join_live_ranges(file, &document);
             }
         }
@@ -323,13 +336,26 @@ impl Dump {
         for (block, (start, content)) in document.blocks().enumerate() {
             let facts = content.facts();
             let text = content.text();
-            let row = |row: usize| Row { file: file as u32, block: block as u32, row: row as u32 };
-            let place = |span: Span| Place { file, range: start + span.start..start + span.end };
+            let row = |row: usize| Row {
+                file: file as u32,
+                block: block as u32,
+                row: row as u32,
+            };
+            let place = |span: Span| Place {
+                file,
+                range: start + span.start..start + span.end,
+            };
             for &(heading, line) in &facts.headings {
                 match heading {
-                    Heading::LiveRange(max) if self.max.is_none() => self.max = Some((max, place(max.span))),
+                    Heading::LiveRange(max) if self.max.is_none() => {
+                        self.max = Some((max, place(max.span)))
+                    }
                     Heading::Peak(step) if self.peak.is_none() => {
-                        self.peak = Some(Peak { step, place: place(step.span), values: Vec::new() });
+                        self.peak = Some(Peak {
+                            step,
+                            place: place(step.span),
+                            values: Vec::new(),
+                        });
                     }
                     Heading::Tree(total) if self.tree.is_none() => {
                         self.tree = Some((total, place(total.span), Vec::new()));
@@ -346,7 +372,10 @@ impl Dump {
             for (number, step) in facts.steps.iter().enumerate() {
                 let name = self.names.intern(step.name.text(text));
                 self.step_of.entry(name).or_insert(self.steps.len() as u32);
-                self.steps.push(Step { row: row(number), name });
+                self.steps.push(Step {
+                    row: row(number),
+                    name,
+                });
             }
             if let Some(peak) = &mut self.peak {
                 peak.values.extend((0..facts.peak_values.len()).map(row));
@@ -360,7 +389,11 @@ impl Dump {
     fn read_allocations(&mut self, facts: &facts::Facts, text: &str, row: &impl Fn(usize) -> Row) {
         let mut next_allocation = 0;
         for (number, placement) in facts.placements.iter().enumerate() {
-            while facts.allocations.get(next_allocation).is_some_and(|header| header.placements as usize <= number) {
+            while facts
+                .allocations
+                .get(next_allocation)
+                .is_some_and(|header| header.placements as usize <= number)
+            {
                 self.push_allocation(&facts.allocations[next_allocation], row(next_allocation));
                 next_allocation += 1;
             }
@@ -372,7 +405,11 @@ impl Dump {
             }
             self.values.push(Value {
                 placement: Some(row(number)),
-                allocation: self.allocations.len().checked_sub(1).map(|last| last as u32),
+                allocation: self
+                    .allocations
+                    .len()
+                    .checked_sub(1)
+                    .map(|last| last as u32),
                 size: placement.size.value,
                 offset: placement.offset.value,
                 ..value
@@ -417,7 +454,11 @@ impl Dump {
 
     /// The index printed at `span`, or `{}`.
     fn index_of(&mut self, span: Span, text: &str) -> NameId {
-        self.names.intern(if span.is_empty() { "{}" } else { span.text(text) })
+        self.names.intern(if span.is_empty() {
+            "{}"
+        } else {
+            span.text(text)
+        })
     }
 
     fn read_values(
@@ -430,7 +471,11 @@ impl Dump {
         // A value's rows are those behind its header and before the next header.
         let ends = |next: Option<&facts::UsedValue>| match next {
             Some(next) => (next.positions, next.uses, next.instructions),
-            None => (facts.positions.len() as u32, facts.uses.len() as u32, facts.instructions.len() as u32),
+            None => (
+                facts.positions.len() as u32,
+                facts.uses.len() as u32,
+                facts.instructions.len() as u32,
+            ),
         };
         let mut start = (0, 0, 0);
         for number in 0..=facts.values.len() {
@@ -440,7 +485,9 @@ impl Dump {
                 self.add_rows(value, facts, text, row, start, end);
             }
             start = end;
-            let Some(header) = facts.values.get(number) else { break };
+            let Some(header) = facts.values.get(number) else {
+                break;
+            };
             let value = self.value_of_header(&header.value, text);
             self.values[value as usize].used = Some(row(number));
             *current = Some(value);
@@ -453,7 +500,11 @@ impl Dump {
     fn value_of_header(&mut self, header: &facts::ValueReference, text: &str) -> u32 {
         let value = self.new_value(header, text);
         let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
-        let by_id = self.by_id.get(&value.id).copied().filter(|&at| is_free(self, at));
+        let by_id = self
+            .by_id
+            .get(&value.id)
+            .copied()
+            .filter(|&at| is_free(self, at));
         if let Some(at) = by_id
             && self.values[at as usize].name == value.name
             && self.values[at as usize].index == value.index
@@ -463,7 +514,11 @@ impl Dump {
         if self.by_name.is_empty() {
             self.sort();
         }
-        if let Some(at) = self.values_at(value.name, value.index).find(|&at| is_free(self, at)) {
+        if let Some(at) = self
+            .values_at(value.name, value.index)
+            .take(SAME_NAME)
+            .find(|&at| is_free(self, at))
+        {
             return at;
         }
         by_id.unwrap_or_else(|| {
@@ -488,11 +543,20 @@ impl Dump {
             let position = &facts.positions[number];
             let name = self.names.intern(position.name.text(text));
             let index = self.index_of(position.index, text);
-            self.positions.push(Position { row: row(number), value, name, index });
+            self.positions.push(Position {
+                row: row(number),
+                value,
+                name,
+                index,
+            });
         }
         for number in start.1 as usize..end.1 as usize {
             let name = self.names.intern(facts.uses[number].name.text(text));
-            self.uses.push(Use { row: row(number), value, name });
+            self.uses.push(Use {
+                row: row(number),
+                value,
+                name,
+            });
         }
         let entry = &mut self.values[value as usize];
         // A value that goes on in the next block goes on where it ended.
@@ -513,16 +577,27 @@ impl Dump {
         let mut computation = None;
         for (block, (_, content)) in document.blocks().enumerate() {
             let facts = content.facts();
-            let row = |row: usize| Row { file: file as u32, block: block as u32, row: row as u32 };
+            let row = |row: usize| Row {
+                file: file as u32,
+                block: block as u32,
+                row: row as u32,
+            };
             let mut next = 0;
             for (number, instruction) in facts.instructions.iter().enumerate() {
-                while facts.computations.get(next).is_some_and(|header| header.instructions as usize <= number) {
+                while facts
+                    .computations
+                    .get(next)
+                    .is_some_and(|header| header.instructions as usize <= number)
+                {
                     computation = Some(self.computations.len() as u32);
                     self.computations.push(row(next));
                     next += 1;
                 }
                 let name = self.names.intern(instruction.name.text(content.text()));
-                self.instructions.entry(name).or_insert(Instruction { row: row(number), computation });
+                self.instructions.entry(name).or_insert(Instruction {
+                    row: row(number),
+                    computation,
+                });
             }
             for number in next..facts.computations.len() {
                 computation = Some(self.computations.len() as u32);
@@ -543,16 +618,24 @@ impl Dump {
             (position.name, position.index, at)
         });
         self.uses_by_name = (0..self.uses.len() as u32).collect();
-        self.uses_by_name.sort_unstable_by_key(|&at| (self.uses[at as usize].name, at));
+        self.uses_by_name
+            .sort_unstable_by_key(|&at| (self.uses[at as usize].name, at));
     }
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {
         for (block, (_, content)) in document.blocks().enumerate() {
             for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
-                let row = Row { file: file as u32, block: block as u32, row: number as u32 };
+                let row = Row {
+                    file: file as u32,
+                    block: block as u32,
+                    row: number as u32,
+                };
                 let name = self.names.intern(live_range.name.text(content.text()));
                 let index = self.index_of(live_range.index, content.text());
-                let value = self.values_at(name, index).find(|&at| self.values[at as usize].live_range.is_none());
+                let value = self
+                    .values_at(name, index)
+                    .take(SAME_NAME)
+                    .find(|&at| self.values[at as usize].live_range.is_none());
                 match value {
                     Some(at) => {
                         let value = &mut self.values[at as usize];
@@ -572,7 +655,12 @@ impl Dump {
         let file = self.files.get(row.file as usize)?;
         let (start, block) = file.document.block(row.block as usize)?;
         let content = T::of(block.facts()).get(row.row as usize)?;
-        Some(At { file: row.file as usize, start, block, row: content })
+        Some(At {
+            file: row.file as usize,
+            start,
+            block,
+            row: content,
+        })
     }
 
     /// A value's line in section A.
@@ -602,26 +690,42 @@ impl Dump {
 
     /// The values that `name` defines at `index`, in a sound dump at most one.
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
-        self.values_of(name).filter(move |&at| self.values[at as usize].index == index)
+        self.values_of(name)
+            .filter(move |&at| self.values[at as usize].index == index)
     }
 
     /// All values that `name` defines.
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self.by_name.partition_point(|&at| self.values[at as usize].name < name);
-        self.by_name[start..].iter().copied().take_while(move |&at| self.values[at as usize].name == name)
+        let start = self
+            .by_name
+            .partition_point(|&at| self.values[at as usize].name < name);
+        self.by_name[start..]
+            .iter()
+            .copied()
+            .take_while(move |&at| self.values[at as usize].name == name)
     }
 
     /// All positions at `name`, whatever their index, as numbers into [`Dump::positions`].
     pub fn positions_at(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self.positions_by_name.partition_point(|&at| self.positions[at as usize].name < name);
+        let start = self
+            .positions_by_name
+            .partition_point(|&at| self.positions[at as usize].name < name);
         let of_name = move |&at: &u32| self.positions[at as usize].name == name;
-        self.positions_by_name[start..].iter().copied().take_while(of_name)
+        self.positions_by_name[start..]
+            .iter()
+            .copied()
+            .take_while(of_name)
     }
 
     /// All uses by `name`, as numbers into [`Dump::uses`].
     pub fn uses_by(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self.uses_by_name.partition_point(|&at| self.uses[at as usize].name < name);
-        self.uses_by_name[start..].iter().copied().take_while(move |&at| self.uses[at as usize].name == name)
+        let start = self
+            .uses_by_name
+            .partition_point(|&at| self.uses[at as usize].name < name);
+        self.uses_by_name[start..]
+            .iter()
+            .copied()
+            .take_while(move |&at| self.uses[at as usize].name == name)
     }
 
     /// The step at which `name` runs.
@@ -631,24 +735,34 @@ impl Dump {
 
     /// The first file that contributes `part`.
     pub fn file_of(&self, part: Part) -> Option<FileId> {
-        self.files.iter().position(|file| Part::from(file.document.kind()) == part)
+        self.files
+            .iter()
+            .position(|file| Part::from(file.document.kind()) == part)
     }
 
     /// Whether a section of used values is there.
     pub fn has_used_values(&self) -> bool {
-        self.headings.iter().any(|(heading, _)| *heading == Heading::Values)
+        self.headings
+            .iter()
+            .any(|(heading, _)| *heading == Heading::Values)
     }
 
     /// Whether live ranges are there.
     pub fn has_live_ranges(&self) -> bool {
-        self.headings.iter().any(|(heading, _)| *heading == Heading::Ranges)
+        self.headings
+            .iter()
+            .any(|(heading, _)| *heading == Heading::Ranges)
     }
 
     /// The platforms that the dump can come from.
     pub fn platforms(&self) -> Platforms {
         let only = |cpu, gpu, tpu| Platforms { cpu, gpu, tpu };
         for file in &self.files {
-            let name = file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            let name = file
+                .path
+                .file_name()
+                .map(|name| name.to_string_lossy())
+                .unwrap_or_default();
             if name.contains("cpu_after_optimizations") {
                 return only(true, false, false);
             } else if name.contains("gpu_after_optimizations") {
@@ -664,6 +778,10 @@ impl Dump {
                 !shape.starts_with('(') && shape.contains(":T(")
             })
         });
-        if is_tiled { only(false, false, true) } else { only(true, true, true) }
+        if is_tiled {
+            only(false, false, true)
+        } else {
+            only(true, true, true)
+        }
     }
 }

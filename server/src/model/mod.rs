@@ -5,6 +5,7 @@ mod dump;
 mod names;
 
 pub use dump::{
-    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step, Use, Value,
+    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
+    Step, Use, Value,
 };
 pub use names::{NameId, Names};

@@ -36,7 +36,9 @@ impl Names {
 
     /// The id of `name`, if the dump has it.
     pub fn get(&self, name: &str) -> Option<NameId> {
-        self.table.find(hash(name), |&id| &self[id] == name).copied()
+        self.table
+            .find(hash(name), |&id| &self[id] == name)
+            .copied()
     }
 }
 

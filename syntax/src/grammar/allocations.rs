@@ -12,7 +12,10 @@ pub(super) fn header<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.number(K::AllocationIndex, "an allocation's number")?;
     p.expect_mark(Token::Colon, "`:`")?;
     p.expect_word("size")?;
-    if p.at(Token::Int) && p.byte_behind().is_some_and(|byte| byte == b'.' || byte.is_ascii_alphabetic()) {
+    if p.at(Token::Int)
+        && p.byte_behind()
+            .is_some_and(|byte| byte == b'.' || byte.is_ascii_alphabetic())
+    {
         human_bytes(p)?;
     } else {
         p.number(K::Size, "a size in bytes")?;
@@ -20,7 +23,10 @@ pub(super) fn header<S: Sink>(p: &mut Parser<S>) -> Rule {
     while p.eat(Token::Comma, K::Punctuation) {
         p.node(K::AllocationAttribute, attribute)?;
     }
-    p.expect_mark(Token::Colon, "`,` and an attribute, or `:` at the end of the line")
+    p.expect_mark(
+        Token::Colon,
+        "`,` and an attribute, or `:` at the end of the line",
+    )
 }
 
 fn attribute<S: Sink>(p: &mut Parser<S>) -> Rule {
@@ -98,7 +104,11 @@ pub(super) fn value_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_mark(Token::RParen, "`)`")?;
     p.expect_mark(Token::Colon, "`:`")?;
     p.peek();
-    if S::DETAIL { shape(p) } else { shape::unread(p, p.remaining().len()) }
+    if S::DETAIL {
+        shape(p)
+    } else {
+        shape::unread(p, p.remaining().len())
+    }
 }
 
 /// `Total bytes used: 36864 (36.0KiB)`
@@ -120,8 +130,14 @@ pub(super) fn total_bytes<S: Sink>(p: &mut Parser<S>) -> Rule {
 pub(super) fn human_bytes<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.peek();
     let text = p.remaining();
-    let number = text.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')).count();
-    let unit = text[number..].bytes().take_while(u8::is_ascii_alphabetic).count();
+    let number = text
+        .bytes()
+        .take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
+        .count();
+    let unit = text[number..]
+        .bytes()
+        .take_while(u8::is_ascii_alphabetic)
+        .count();
     if number == 0 || !text[number..number + unit].ends_with('B') {
         return Err(p.fail("a size such as `36.0KiB`"));
     }

@@ -40,6 +40,10 @@ pub(super) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
             return Err(p.fail("`(` and the operands"));
         }
         if !S::DETAIL {
+            if opcode == "parameter" {
+                p.bump(K::Punctuation);
+                p.number(K::ParameterNumber, "a parameter number")?;
+            }
             p.rest(K::Text);
             return Ok(());
         }
@@ -101,7 +105,11 @@ fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
         p.bump(K::Punctuation);
         p.number(K::ShapeIndexNumber, "an element's number")?;
     }
-    if matches!(p.peek(), Some(Token::Comma | Token::RParen)) { Ok(()) } else { values(p, Token::RParen, "") }
+    if matches!(p.peek(), Some(Token::Comma | Token::RParen)) {
+        Ok(())
+    } else {
+        values(p, Token::RParen, "")
+    }
 }
 
 /// `, key=value` until the end of the line.
@@ -118,7 +126,11 @@ fn attribute<S: Sink>(p: &mut Parser<S>) -> Rule {
     if !p.eat(Token::Eq, K::Punctuation) {
         return Ok(());
     }
-    if key == "metadata" && p.at(Token::LBrace) { metadata(p) } else { values(p, Token::Comma, key) }
+    if key == "metadata" && p.at(Token::LBrace) {
+        metadata(p)
+    } else {
+        values(p, Token::Comma, key)
+    }
 }
 
 /// `{op_name="jit(f)/add" source_line=3}`
@@ -191,7 +203,11 @@ fn bracketed<S: Sink>(p: &mut Parser<S>, key: &str) -> Rule {
             p.bump(K::Punctuation);
         }
         // The rest may be in the next block.
-        if p.is_continued() { Ok(()) } else { Err(p.fail("a closing bracket")) }
+        if p.is_continued() {
+            Ok(())
+        } else {
+            Err(p.fail("a closing bracket"))
+        }
     })
 }
 
@@ -206,7 +222,11 @@ fn value<S: Sink>(p: &mut Parser<S>, token: Token, key: &str) {
         Token::Int => K::Number,
         Token::Percent if p.byte_behind().is_some_and(is_name_byte) => {
             p.bump(K::Punctuation);
-            if names_computations { K::ComputationName } else { K::Name }
+            if names_computations {
+                K::ComputationName
+            } else {
+                K::Name
+            }
         }
         // In old HLO text names have no `%`.
         Token::Word if names_computations => K::ComputationName,

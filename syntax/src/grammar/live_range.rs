@@ -109,7 +109,8 @@ pub(super) fn tree_line<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// The length of the indent and the connector of a line of the tree.
 pub(crate) fn tree_prefix(line: &str) -> usize {
-    line.find(|char: char| !matches!(char, ' ' | '│' | '├' | '└' | '─')).unwrap_or(line.len())
+    line.find(|char: char| !matches!(char, ' ' | '│' | '├' | '└' | '─'))
+        .unwrap_or(line.len())
 }
 
 /// `27 648 bytes`
@@ -120,7 +121,8 @@ fn grouped_bytes<S: Sink>(p: &mut Parser<S>) -> Rule {
         .iter()
         .enumerate()
         .take_while(|&(at, byte)| {
-            byte.is_ascii_digit() || (*byte == b' ' && text.get(at + 1).is_some_and(u8::is_ascii_digit))
+            byte.is_ascii_digit()
+                || (*byte == b' ' && text.get(at + 1).is_some_and(u8::is_ascii_digit))
         })
         .count();
     if digits == 0 {

@@ -15,7 +15,11 @@ pub(crate) fn shape<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// A shape that the sink does not want to see the inside of, `length` bytes long.
 pub(super) fn unread<S: Sink>(p: &mut Parser<S>, length: usize) -> Rule {
-    let kind = if p.at(Token::LParen) { K::TupleShape } else { K::ArrayShape };
+    let kind = if p.at(Token::LParen) {
+        K::TupleShape
+    } else {
+        K::ArrayShape
+    };
     p.node(kind, |p| {
         p.raw(K::Text, length);
         Ok(())
@@ -61,7 +65,11 @@ fn nested<S: Sink>(p: &mut Parser<S>, depth: u32) -> Rule {
         }
         p.expect_mark(Token::RBracket, "`]` at the end of the dimensions")?;
         // A brace behind a blank opens something else.
-        if p.remaining().starts_with('{') { layout(p, depth) } else { Ok(()) }
+        if p.remaining().starts_with('{') {
+            layout(p, depth)
+        } else {
+            Ok(())
+        }
     })
 }
 

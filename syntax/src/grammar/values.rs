@@ -33,7 +33,11 @@ pub(super) fn header<S: Sink>(p: &mut Parser<S>) -> Rule {
 /// `  copy-start {1}`
 pub(super) fn position<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect(Token::Word, K::Name, "an instruction's name")?;
-    if p.at(Token::LBrace) { shape::index(p) } else { Ok(()) }
+    if p.at(Token::LBrace) {
+        shape::index(p)
+    } else {
+        Ok(())
+    }
 }
 
 /// `  copy-done, operand 0 {1}` or `  (none)`
@@ -46,7 +50,11 @@ pub(super) fn use_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_mark(Token::Comma, "`, operand`")?;
     p.expect_word("operand")?;
     p.number(K::OperandNumber, "an operand's number")?;
-    if p.at(Token::LBrace) { shape::index(p) } else { Ok(()) }
+    if p.at(Token::LBrace) {
+        shape::index(p)
+    } else {
+        Ok(())
+    }
 }
 
 /// ` from instruction: %a = f32[] add(%b, %c)`
