@@ -150,10 +150,17 @@ fn values_of(facts: &Facts, meaning: &Meaning) -> Vec<usize> {
             facts.positioned_at(name, Some(index)),
             Vec::new(),
         ]),
-        Meaning::Name(name) | Meaning::InModule(name) => first_of([
+        Meaning::Name(name) => first_of([
             facts.defined_at(name, "{}"),
             facts.defined_by(name),
             facts.positioned_at(name, None),
+        ]),
+        // Where the text defines an instruction, it stands for all that it defines, as after
+        // `from instruction:`.
+        Meaning::InModule(name) => first_of([
+            facts.defined_by(name),
+            facts.positioned_at(name, None),
+            Vec::new(),
         ]),
     }
 }
