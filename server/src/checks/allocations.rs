@@ -1,6 +1,6 @@
 //! Section A on its own: numbering, kinds, sizes and offsets.
 
-use buflens_syntax::facts;
+use buflens_syntax::{Shape, facts};
 use rustc_hash::FxHashMap;
 
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
@@ -154,6 +154,57 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
     }
 }
 
+/// `output-shape`: a value of the allocation is the result's root, maybe seen through a bitcast.
+pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Findings) {
+    let dump = context.dump;
+    for allocation in dump
+        .allocations
+        .iter()
+        .filter(|allocation| allocation.has_output_shape)
+    {
+        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+            continue;
+        };
+        let printed = header.text(header.row.output_shape);
+        let (Some(output), true) = (
+            context.shape(printed),
+            allocation
+                .values
+                .clone()
+                .all(|value| !doubts.values.contains(&value)),
+        ) else {
+            continue;
+        };
+        let values = allocation.values.start as usize..allocation.values.end as usize;
+        let is_there = values.is_empty()
+            || dump.values[values.clone()].iter().any(|value| {
+                let shape = dump
+                    .placement(value)
+                    .and_then(|placement| context.shape(placement.text(placement.row.shape)));
+                shape.is_none_or(|shape| {
+                    same_without_layout(&shape, &output)
+                        || matches!((&*shape, &*output), (Shape::Array(_), Shape::Array(_)))
+                            && bytes::logical_bytes(&shape) == bytes::logical_bytes(&output)
+                })
+            });
+        if !is_there {
+            let message = format!(
+                "no value of the allocation can be the output `{}`",
+                shortened(printed)
+            );
+            let place = header.place(header.row.output_shape);
+            let mut finding = Finding::new(Code::OutputShape, place, message);
+            if let Some(first) = dump.values[values]
+                .first()
+                .and_then(|value| dump.placement(value))
+            {
+                finding = finding.related(first.place(first.row.shape), "the first value's shape");
+            }
+            findings.push(finding);
+        }
+    }
+}
+
 /// The instruction of the parameter that an allocation holds, where that is beyond doubt: the
 /// allocation has one value only.
 fn parameter_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Option<At<'d, facts::Instruction>> {
@@ -168,11 +219,8 @@ fn parameter_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Option<At<'d, fa
 }
 
 /// Whether two shapes have the same types and dimensions.
-pub(super) fn same_without_layout(
-    one: &buflens_syntax::Shape,
-    other: &buflens_syntax::Shape,
-) -> bool {
-    use buflens_syntax::Shape::{Array, Tuple};
+pub(super) fn same_without_layout(one: &Shape, other: &Shape) -> bool {
+    use Shape::{Array, Tuple};
     match (one, other) {
         (Array(one), Array(other)) => {
             one.element == other.element && one.dimensions == other.dimensions
@@ -213,6 +261,16 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             continue;
         };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        // A number of more than 64 bits is a finding of its own.
+        let is_read = |number: u64| number != u64::MAX;
+        if !is_read(allocation.size)
+            || !values
+                .iter()
+                .all(|value| is_read(value.size) && is_read(value.offset))
+        {
+            doubts.allocations.insert(number);
+            continue;
+        }
         // Only the temporary buffers hold values side by side.
         let is_temp = allocation.kinds.preallocated_temp;
         let mut largest_end = 0_u128;

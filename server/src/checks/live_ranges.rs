@@ -1,10 +1,8 @@
 //! The schedule and the live ranges on it.
 
-use buflens_syntax::facts;
-use rustc_hash::FxHashSet;
-
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
+use buflens_syntax::facts;
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
 pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
@@ -79,53 +77,48 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     if dump.allocations.is_empty() || findings.has(Code::Truncated) || findings.has(Code::Syntax) {
         return;
     }
-    let mut stray_names = FxHashSet::default();
+    // A line of a wrong name leaves a value without a line.
+    let mut missing = values_without(dump).peekable();
     for &row in &dump.stray_live_ranges {
         let Some(line) = dump.at::<facts::LiveRange>(row) else {
             continue;
         };
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
-        stray_names.insert(name);
         doubts.live_ranges_incomplete = true;
         let message =
             format!("`{name}{index}` is no value of the assignment, or has a live range already");
-        findings.push(Finding::new(
-            Code::LiveRange,
-            line.place(line.row.name),
-            message,
-        ));
+        let mut finding = Finding::new(Code::LiveRange, line.place(line.row.name), message);
+        if let Some(placement) = missing.next() {
+            finding = finding.related(
+                placement.place(placement.row.value.name),
+                "a value without a live range",
+            );
+        }
+        findings.push(finding);
     }
     if !dump.has_live_ranges() {
         return;
     }
-    for value in dump
-        .values
+    for placement in missing {
+        doubts.live_ranges_incomplete = true;
+        let message = format!("value {} has no live range", placement.row.value.id.value);
+        let place = placement.place(placement.row.value.name);
+        findings.push(Finding::new(Code::LiveRange, place, message));
+    }
+}
+
+/// The values that should have a live range, but have none. Scratch of computations called per
+/// element, and constants of computations that are not in the schedule, need none.
+fn values_without(dump: &Dump) -> impl Iterator<Item = At<'_, facts::Placement>> {
+    dump.values
         .iter()
         .filter(|value| value.live_range.is_none())
-    {
-        let (Some(placement), Some(allocation)) = (
-            dump.placement(value),
-            value
-                .allocation
-                .and_then(|number| dump.allocations.get(number as usize)),
-        ) else {
-            continue;
-        };
-        // Scratch of computations called per element, and constants of computations that are not
-        // in the schedule, have none.
-        let needs_none = allocation.kinds.thread_local
-            || (allocation.kinds.constant && dump.step_of(value.name).is_none())
-            || stray_names.contains(placement.text(placement.row.value.name));
-        if !needs_none {
-            doubts.live_ranges_incomplete = true;
-            let message = format!("value {} has no live range", value.id);
-            findings.push(Finding::new(
-                Code::LiveRange,
-                placement.place(placement.row.value.name),
-                message,
-            ));
-        }
-    }
+        .filter_map(|value| {
+            let allocation = dump.allocations.get(value.allocation? as usize)?;
+            let needs_none = allocation.kinds.thread_local
+                || (allocation.kinds.constant && dump.step_of(value.name).is_none());
+            dump.placement(value).filter(|_| !needs_none)
+        })
 }
 
 /// A parameter of the entry is there from the first step on, and one that is not donated to the last.

@@ -11,6 +11,8 @@ mod peak;
 mod report;
 mod shapes;
 mod structure;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod tree;
 mod values;
@@ -99,6 +101,7 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
+    allocations::check_output(&context, &doubts, &mut findings);
     allocations::check_sizes(&context, &mut doubts, &mut findings);
     totals::check_total(dump, &doubts, &mut findings);
     report::check_report(dump, &mut doubts, &mut findings);

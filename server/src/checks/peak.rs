@@ -186,16 +186,22 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
     }
     let mut missing: Vec<_> = expected.into_values().flatten().collect();
     missing.sort_by_key(|value| value.key);
-    for value in missing {
-        let message = format!(
-            "`{}{}` is alive at step {step}, but not listed",
-            &dump.names[value.key.0], &dump.names[value.key.1]
-        );
-        differences.push(Difference {
-            place: peak.place.clone(),
-            message,
-            row: Some(value.row),
-        });
+    let listed = differences.len();
+    for (at, value) in missing.into_iter().enumerate() {
+        let name = format!("{}{}", &dump.names[value.key.0], &dump.names[value.key.1]);
+        if at < listed {
+            // A line of a wrong name: one finding for the line and the value that it leaves out.
+            let message = &mut differences[at].message;
+            *message = format!("{message}; `{name}` is alive, but not listed");
+        } else {
+            let message = format!("`{name}` is alive at step {step}, but not listed");
+            let row = Some(value.row);
+            differences.push(Difference {
+                place: peak.place.clone(),
+                message,
+                row,
+            });
+        }
     }
     differences
 }

@@ -1,8 +1,78 @@
-//! The command line.
+//! The command line: one file per subcommand.
 
+mod check;
+mod definition;
+mod dumps;
+mod hover;
+mod lsp;
+mod parse;
+mod position;
+
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::report::printable;
+
+/// The exit code for findings, or for nothing found where something was asked for.
+const FINDINGS: u8 = 1;
+/// The exit code for input that cannot be read; clap's for arguments that make no sense as well.
+const UNREADABLE: u8 = 2;
+
+/// Says where every tensor of a program compiled by XLA lies in memory: reads the compiler's
+/// buffer-assignment dumps, explains and checks them.
+#[derive(Debug, Parser)]
+#[command(name = "buflens", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+    Hover(hover::Hover),
+    Definition(definition::Definition),
+    Parse(parse::Parse),
+    Lsp(lsp::Lsp),
+}
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let result = match Arguments::parse().command {
+        Command::Check(check) => check.run(),
+        Command::Hover(hover) => hover.run(),
+        Command::Definition(definition) => definition.run(),
+        Command::Parse(parse) => parse.run(),
+        Command::Lsp(lsp) => Ok(lsp.run()),
+    };
+    match result {
+        Ok(code) => code,
+        // Who reads the output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format_args!("the output cannot be written: {error}"));
+            ExitCode::from(UNREADABLE)
+        }
+    }
+}
+
+/// Says on stderr what went wrong. Unlike `eprintln!`, a closed stderr is no reason to panic.
+fn complain(message: impl Display) {
+    let message = message.to_string();
+    let _ = writeln!(io::stderr(), "buflens: {}", printable(&message));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
 }

@@ -1,1 +1,118 @@
-//! The language server: the only place that knows the protocol.
+//! The language server: the only place that knows the editor's protocol.
+//!
+//! Rules that hold here, each with a test that fails when it is broken (`tests/lsp_sentinels.rs`):
+//! - a handler changes the state, or takes its snapshot, before its first await;
+//! - no handler awaits the client: what asks it is spawned;
+//! - everything that takes time runs on the pool.
+
+mod actions;
+mod calls;
+mod capabilities;
+mod config;
+mod convert;
+mod diagnostics;
+mod navigation;
+mod outline;
+mod parent;
+mod pool;
+mod publish;
+mod server;
+mod session;
+mod sync;
+mod tokens;
+mod view;
+
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::LspService;
+
+use server::Buflens;
+
+/// Cancelling overtakes only so many requests.
+const CONCURRENCY: usize = 256;
+/// After standard input has closed, answers get so long to be finished.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Serves an editor on standard input and output until it says `exit`, closes standard input or
+/// dies. The environment's `BUFLENS_LOG` says what is logged on standard error, `warn` if nothing.
+pub fn run() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BUFLENS_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    // Fails only if the process logs already.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!("the language server cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(serve());
+    // A thread still waits for standard input, which the client may never close.
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve() -> ExitCode {
+    let (service, socket) = LspService::new(Buflens::new);
+    let session = Arc::clone(&service.inner().0);
+    let closed = CancellationToken::new();
+    let input = Input {
+        input: tokio::io::stdin(),
+        closed: closed.clone(),
+    };
+    let server =
+        tower_lsp::Server::new(input, tokio::io::stdout(), socket).concurrency_level(CONCURRENCY);
+    let graced = async {
+        closed.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        () = server.serve(service) => {}
+        () = graced => {}
+        () = session.orphaned.cancelled() => tracing::warn!("the parent process is gone"),
+    }
+    if session.is_shut_down.load(Ordering::SeqCst) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Standard input, telling when it has ended.
+struct Input<I> {
+    input: I,
+    closed: CancellationToken,
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Input<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let poll = Pin::new(&mut self.input).poll_read(context, buffer);
+        if let Poll::Ready(outcome) = &poll
+            && (outcome.is_err() || buffer.filled().len() == before)
+        {
+            self.closed.cancel();
+        }
+        poll
+    }
+}

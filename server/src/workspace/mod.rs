@@ -1,1 +1,307 @@
-//! Which files belong together, and open documents over files on disk.
+//! Which files belong together, and open buffers over files on disk.
+//!
+//! Nothing here knows the editor's protocol; the command line reads dumps through [`load`], the
+//! language server through a [`Workspace`].
+
+mod buffer;
+mod cache;
+mod load;
+mod names;
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use buflens_syntax::{Document, Encoding};
+use rustc_hash::FxHashMap;
+
+pub use buffer::{Buffer, Change, Moment, Unavailable};
+pub use load::{LoadError, Loaded, Note, ReadError, load};
+pub use names::{SUFFIXES, Sibling, is_dump_head, is_dump_name, siblings, stem};
+
+use cache::{Cache, Source};
+
+/// The documents that an editor has open, over what lies on disk.
+///
+/// Its methods only move things about: they are called under a lock that all requests share.
+/// Whatever takes time is done by a [`Snapshot`], later and elsewhere.
+#[derive(Debug)]
+pub struct Workspace {
+    encoding: Encoding,
+    buffers: FxHashMap<PathBuf, Arc<Buffer>>,
+    cache: Arc<Cache>,
+}
+
+impl Workspace {
+    /// A workspace with no open document. `ready` is called, on a thread of its own, with the path
+    /// of each large file that has been read in the background.
+    pub fn new(ready: impl Fn(&Path) + Send + Sync + 'static) -> Self {
+        Self {
+            encoding: Encoding::default(),
+            buffers: FxHashMap::default(),
+            cache: Arc::new(Cache::new(ready)),
+        }
+    }
+
+    /// Sets what columns count. To be called before any document is opened.
+    pub fn set_encoding(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
+    }
+
+    /// Opens a document, or replaces it if it is open.
+    pub fn open(&mut self, path: PathBuf, name: String, version: i32, text: String) {
+        self.close(&path);
+        let buffer = Buffer::new(name, self.encoding, version, text);
+        self.buffers.insert(path, Arc::new(buffer));
+    }
+
+    /// Changes an open document. Tells whether it is open.
+    pub fn change(&mut self, path: &Path, version: i32, changes: Vec<Change>) -> bool {
+        let buffer = self.buffers.get(path);
+        if let Some(buffer) = buffer {
+            buffer.change(version, changes);
+        }
+        buffer.is_some()
+    }
+
+    /// Closes a document, and forgets what was read for its sake alone.
+    pub fn close(&mut self, path: &Path) {
+        let Some(buffer) = self.buffers.remove(path) else {
+            return;
+        };
+        buffer.close();
+        let siblings: Vec<PathBuf> = siblings(path)
+            .into_iter()
+            .map(|sibling| sibling.path)
+            .collect();
+        if !siblings.iter().any(|path| self.buffers.contains_key(path)) {
+            self.cache.forget(&siblings);
+        }
+    }
+
+    /// The open document at `path`.
+    pub fn buffer(&self, path: &Path) -> Option<&Arc<Buffer>> {
+        self.buffers.get(path)
+    }
+
+    /// The paths of all open documents.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.buffers.keys()
+    }
+
+    /// What there is at this moment of the dump that the file at `path` belongs to.
+    pub fn snapshot(&self, path: &Path) -> Snapshot {
+        let files = siblings(path).into_iter().map(|Sibling { path, part }| {
+            let buffer = self
+                .buffers
+                .get(&path)
+                .map(|buffer| (Arc::clone(buffer), buffer.moment()));
+            Source { path, part, buffer }
+        });
+        Snapshot {
+            path: path.to_owned(),
+            files: files.collect(),
+            cache: Arc::clone(&self.cache),
+        }
+    }
+}
+
+/// A dump at one moment: what is needed to answer a request about it, not yet read.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The file asked for.
+    pub path: PathBuf,
+    files: Vec<Source>,
+    cache: Arc<Cache>,
+}
+
+impl Snapshot {
+    /// The open document at `path`, a file of the dump, and its state at the moment of the
+    /// snapshot.
+    pub fn buffer(&self, path: &Path) -> Option<&(Arc<Buffer>, Moment)> {
+        self.files
+            .iter()
+            .find(|file| file.path == path)?
+            .buffer
+            .as_ref()
+    }
+
+    /// The text of the file asked for, if it is open.
+    pub fn document(&self) -> Result<Document, Unavailable> {
+        let (buffer, moment) = self.buffer(&self.path).ok_or(Unavailable::Absent)?;
+        buffer.document(moment.revision)
+    }
+
+    /// The whole dump. Reads what has changed since it was read last.
+    pub fn load(&self) -> Result<Loaded, Unavailable> {
+        self.cache.load(&self.path, &self.files)
+    }
+}
+
+/// An absolute path without `.` and `..`, so that one file has one key. Links are not followed:
+/// an editor may show a file under either name.
+pub fn normalized(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normalized.pop();
+            }
+            // Drive letters come in either case.
+            Component::Prefix(prefix) => normalized.push(prefix.as_os_str().to_ascii_uppercase()),
+            other => normalized.push(other),
+        }
+    }
+    normalized
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Part;
+
+    const ASSIGNMENT: &str = "BufferAssignment:\nallocation 0: size 4, thread-local:\n value: <0 a @0> (size=4,offset=0): f32[]\n\n";
+    const RANGES: &str =
+        "HloLiveRange (max 1):\n  InstructionSequence:\n    0:a\n  BufferLiveRange:\n    a{}:0-1\n";
+
+    struct Fixture {
+        folder: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            Self {
+                folder: tempfile::tempdir().expect("a folder"),
+                workspace: Workspace::new(|_| ()),
+            }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn write(&self, name: &str, text: &str) -> PathBuf {
+            std::fs::write(self.path(name), text).expect("a file");
+            self.path(name)
+        }
+
+        fn open(&mut self, name: &str, text: &str) -> PathBuf {
+            let path = self.path(name);
+            self.workspace
+                .open(path.clone(), name.to_owned(), 1, text.to_owned());
+            path
+        }
+
+        fn parts(&self, path: &Path) -> Vec<Part> {
+            let loaded = self.workspace.snapshot(path).load().expect("a dump");
+            loaded
+                .dump
+                .files
+                .iter()
+                .map(|file| Part::from(file.document.kind()))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn a_buffer_wins_over_its_file_and_closing_it_shows_the_file_again() {
+        let mut fixture = Fixture::new();
+        fixture.write("m-buffer-assignment.txt", "no dump");
+        let ranges = fixture.open("m-live-range.txt", RANGES);
+        assert_eq!(
+            fixture.parts(&ranges),
+            [Part::LiveRange],
+            "the file on disk is no assignment"
+        );
+        let assignment = fixture.open("m-buffer-assignment.txt", ASSIGNMENT);
+        assert_eq!(fixture.parts(&ranges), [Part::Assignment, Part::LiveRange]);
+        fixture.workspace.close(&assignment);
+        assert_eq!(fixture.parts(&ranges), [Part::LiveRange]);
+    }
+
+    #[test]
+    fn a_dump_is_joined_again_only_when_a_file_changed() {
+        let mut fixture = Fixture::new();
+        let path = fixture.open("m-buffer-assignment.txt", ASSIGNMENT);
+        let load = |fixture: &Fixture| {
+            fixture
+                .workspace
+                .snapshot(&path)
+                .load()
+                .expect("a dump")
+                .dump
+        };
+        let first = load(&fixture);
+        assert!(Arc::ptr_eq(&first, &load(&fixture)));
+        fixture.write("m-live-range.txt", RANGES);
+        let second = load(&fixture);
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert_eq!(second.files.len(), 2);
+        fixture.workspace.change(
+            &path,
+            2,
+            vec![Change {
+                range: None,
+                text: ASSIGNMENT.to_owned(),
+            }],
+        );
+        assert!(!Arc::ptr_eq(&second, &load(&fixture)));
+    }
+
+    #[test]
+    fn a_snapshot_of_an_older_text_is_outdated() {
+        let mut fixture = Fixture::new();
+        let path = fixture.open("m-buffer-assignment.txt", ASSIGNMENT);
+        let old = fixture.workspace.snapshot(&path);
+        fixture.workspace.change(
+            &path,
+            2,
+            vec![Change {
+                range: None,
+                text: "x".to_owned(),
+            }],
+        );
+        assert_eq!(old.load().err(), Some(Unavailable::Outdated));
+        assert_eq!(old.document().err(), Some(Unavailable::Outdated));
+        assert_eq!(
+            fixture
+                .workspace
+                .snapshot(&path)
+                .document()
+                .expect("the text")
+                .text(),
+            "x"
+        );
+    }
+
+    #[test]
+    fn an_unsaved_buffer_is_a_dump_of_its_own() {
+        let mut workspace = Workspace::new(|_| ());
+        let path = PathBuf::from("untitled:Untitled-1");
+        workspace.open(
+            path.clone(),
+            "untitled:Untitled-1".to_owned(),
+            1,
+            ASSIGNMENT.to_owned(),
+        );
+        let loaded = workspace.snapshot(&path).load().expect("a dump");
+        assert_eq!(
+            (
+                loaded.dump.files.len(),
+                loaded.dump.values.len(),
+                loaded.file
+            ),
+            (1, 1, 0)
+        );
+    }
+
+    #[test]
+    fn paths_are_normalized() {
+        assert_eq!(
+            normalized(Path::new("/a/./b/../c.txt")),
+            Path::new("/a/c.txt")
+        );
+        assert_eq!(normalized(Path::new("/../c.txt")), Path::new("/c.txt"));
+    }
+}

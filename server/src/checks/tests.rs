@@ -1,0 +1,398 @@
+//! One changed number in a real dump gives one finding, on that number's line or with it related.
+
+use std::path::PathBuf;
+
+use buflens_syntax::Document;
+
+use super::{Finding, check};
+use crate::model::{Dump, File, Place};
+
+const CONCAT: &str = include_str!("testdata/concat.txt");
+const CONCAT_REPORT: &str = include_str!("testdata/concat-report.txt");
+const TPU_CONCAT: &str = include_str!("testdata/tpu-concat.txt");
+
+fn dump(texts: &[&str]) -> Dump {
+    let file = |text: &&str| File {
+        path: PathBuf::from("dump.txt"),
+        document: Document::new(text).expect("a small text"),
+        lossy: false,
+    };
+    Dump::new(texts.iter().map(file).collect())
+}
+
+fn line(dump: &Dump, place: &Place) -> u32 {
+    dump.files[place.file].document.line_at(place.range.start) + 1
+}
+
+/// Changes `from` to `to` in the first of `texts`, which has it once, and expects one finding.
+#[track_caller]
+fn finds(texts: &[&str], from: &str, to: &str, expected: &str) -> Finding {
+    let text = texts[0];
+    assert_eq!(text.matches(from).count(), 1, "`{from}` is there once");
+    let changed = text.replacen(from, to, 1);
+    let at = text.find(from).unwrap_or_default();
+    let difference = from
+        .bytes()
+        .zip(to.bytes())
+        .take_while(|(from, to)| from == to)
+        .count();
+    let changed_line = text[..at + difference].lines().count().max(1) as u32;
+    let texts: Vec<&str> = std::iter::once(&*changed)
+        .chain(texts[1..].iter().copied())
+        .collect();
+    let dump = dump(&texts);
+    let findings = check(&dump);
+    let shown: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            format!(
+                "{} {}: {}",
+                line(&dump, &finding.place),
+                finding.code,
+                finding.message
+            )
+        })
+        .collect();
+    assert_eq!(findings.len(), 1, "{shown:#?}");
+    assert_eq!(findings[0].code.name(), expected, "{shown:#?}");
+    let places = std::iter::once(&findings[0].place)
+        .chain(findings[0].related.iter().map(|(place, _)| place));
+    let lines: Vec<_> = places
+        .filter(|place| place.file == 0)
+        .map(|place| line(&dump, place))
+        .collect();
+    assert!(
+        lines.contains(&changed_line),
+        "line {changed_line} is not among {lines:?}: {shown:#?}"
+    );
+    if let Some(fix) = &findings[0].fix {
+        assert_eq!(fix.place.file, 0);
+        let mut mended = changed.clone();
+        mended.replace_range(
+            fix.place.range.start as usize..fix.place.range.end as usize,
+            &fix.text,
+        );
+        assert_eq!(mended, text, "the fix mends the dump");
+    }
+    findings[0].clone()
+}
+
+#[test]
+fn real_dumps_have_no_findings() {
+    assert_eq!(check(&dump(&[CONCAT])), []);
+    assert_eq!(check(&dump(&[CONCAT, CONCAT_REPORT])), []);
+    assert_eq!(check(&dump(&[TPU_CONCAT])), []);
+}
+
+#[test]
+fn allocations() {
+    finds(
+        &[CONCAT],
+        "allocation 2: ",
+        "allocation 3: ",
+        "allocation-index",
+    );
+    finds(
+        &[CONCAT],
+        "allocation 4: size 23040",
+        "allocation 4: size 23041",
+        "allocation-size",
+    );
+    finds(
+        &[CONCAT],
+        "allocation 4: size 23040",
+        "allocation 4: size 2304",
+        "allocation-size",
+    );
+    finds(
+        &[CONCAT],
+        "(size=4608,offset=18432)",
+        "(size=4608,offset=18496)",
+        "value-outside-allocation",
+    );
+    finds(
+        &[CONCAT],
+        "(size=4608,offset=18432)",
+        "(size=4608,offset=18431)",
+        "value-offset",
+    );
+    finds(
+        &[CONCAT],
+        "<8 args_0_.1 @0> (size=2304,offset=0)",
+        "<8 args_0_.1 @0> (size=2304,offset=64)",
+        "value-offset",
+    );
+    finds(
+        &[CONCAT],
+        "output shape is |bf16[4,864]|",
+        "output shape is |bf16[4,865]|",
+        "output-shape",
+    );
+    finds(
+        &[CONCAT],
+        "parameter 1, shape",
+        "parameter 5, shape",
+        "output-shape",
+    );
+    finds(
+        &[CONCAT],
+        "parameter 1, shape |bf16[4,288]|",
+        "parameter 1, shape |bf16[5,288]|",
+        "output-shape",
+    );
+}
+
+#[test]
+fn totals() {
+    finds(&[CONCAT], "used: 36864 (", "used: 36865 (", "total-bytes");
+    finds(&[CONCAT], "(36.0KiB)", "(36.1KiB)", "human-bytes");
+    finds(
+        &[CONCAT_REPORT, CONCAT],
+        "Total bytes: 36864",
+        "Total bytes: 36863",
+        "report-total",
+    );
+    finds(
+        &[CONCAT_REPORT, CONCAT],
+        "(36.0KiB)",
+        "(37.0KiB)",
+        "human-bytes",
+    );
+    let offset = "       13824;";
+    finds(
+        &[CONCAT_REPORT, CONCAT],
+        offset,
+        "       13825;",
+        "report-total",
+    );
+    finds(
+        &[CONCAT, CONCAT_REPORT],
+        "(size=4608,offset=13824)",
+        "(size=4608,offset=13760)",
+        "report-total",
+    );
+}
+
+#[test]
+fn values() {
+    finds(&[CONCAT], " value: <13 ", " value: <12 ", "duplicate-value");
+    finds(&[CONCAT], " value: <13 ", " value: <93 ", "unknown-value");
+    finds(&[CONCAT], "\n<13 ", "\n<93 ", "unknown-value");
+    finds(
+        &[CONCAT],
+        "\n<13 wrapped_convert.2 @0>",
+        "\n<13 wrapped_convert.2 @1>",
+        "value-mismatch",
+    );
+    finds(
+        &[CONCAT],
+        "positions:\n  wrapped_convert.2",
+        "positions:\n  wrapped_convert.7",
+        "value-name",
+    );
+    finds(
+        &[CONCAT],
+        "instruction: %wrapped_convert.2",
+        "instruction: %wrapped_convert.7",
+        "value-name",
+    );
+    finds(
+        &[CONCAT],
+        "value: <13 wrapped_convert.2 @0>",
+        "value: <13 wrapped_convert.2 @1>",
+        "color-mismatch",
+    );
+}
+
+#[test]
+fn shapes() {
+    finds(
+        &[CONCAT],
+        "offset=18432): f32[4,288]",
+        "offset=18432): f32[4,287]",
+        "value-shape",
+    );
+    finds(
+        &[CONCAT],
+        "%concatenate.1 = f32[4,864]",
+        "%concatenate.1 = f32[4,863]",
+        "value-shape",
+    );
+    finds(
+        &[CONCAT],
+        "(size=4608,offset=13824)",
+        "(size=4600,offset=13824)",
+        "value-size",
+    );
+}
+
+#[test]
+fn live_ranges() {
+    finds(&[CONCAT], "    4:wrapped", "    5:wrapped", "sequence");
+    finds(&[CONCAT], "(max 8)", "(max 9)", "sequence");
+    finds(
+        &[CONCAT],
+        "wrapped_convert.1{}:4-6",
+        "wrapped_convert.1{}:5-6",
+        "live-range",
+    );
+    finds(
+        &[CONCAT],
+        "wrapped_convert.1{}:4-6",
+        "wrapped_convert.1{}:4-3",
+        "live-range",
+    );
+    finds(
+        &[CONCAT],
+        "args_1_.1{}:0-8",
+        "args_1_.1{}:0-9",
+        "live-range",
+    );
+    finds(
+        &[CONCAT],
+        "args_1_.1{}:0-8",
+        "args_1_.1{}:1-8",
+        "live-range",
+    );
+    finds(
+        &[CONCAT],
+        "wrapped_convert.1{}:4-6",
+        "wrapped_convert.1{}:4-7",
+        "peak-members",
+    );
+    finds(
+        &[CONCAT],
+        "    wrapped_convert.2{}:5",
+        "    wrapped_convert.9{}:5",
+        "live-range",
+    );
+}
+
+#[test]
+fn overlapping_values_are_both_named() {
+    let finding = finds(
+        &[CONCAT],
+        "(size=4608,offset=18432)",
+        "(size=4608,offset=13888)",
+        "allocation-size",
+    );
+    assert!(finding.message.contains("23040"));
+    // The same bytes at the same steps, with the allocation's end still used.
+    let finding = finds(
+        &[CONCAT],
+        "<11 wrapped_convert.1 @0> (size=4608,offset=13824)",
+        "<11 wrapped_convert.1 @0> (size=4608,offset=13888)",
+        "bytes-overlap",
+    );
+    assert!(
+        finding.message.contains("bytes 18432 .. 18496"),
+        "{}",
+        finding.message
+    );
+    assert!(finding.message.contains("steps 5-6"), "{}", finding.message);
+}
+
+#[test]
+fn peak() {
+    finds(
+        &[CONCAT],
+        "Live ranges at 7",
+        "Live ranges at 6",
+        "peak-step",
+    );
+    finds(
+        &[CONCAT],
+        "args_1_.1{}: 2304 bytes",
+        "args_1_.1{}: 2305 bytes",
+        "peak-bytes",
+    );
+    finds(
+        &[CONCAT],
+        "cumulative: 20736",
+        "cumulative: 20737",
+        "cumulative-bytes",
+    );
+    finds(
+        &[CONCAT],
+        "    args_1_.1{}: 2304",
+        "    args_7_.1{}: 2304",
+        "peak-members",
+    );
+}
+
+#[test]
+fn tree() {
+    finds(&[CONCAT], "usage: 27 648", "usage: 27 649", "tree-bytes");
+    finds(&[CONCAT], "total: 13 824", "total: 13 825", "tree-bytes");
+    finds(&[CONCAT], "current: 6 912", "current: 6 913", "tree-bytes");
+    finds(
+        &[CONCAT],
+        "remaining: 4 608",
+        "remaining: 4 609",
+        "tree-bytes",
+    );
+    finds(&[CONCAT], "(50.0%", "(51.0%", "tree-bytes");
+}
+
+#[test]
+fn structure() {
+    let codes = |text: &str| -> Vec<_> {
+        check(&dump(&[text]))
+            .iter()
+            .map(|finding| finding.code.name())
+            .collect()
+    };
+    assert_eq!(codes("no dump\n"), ["syntax"]);
+    assert_eq!(codes(""), ["syntax"]);
+    assert_eq!(
+        codes(&CONCAT.replace(
+            "allocation 2: size 2304",
+            "allocation 2: size 99999999999999999999999"
+        )),
+        ["syntax"]
+    );
+    assert_eq!(
+        codes(&CONCAT.replace(
+            " uses:\n  wrapped_convert, operand 0\n",
+            " users:\n  wrapped_convert, operand 0\n"
+        )),
+        ["syntax"]
+    );
+    // Behind the allocations, the file may end; behind anything else, something is missing.
+    assert_eq!(
+        codes(&CONCAT[..CONCAT.find("\nTotal").unwrap_or_default()]),
+        [""; 0]
+    );
+    for (end, name) in [
+        ("Used values:\n", "below the values' heading"),
+        ("HloLiveRange", "before the live ranges"),
+        ("  BufferLiveRange", "before the ranges"),
+        ("  Live ranges at", "before the peak"),
+        (" uses:\n  wrapped_convert.2", "in a value"),
+        ("%concatenate", "in an instruction"),
+    ] {
+        assert_eq!(
+            codes(&CONCAT[..CONCAT.find(end).unwrap_or_default()]),
+            ["truncated"],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_tpu_dump_is_checked_by_its_own_sizes() {
+    assert!(TPU_CONCAT.contains(":T("));
+    let from = TPU_CONCAT
+        .lines()
+        .find(|line| line.contains("(size=") && line.contains("offset=0)"))
+        .unwrap_or_default();
+    let size: u64 = from
+        .split("(size=")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next())
+        .and_then(|size| size.parse().ok())
+        .unwrap_or_default();
+    let to = from.replace(&format!("size={size}"), &format!("size={}", size + 1));
+    let changed = TPU_CONCAT.replace(from, &to);
+    assert!(!check(&dump(&[&changed])).is_empty());
+}

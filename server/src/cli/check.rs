@@ -1,0 +1,255 @@
+//! `buflens check`: what does not add up.
+
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use rayon::prelude::*;
+
+use super::dumps::{self, Found};
+use super::{FINDINGS, UNREADABLE, complain};
+use crate::checks::{self, Code, Severity};
+use crate::model::Dump;
+use crate::report::{Counts, Judged, Severities, json, text};
+
+/// The width of the output where the terminal does not tell it.
+const WIDTH: usize = 100;
+/// Dumps of so many bytes are held at a time; a larger one is held alone.
+const BATCH_BYTES: u64 = 256 << 20;
+/// So many dumps are held at a time, however small they are.
+const BATCH: usize = 64;
+
+/// Check dumps: where sizes, offsets, totals, live ranges or names contradict each other.
+///
+/// Exits with 0 if nothing was found, 1 with findings, 2 if something could not be read.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// How the findings are written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// The severity from which on findings make the exit code 1.
+    #[arg(long, value_enum, default_value = "warning", value_name = "LEVEL")]
+    deny: Deny,
+    /// Gives a code another severity, or turns it off: `color-mismatch=hint`, `human-bytes=off`.
+    #[arg(long = "severity", value_parser = chosen_severity, value_name = "CODE=LEVEL")]
+    severities: Vec<(Code, Option<Severity>)>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Deny {
+    Error,
+    Warning,
+    Information,
+    Hint,
+    /// The exit code never tells of findings.
+    Never,
+}
+
+impl Deny {
+    fn denies(self, severity: Severity) -> bool {
+        match self {
+            Self::Error => severity >= Severity::Error,
+            Self::Warning => severity >= Severity::Warning,
+            Self::Information => severity >= Severity::Information,
+            Self::Hint => true,
+            Self::Never => false,
+        }
+    }
+}
+
+fn chosen_severity(text: &str) -> Result<(Code, Option<Severity>), String> {
+    let Some((name, level)) = text.split_once('=') else {
+        return Err("expected CODE=LEVEL".to_owned());
+    };
+    let Some(&code) = Code::ALL.iter().find(|code| code.name() == name) else {
+        let names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+        return Err(format!(
+            "there is no code `{name}`; there are {}",
+            names.join(", ")
+        ));
+    };
+    let severity = match level {
+        "error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "information" => Some(Severity::Information),
+        "hint" => Some(Severity::Hint),
+        "off" => None,
+        _ => {
+            return Err(format!(
+                "`{level}` is none of error, warning, information, hint and off"
+            ));
+        }
+    };
+    Ok((code, severity))
+}
+
+/// What came out of a dump.
+type Checked = Result<(Arc<Dump>, Vec<Judged>), String>;
+
+impl Check {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let (found, problems) = dumps::find(&self.paths);
+        for problem in &problems {
+            complain(problem);
+        }
+        if found.is_empty() && problems.is_empty() {
+            complain("there is no dump at the given paths");
+        }
+        let mut totals = Totals {
+            is_unreadable: !problems.is_empty(),
+            ..Totals::default()
+        };
+        match self.format {
+            Format::Text => {
+                let width =
+                    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
+                let mut writer =
+                    text::Writer::new(BufWriter::new(anstream::stdout().lock()), width);
+                self.check_all(&found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings)
+                })?;
+                writer.finish(&totals.counts)?;
+            }
+            Format::Json => {
+                let mut writer = json::Writer::new(BufWriter::new(io::stdout().lock()))?;
+                self.check_all(&found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings)
+                })?;
+                writer.finish()?;
+            }
+        }
+        Ok(ExitCode::from(match totals {
+            Totals {
+                is_unreadable: true,
+                ..
+            } => UNREADABLE,
+            Totals {
+                is_denied: true, ..
+            } => FINDINGS,
+            _ => 0,
+        }))
+    }
+
+    /// Checks dumps in parallel, a batch at a time, and writes the findings in the order of the
+    /// dumps. Memory is that of a batch, however many dumps there are.
+    fn check_all(
+        &self,
+        found: &[Found],
+        totals: &mut Totals,
+        mut write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut severities = Severities::default();
+        for &(code, severity) in &self.severities {
+            severities.choose(code, severity);
+        }
+        let mut rest = found;
+        while !rest.is_empty() {
+            let batch;
+            (batch, rest) = rest.split_at(batch_length(rest));
+            let checked: Vec<Checked> = batch
+                .par_iter()
+                .map(|found| check(found, &severities))
+                .collect();
+            for checked in checked {
+                match checked {
+                    Ok((dump, findings)) => {
+                        totals.counts.dumps += 1;
+                        for judged in &findings {
+                            totals.counts.add(judged.severity);
+                            totals.is_denied |= self.deny.denies(judged.severity);
+                        }
+                        write(&dump, &findings)?;
+                    }
+                    Err(problem) => {
+                        complain(problem);
+                        totals.is_unreadable = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    counts: Counts,
+    is_denied: bool,
+    is_unreadable: bool,
+}
+
+/// How many of the dumps, of which there is at least one, are held at the same time.
+fn batch_length(found: &[Found]) -> usize {
+    let mut bytes = 0;
+    let fitting = found.iter().take(BATCH).take_while(|found| {
+        bytes += found.bytes;
+        bytes <= BATCH_BYTES
+    });
+    fitting.count().max(1)
+}
+
+fn check(found: &Found, severities: &Severities) -> Checked {
+    let (dump, _) = dumps::load(&found.path)?;
+    let findings = checks::check(&dump);
+    let judged = findings.into_iter().filter_map(|finding| {
+        let severity = severities.of(finding.code)?;
+        Some(Judged { severity, finding })
+    });
+    let judged: Vec<Judged> = judged.collect();
+    Ok((dump, judged))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_are_read() {
+        assert_eq!(
+            chosen_severity("syntax=hint"),
+            Ok((Code::Syntax, Some(Severity::Hint)))
+        );
+        assert_eq!(chosen_severity("syntax=off"), Ok((Code::Syntax, None)));
+        assert!(chosen_severity("syntax").is_err());
+        assert!(
+            chosen_severity("syntax=fatal")
+                .unwrap_err()
+                .contains("information")
+        );
+        assert!(
+            chosen_severity("sintax=off")
+                .unwrap_err()
+                .contains("there are syntax")
+        );
+    }
+
+    #[test]
+    fn a_batch_is_bounded_in_number_and_bytes() {
+        let dump = |bytes| Found {
+            path: "x".into(),
+            bytes,
+        };
+        assert_eq!(batch_length(&vec![dump(1); 200]), BATCH);
+        assert_eq!(batch_length(&[dump(BATCH_BYTES - 1), dump(1), dump(1)]), 2);
+        assert_eq!(batch_length(&[dump(BATCH_BYTES + 1), dump(1)]), 1);
+    }
+
+    #[test]
+    fn what_is_denied_is_at_least_as_bad() {
+        assert!(
+            Deny::Warning.denies(Severity::Error) && !Deny::Warning.denies(Severity::Information)
+        );
+        assert!(Deny::Hint.denies(Severity::Hint) && !Deny::Never.denies(Severity::Error));
+    }
+}

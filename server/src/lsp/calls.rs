@@ -1,0 +1,93 @@
+//! The flow of data as a call hierarchy.
+//!
+//! An item carries the instruction's name, so that it can be found again in whatever its dump has
+//! become.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+use tower_lsp::ls_types as lsp;
+
+use super::view::View;
+use crate::ide::call_hierarchy::{self, Call, Item};
+use crate::model::{Dump, FileId, NameId};
+use crate::workspace::{Loaded, Unavailable};
+
+/// So many neighbours at most.
+const LIMIT: usize = 1000;
+
+pub fn prepare(
+    view: &View,
+    position: lsp::Position,
+) -> Result<Vec<lsp::CallHierarchyItem>, Unavailable> {
+    let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
+    let item = call_hierarchy::prepare(&dump, file, offset).ok_or(Unavailable::Absent)?;
+    Ok(item_of(view, &dump, item).into_iter().collect())
+}
+
+pub fn incoming(
+    view: &View,
+    item: &lsp::CallHierarchyItem,
+) -> Result<Vec<lsp::CallHierarchyIncomingCall>, Unavailable> {
+    let Loaded { dump, .. } = view.loaded()?;
+    let calls = call_hierarchy::incoming(&dump, name(&dump, item)?);
+    let call = |Call { item, ranges }: Call| {
+        let from_ranges = ranges_in(view, &dump, item.place.file, &ranges);
+        Some(lsp::CallHierarchyIncomingCall {
+            from_ranges,
+            from: item_of(view, &dump, item)?,
+        })
+    };
+    Ok(calls.into_iter().take(LIMIT).filter_map(call).collect())
+}
+
+pub fn outgoing(
+    view: &View,
+    item: &lsp::CallHierarchyItem,
+) -> Result<Vec<lsp::CallHierarchyOutgoingCall>, Unavailable> {
+    let Loaded { dump, file, .. } = view.loaded()?;
+    let calls = call_hierarchy::outgoing(&dump, name(&dump, item)?);
+    let call = |Call { item, ranges }: Call| {
+        // The caller is the item asked for.
+        let from_ranges = ranges_in(view, &dump, file, &ranges);
+        Some(lsp::CallHierarchyOutgoingCall {
+            from_ranges,
+            to: item_of(view, &dump, item)?,
+        })
+    };
+    Ok(calls.into_iter().take(LIMIT).filter_map(call).collect())
+}
+
+fn name(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<NameId, Unavailable> {
+    let kept = item
+        .data
+        .as_ref()
+        .and_then(|data| data.get("name"))
+        .and_then(Value::as_str);
+    dump.names
+        .get(kept.unwrap_or(&item.name))
+        .ok_or(Unavailable::Absent)
+}
+
+fn item_of(view: &View, dump: &Dump, item: Item) -> Option<lsp::CallHierarchyItem> {
+    let lsp::Location { uri, range } = view.location(dump, &item.place)?;
+    let name = dump.names[item.name].to_owned();
+    Some(lsp::CallHierarchyItem {
+        data: Some(json!({ "name": name })),
+        name,
+        kind: lsp::SymbolKind::METHOD,
+        tags: None,
+        detail: Some(item.detail),
+        uri,
+        range,
+        selection_range: view.range_in(dump, item.place.file, &item.selection)?,
+    })
+}
+
+fn ranges_in(view: &View, dump: &Dump, file: FileId, ranges: &[Range<u32>]) -> Vec<lsp::Range> {
+    ranges
+        .iter()
+        .take(LIMIT)
+        .filter_map(|range| view.range_in(dump, file, range))
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! Findings as diagnostics, and the pulling of them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tower_lsp::ls_types as lsp;
+
+use super::convert;
+use super::view::View;
+use crate::checks::{self, Finding, Severity};
+use crate::model::{Dump, FileId};
+use crate::workspace::{Loaded, Unavailable};
+
+/// A document has at most so many diagnostics, which is what VS Code shows.
+const LIMIT: usize = 1000;
+
+const SOURCE: &str = "buflens";
+const PAGES: &str = "https://github.com/buflens/buflens/blob/main/docs/diagnostics.md#";
+
+/// The findings of the dumps at hand, so that a dump is checked once, whoever asks.
+#[derive(Debug, Default)]
+pub struct Checks(Mutex<FxHashMap<PathBuf, Arc<Checked>>>);
+
+/// A dump and its findings.
+#[derive(Debug)]
+pub struct Checked {
+    dump: Arc<Dump>,
+    findings: OnceLock<Vec<Finding>>,
+    /// No other dump has this number.
+    id: u64,
+}
+
+impl Checks {
+    pub fn of(&self, dump: &Arc<Dump>) -> Arc<Checked> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let new = || {
+            let id = NEXT.fetch_add(1, Ordering::Relaxed);
+            Arc::new(Checked {
+                dump: Arc::clone(dump),
+                findings: OnceLock::new(),
+                id,
+            })
+        };
+        let Some(first) = dump.files.first() else {
+            return new();
+        };
+        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let checked = checks.entry(first.path.clone()).or_insert_with(new);
+        if !Arc::ptr_eq(&checked.dump, dump) {
+            *checked = new();
+        }
+        Arc::clone(checked)
+    }
+
+    pub fn forget(&self, paths: &[PathBuf]) {
+        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        checks.retain(|path, _| !paths.contains(path));
+    }
+}
+
+impl Checked {
+    /// The findings; the first to ask has to wait.
+    pub fn findings(&self) -> &[Finding] {
+        self.findings.get_or_init(|| checks::check(&self.dump))
+    }
+}
+
+/// The diagnostics of one file: all of them, or the worst ones and how many more there are.
+pub fn of_file(
+    view: &View,
+    dump: &Dump,
+    findings: &[Finding],
+    file: FileId,
+) -> Vec<lsp::Diagnostic> {
+    let mut chosen: Vec<(Severity, &Finding)> = findings
+        .iter()
+        .filter(|finding| finding.place.file == file)
+        .filter_map(|finding| Some((view.config.severity(finding.code)?, finding)))
+        .collect();
+    let mut more = 0;
+    if chosen.len() > LIMIT {
+        chosen.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
+        more = chosen.len() - (LIMIT - 1);
+        chosen.truncate(LIMIT - 1);
+    }
+    let diagnostic =
+        |(severity, finding): &(Severity, &Finding)| diagnostic(view, dump, finding, *severity);
+    let mut diagnostics: Vec<lsp::Diagnostic> = chosen.iter().map(diagnostic).collect();
+    if more > 0 {
+        diagnostics.push(lsp::Diagnostic {
+            severity: Some(lsp::DiagnosticSeverity::INFORMATION),
+            source: Some(SOURCE.to_owned()),
+            message: format!("{more} more findings are not shown; `buflens check` tells them all"),
+            ..lsp::Diagnostic::default()
+        });
+    }
+    diagnostics
+}
+
+fn diagnostic(view: &View, dump: &Dump, finding: &Finding, severity: Severity) -> lsp::Diagnostic {
+    let code = finding.code.name();
+    let page = view
+        .capabilities
+        .code_description
+        .then(|| lsp::Uri::from_str(&format!("{PAGES}{code}")).ok());
+    let related = finding.related.iter().filter_map(|(place, message)| {
+        let location = view.location(dump, place)?;
+        Some(lsp::DiagnosticRelatedInformation {
+            location,
+            message: message.clone(),
+        })
+    });
+    lsp::Diagnostic {
+        range: view
+            .range_in(dump, finding.place.file, &finding.place.range)
+            .unwrap_or_default(),
+        severity: Some(convert::severity(severity)),
+        code: Some(lsp::NumberOrString::String(code.to_owned())),
+        code_description: page.flatten().map(|href| lsp::CodeDescription { href }),
+        source: Some(SOURCE.to_owned()),
+        message: finding.message.clone(),
+        related_information: view
+            .capabilities
+            .related_information
+            .then(|| related.collect()),
+        tags: None,
+        data: None,
+    }
+}
+
+/// Answers a pull for the document asked for, with its siblings if the client takes them.
+pub fn pull(
+    view: &View,
+    previous: Option<&str>,
+) -> Result<lsp::DocumentDiagnosticReport, Unavailable> {
+    let Loaded {
+        dump, file: asked, ..
+    } = view.loaded()?;
+    let checked = view.checks.of(&dump);
+    let result_id = format!("{}.{}", checked.id, view.generation);
+    if previous == Some(&result_id) {
+        return Ok(lsp::DocumentDiagnosticReport::Unchanged(
+            lsp::RelatedUnchangedDocumentDiagnosticReport {
+                related_documents: None,
+                unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport {
+                    result_id,
+                },
+            },
+        ));
+    }
+    let report = |file| lsp::FullDocumentDiagnosticReport {
+        result_id: None,
+        items: of_file(view, &dump, checked.findings(), file),
+    };
+    let related = |(file, content): (FileId, &crate::model::File)| {
+        Some((view.uri(&content.path)?, report(file).into()))
+    };
+    let related_documents = view.capabilities.related_documents.then(|| {
+        let others = dump
+            .files
+            .iter()
+            .enumerate()
+            .filter(|(file, _)| *file != asked);
+        others.filter_map(related).collect::<HashMap<_, _>>()
+    });
+    let mut full_document_diagnostic_report = report(asked);
+    full_document_diagnostic_report.result_id = Some(result_id);
+    Ok(lsp::DocumentDiagnosticReport::Full(
+        lsp::RelatedFullDocumentDiagnosticReport {
+            related_documents,
+            full_document_diagnostic_report,
+        },
+    ))
+}

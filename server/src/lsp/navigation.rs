@@ -1,0 +1,110 @@
+//! Hover, going places, references and highlights.
+
+use tower_lsp::ls_types as lsp;
+
+use super::convert;
+use super::view::View;
+use crate::ide::navigation::{Navigation, Target};
+use crate::ide::{hover, references};
+use crate::model::{Dump, FileId};
+use crate::workspace::{Loaded, Note, Unavailable};
+
+/// So many places at most are the answer to one request.
+const LIMIT: usize = 10_000;
+
+pub fn hover(view: &View, position: lsp::Position) -> Result<lsp::Hover, Unavailable> {
+    let (Loaded { dump, file, notes }, offset) = view.cursor(position)?;
+    let mut hover = hover::hover(&dump, file, offset).ok_or(Unavailable::Absent)?;
+    for note in notes
+        .iter()
+        .filter(|note| matches!(note, Note::Reading { .. }))
+    {
+        // A path may hold anything, and only code is safe from being read as Markdown.
+        let note = note.to_string().replace(['`', '\n'], "_");
+        hover.markdown.extend(["\n\n`", &note, "`"]);
+    }
+    let (kind, value) = if view.capabilities.markdown_hover {
+        (lsp::MarkupKind::Markdown, hover.markdown)
+    } else {
+        (
+            lsp::MarkupKind::PlainText,
+            convert::plain_text(&hover.markdown),
+        )
+    };
+    let contents = lsp::HoverContents::Markup(lsp::MarkupContent { kind, value });
+    Ok(lsp::Hover {
+        contents,
+        range: view.range_in(&dump, file, &hover.range),
+    })
+}
+
+/// Goes where `lookup` leads; with `links` the answer says from which text and to which whole.
+pub fn goto(
+    view: &View,
+    position: lsp::Position,
+    links: bool,
+    lookup: fn(&Dump, FileId, u32) -> Option<Navigation>,
+) -> Result<lsp::GotoDefinitionResponse, Unavailable> {
+    let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
+    let Navigation { origin, targets } = lookup(&dump, file, offset).ok_or(Unavailable::Absent)?;
+    let targets = targets.iter().take(LIMIT);
+    if links {
+        let origin = view.range_in(&dump, file, &origin);
+        let link = |target: &Target| {
+            let location = view.location(&dump, &target.place)?;
+            Some(lsp::LocationLink {
+                origin_selection_range: origin,
+                target_uri: location.uri,
+                target_range: location.range,
+                target_selection_range: view.range_in(
+                    &dump,
+                    target.place.file,
+                    &target.selection,
+                )?,
+            })
+        };
+        Ok(lsp::GotoDefinitionResponse::Link(
+            targets.filter_map(link).collect(),
+        ))
+    } else {
+        let location = |target: &Target| {
+            let range = view.range_in(&dump, target.place.file, &target.selection)?;
+            Some(lsp::Location {
+                range,
+                ..view.location(&dump, &target.place)?
+            })
+        };
+        Ok(lsp::GotoDefinitionResponse::Array(
+            targets.filter_map(location).collect(),
+        ))
+    }
+}
+
+pub fn references(
+    view: &View,
+    position: lsp::Position,
+    declaration: bool,
+) -> Result<Vec<lsp::Location>, Unavailable> {
+    let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
+    let places = references::references(&dump, file, offset, declaration);
+    Ok(places
+        .iter()
+        .take(LIMIT)
+        .filter_map(|place| view.location(&dump, place))
+        .collect())
+}
+
+pub fn highlights(
+    view: &View,
+    position: lsp::Position,
+) -> Result<Vec<lsp::DocumentHighlight>, Unavailable> {
+    let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
+    let ranges = references::highlights(&dump, file, offset);
+    let range = |range| {
+        Some(lsp::DocumentHighlight {
+            range: view.range_in(&dump, file, range)?,
+            kind: None,
+        })
+    };
+    Ok(ranges.iter().take(LIMIT).filter_map(range).collect())
+}

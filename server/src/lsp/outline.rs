@@ -1,0 +1,250 @@
+//! Symbols, folds, selections and links: the shape of a document.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use buflens_syntax::Document;
+use rustc_hash::FxHashMap;
+use tower_lsp::ls_types as lsp;
+
+use super::convert;
+use super::view::View;
+use crate::ide::symbols::{self, Symbol};
+use crate::ide::{folding, links, selection};
+use crate::workspace::{self, Loaded, Unavailable};
+
+const SYMBOLS: usize = 4000;
+const FOLDS: usize = 5000;
+const LINKS: usize = 5000;
+const FOUND: usize = 500;
+
+pub fn symbols(view: &View) -> Result<lsp::DocumentSymbolResponse, Unavailable> {
+    let Loaded { dump, file, .. } = view.loaded()?;
+    let symbols = symbols::document_symbols(&dump, file, SYMBOLS);
+    let document = &dump.files[file].document;
+    if view.capabilities.nested_symbols {
+        let symbols = symbols
+            .into_iter()
+            .map(|symbol| nested(view, document, symbol))
+            .collect();
+        return Ok(lsp::DocumentSymbolResponse::Nested(symbols));
+    }
+    let uri = view
+        .uri(&dump.files[file].path)
+        .ok_or(Unavailable::Absent)?;
+    let mut flat = Vec::new();
+    for symbol in symbols {
+        flatten(view, document, &uri, symbol, None, &mut flat);
+    }
+    Ok(lsp::DocumentSymbolResponse::Flat(flat))
+}
+
+#[allow(deprecated)]
+fn nested(view: &View, document: &Document, symbol: Symbol) -> lsp::DocumentSymbol {
+    let children = symbol
+        .children
+        .into_iter()
+        .map(|child| nested(view, document, child))
+        .collect();
+    lsp::DocumentSymbol {
+        name: symbol.name,
+        detail: Some(symbol.detail).filter(|detail| !detail.is_empty()),
+        kind: convert::symbol_kind(symbol.kind),
+        tags: None,
+        deprecated: None,
+        range: view.range(document, &symbol.range),
+        selection_range: view.range(document, &symbol.selection),
+        children: Some(children),
+    }
+}
+
+#[allow(deprecated)]
+fn flatten(
+    view: &View,
+    document: &Document,
+    uri: &lsp::Uri,
+    symbol: Symbol,
+    container: Option<&str>,
+    flat: &mut Vec<lsp::SymbolInformation>,
+) {
+    flat.push(lsp::SymbolInformation {
+        name: symbol.name.clone(),
+        kind: convert::symbol_kind(symbol.kind),
+        tags: None,
+        deprecated: None,
+        location: lsp::Location::new(uri.clone(), view.range(document, &symbol.range)),
+        container_name: container.map(str::to_owned),
+    });
+    for child in symbol.children {
+        flatten(view, document, uri, child, Some(&symbol.name), flat);
+    }
+}
+
+/// Symbols of all dumps of which a file is open.
+#[allow(deprecated)]
+pub fn find(views: &[View], query: &str) -> lsp::WorkspaceSymbolResponse {
+    let (mut all, mut seen) = (Vec::new(), Vec::new());
+    for view in views {
+        let Ok(Loaded { dump, .. }) = view.loaded() else {
+            continue;
+        };
+        // Several of its files may be open.
+        if seen.iter().any(|other| Arc::ptr_eq(other, &dump)) {
+            continue;
+        }
+        seen.push(Arc::clone(&dump));
+        let found = symbols::workspace_symbols(&dump, query, FOUND - all.len().min(FOUND));
+        all.extend(found.into_iter().filter_map(|found| {
+            Some(lsp::SymbolInformation {
+                name: found.name,
+                kind: convert::symbol_kind(found.kind),
+                tags: None,
+                deprecated: None,
+                location: view.location(&dump, &found.place)?,
+                container_name: Some(found.container).filter(|container| !container.is_empty()),
+            })
+        }));
+    }
+    lsp::WorkspaceSymbolResponse::Flat(all)
+}
+
+pub fn folds(view: &View) -> Result<Vec<lsp::FoldingRange>, Unavailable> {
+    let limit = view
+        .capabilities
+        .fold_limit
+        .map_or(FOLDS, |limit| FOLDS.min(limit as usize));
+    let fold = |fold: folding::Fold| lsp::FoldingRange {
+        start_line: fold.start,
+        end_line: fold.end,
+        ..lsp::FoldingRange::default()
+    };
+    Ok(folding::folds(&view.document()?, limit)
+        .into_iter()
+        .map(fold)
+        .collect())
+}
+
+/// One selection for every position, as the client counts on.
+pub fn selections(
+    view: &View,
+    positions: &[lsp::Position],
+) -> Result<Vec<lsp::SelectionRange>, Unavailable> {
+    let document = view.document()?;
+    let selection = |position: &lsp::Position| {
+        let offset = document.offset(convert::line_column(*position), view.capabilities.encoding);
+        let offset = offset.unwrap_or(document.len());
+        let ranges = selection::selection(&document, offset);
+        let outer = |parent: Option<lsp::SelectionRange>, range: &Range<u32>| {
+            let range = view.range(&document, range);
+            Some(lsp::SelectionRange {
+                range,
+                parent: parent.map(Box::new),
+            })
+        };
+        ranges
+            .iter()
+            .rev()
+            .fold(None, outer)
+            .unwrap_or_else(|| lsp::SelectionRange {
+                range: view.range(&document, &(offset..offset)),
+                parent: None,
+            })
+    };
+    Ok(positions.iter().map(selection).collect())
+}
+
+/// Links to the source files that exist, and to no other kind of thing.
+pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
+    let Loaded { dump, file, .. } = view.loaded()?;
+    let document = &dump.files[file].document;
+    let folder = dump.files[file]
+        .path
+        .parent()
+        .filter(|folder| folder.is_absolute());
+    let mut sources: FxHashMap<PathBuf, Option<PathBuf>> = FxHashMap::default();
+    let mut links = Vec::new();
+    for (start, block) in document.blocks() {
+        for link in links::links(&dump, file, start..start + block.text().len() as u32) {
+            let named = link.path.clone();
+            let source = sources
+                .entry(link.path)
+                .or_insert_with(|| source(&named, &view.folders, folder));
+            let Some(target) = source
+                .as_ref()
+                .and_then(|source| convert::uri_of_line(source, link.line))
+            else {
+                continue;
+            };
+            links.push(lsp::DocumentLink {
+                range: view.range(document, &link.range),
+                target: Some(target),
+                tooltip: None,
+                data: None,
+            });
+        }
+        if links.len() >= LINKS {
+            links.truncate(LINKS);
+            break;
+        }
+    }
+    Ok(links)
+}
+
+/// The regular file that a dump means by `named`: a path from the root, or from a folder that is
+/// open, or from where the dump lies.
+fn source(named: &Path, folders: &[PathBuf], folder: Option<&Path>) -> Option<PathBuf> {
+    // Looking for a network path would send the user's credentials to whoever the dump names.
+    let text = named.to_string_lossy();
+    if text.starts_with("//") || text.starts_with(r"\\") {
+        return None;
+    }
+    let from = |folder: &Path| workspace::normalized(&folder.join(named));
+    let mut candidates: Vec<PathBuf> = if named.is_absolute() {
+        vec![workspace::normalized(named)]
+    } else {
+        folders
+            .iter()
+            .map(PathBuf::as_path)
+            .chain(folder)
+            .map(from)
+            .collect()
+    };
+    candidates.retain(|path| path.is_file());
+    candidates.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_sources() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        std::fs::create_dir(root.join("pkg")).expect("a folder");
+        std::fs::write(root.join("pkg/f.py"), "").expect("a file");
+        let folders = [root.to_owned()];
+        let find = |named: &str| source(Path::new(named), &folders, None);
+        assert_eq!(find("pkg/f.py"), Some(root.join("pkg/f.py")));
+        assert_eq!(
+            find(&root.join("pkg/f.py").to_string_lossy()),
+            Some(root.join("pkg/f.py"))
+        );
+        assert_eq!(
+            source(Path::new("f.py"), &[], Some(&root.join("pkg"))),
+            Some(root.join("pkg/f.py"))
+        );
+        for other in [
+            "pkg",
+            "pkg/g.py",
+            "",
+            "<string>",
+            "https://example.org/f.py",
+            "command:f",
+            "//host/share/f.py",
+        ] {
+            assert_eq!(find(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The pushing of diagnostics.
+//!
+//! Every text that the editor has opened or changed gets exactly one answer, when its check is
+//! complete, unless it has changed again by then. Other files of the dump, open or not, get one
+//! only if their diagnostics have changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tower_lsp::ls_types as lsp;
+
+use super::diagnostics;
+use super::session::Session;
+use super::view::View;
+use crate::workspace::{Loaded, Moment, Note, Unavailable};
+
+/// What was published.
+#[derive(Debug, Default)]
+pub struct Publisher {
+    /// Held through a check and the publishing of it, so that these come in order.
+    turn: tokio::sync::Mutex<()>,
+    published: Mutex<FxHashMap<PathBuf, Published>>,
+}
+
+#[derive(Debug)]
+struct Published {
+    uri: lsp::Uri,
+    revision: Option<u64>,
+    diagnostics: Vec<lsp::Diagnostic>,
+}
+
+/// What makes a check necessary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// The document was opened or changed.
+    Edit,
+    /// Something else did: a sibling, the configuration.
+    Elsewhere,
+}
+
+/// The diagnostics of one file.
+struct Report {
+    path: PathBuf,
+    uri: lsp::Uri,
+    moment: Option<Moment>,
+    diagnostics: Vec<lsp::Diagnostic>,
+}
+
+/// Checks the dump of the open document at `path`, later.
+pub fn schedule(session: &Arc<Session>, path: PathBuf, trigger: Trigger) {
+    let session = Arc::clone(session);
+    tokio::spawn(async move { check(&session, &path, trigger).await });
+}
+
+/// Checks again the open documents that belong to one dump with the file at `path`.
+pub fn schedule_related(session: &Arc<Session>, path: &Path) {
+    let open = session.state().open_siblings(path);
+    schedule_again(session, open);
+}
+
+/// Checks all open documents again.
+pub fn schedule_all(session: &Arc<Session>) {
+    let open = session.state().workspace.paths().cloned().collect();
+    schedule_again(session, open);
+}
+
+fn schedule_again(session: &Arc<Session>, paths: Vec<PathBuf>) {
+    let capabilities = session.capabilities();
+    if !capabilities.pulls_diagnostics {
+        for path in paths {
+            schedule(session, path, Trigger::Elsewhere);
+        }
+    } else if capabilities.refreshes_diagnostics && !paths.is_empty() {
+        let client = session.client.clone();
+        // The client may answer whenever it likes; nothing waits for this task.
+        tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
+    }
+}
+
+/// Takes back what was published for the sake of a document that has been closed.
+pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let _turn = session.publisher.turn.lock().await;
+        let open = session.state().open_siblings(&path);
+        if open.contains(&path) {
+            // It was opened again, and will be answered.
+            return;
+        }
+        let closed = if open.is_empty() {
+            let siblings: Vec<PathBuf> = crate::workspace::siblings(&path)
+                .into_iter()
+                .map(|file| file.path)
+                .collect();
+            session.checks().forget(&siblings);
+            siblings
+        } else {
+            vec![path]
+        };
+        for path in closed {
+            let published = session.publisher.published().remove(&path);
+            if let Some(published) = published.filter(|published| !published.diagnostics.is_empty())
+            {
+                session
+                    .client
+                    .publish_diagnostics(published.uri, Vec::new(), None)
+                    .await;
+            }
+        }
+        // The text on disk may differ from the one that was closed.
+        schedule_again(&session, open);
+    });
+}
+
+async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
+    let turn = session.publisher.turn.lock().await;
+    let view = session.view(path);
+    let pulls = view.capabilities.pulls_diagnostics;
+    let Some(moment) = view.moment().cloned() else {
+        return;
+    };
+    if trigger == Trigger::Edit && session.publisher.is_published(path, moment.revision) {
+        return;
+    }
+    let uri = view.uri(path);
+    // A client that pulls gets nothing, but its first request finds everything read.
+    let work = move || {
+        let loaded = view.loaded()?;
+        Ok((
+            if pulls {
+                Vec::new()
+            } else {
+                reports(&view, &loaded)
+            },
+            loaded.notes,
+        ))
+    };
+    let (reports, messages): (Vec<Report>, Vec<String>) = match session.pool.run(work).await {
+        Ok(Ok((reports, notes))) => (reports, notes.iter().map(Note::to_string).collect()),
+        // The text is not known any more, so nothing can be said about it.
+        Ok(Err(Unavailable::Broken(reason))) => {
+            let report = |uri| Report {
+                path: path.to_owned(),
+                uri,
+                moment: Some(moment),
+                diagnostics: Vec::new(),
+            };
+            let message = format!(
+                "{}: {reason}; open it again, or replace all of it",
+                path.display()
+            );
+            (
+                uri.filter(|_| !pulls).map(report).into_iter().collect(),
+                vec![message],
+            )
+        }
+        Ok(Err(_)) | Err(_) => (Vec::new(), Vec::new()),
+    };
+    for report in reports {
+        for (uri, diagnostics, version) in session.publisher.admit(report) {
+            session
+                .client
+                .publish_diagnostics(uri, diagnostics, version)
+                .await;
+        }
+    }
+    drop(turn);
+    session.warn_once(messages).await;
+}
+
+fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
+    let checked = view.checks.of(&loaded.dump);
+    let findings = checked.findings();
+    let report = |(file, content): (usize, &crate::model::File)| {
+        Some(Report {
+            path: content.path.clone(),
+            uri: view.uri(&content.path)?,
+            moment: view.moment_of(&content.path).cloned(),
+            diagnostics: diagnostics::of_file(view, &loaded.dump, findings, file),
+        })
+    };
+    loaded
+        .dump
+        .files
+        .iter()
+        .enumerate()
+        .filter_map(report)
+        .collect()
+}
+
+impl Publisher {
+    fn published(&self) -> std::sync::MutexGuard<'_, FxHashMap<PathBuf, Published>> {
+        self.published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_published(&self, path: &Path, revision: u64) -> bool {
+        self.published()
+            .get(path)
+            .is_some_and(|published| published.revision == Some(revision))
+    }
+
+    /// What has to be sent of a report, which is taken as sent from now on.
+    fn admit(&self, report: Report) -> Vec<(lsp::Uri, Vec<lsp::Diagnostic>, Option<i32>)> {
+        let Report {
+            path,
+            uri,
+            moment,
+            diagnostics,
+        } = report;
+        let mut sent = Vec::new();
+        if moment
+            .as_ref()
+            .is_some_and(|moment| moment.moved.is_cancelled())
+        {
+            return sent;
+        }
+        let revision = moment.as_ref().map(|moment| moment.revision);
+        let mut all = self.published();
+        let before = all.remove(&path);
+        let is_owed =
+            revision.is_some() && before.as_ref().map(|before| before.revision) != Some(revision);
+        let is_same = match &before {
+            Some(before) => before.diagnostics == diagnostics && before.uri == uri,
+            None => diagnostics.is_empty(),
+        };
+        // The editor may have come to write the file's URI in another way.
+        sent.extend(
+            before
+                .filter(|before| before.uri != uri && !before.diagnostics.is_empty())
+                .map(|before| (before.uri, Vec::new(), None)),
+        );
+        if is_owed || !is_same {
+            sent.push((
+                uri.clone(),
+                diagnostics.clone(),
+                moment.map(|moment| moment.version),
+            ));
+        }
+        all.insert(
+            path,
+            Published {
+                uri,
+                revision,
+                diagnostics,
+            },
+        );
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use super::*;
+
+    fn report(moment: Option<&Moment>, messages: &[&str]) -> Report {
+        let diagnostic = |message: &&str| lsp::Diagnostic {
+            message: (*message).to_owned(),
+            ..Default::default()
+        };
+        Report {
+            path: PathBuf::from("/d/x.txt"),
+            uri: lsp::Uri::from_str("file:///d/x.txt").expect("a URI"),
+            moment: moment.cloned(),
+            diagnostics: messages.iter().map(diagnostic).collect(),
+        }
+    }
+
+    fn moment(revision: u64) -> Moment {
+        Moment {
+            version: 1,
+            revision,
+            moved: tokio_util::sync::CancellationToken::new(),
+        }
+    }
+
+    #[test]
+    fn an_open_text_is_answered_once_even_with_nothing() {
+        let publisher = Publisher::default();
+        let (first, second) = (moment(1), moment(2));
+        assert_eq!(publisher.admit(report(Some(&first), &[])).len(), 1);
+        assert_eq!(publisher.admit(report(Some(&first), &[])).len(), 0);
+        assert!(publisher.is_published(Path::new("/d/x.txt"), 1));
+        assert_eq!(publisher.admit(report(Some(&second), &[])).len(), 1);
+        assert_eq!(
+            publisher.admit(report(Some(&second), &["a"])).len(),
+            1,
+            "a sibling has changed"
+        );
+        let third = moment(3);
+        third.moved.cancel();
+        assert_eq!(
+            publisher.admit(report(Some(&third), &["b"])).len(),
+            0,
+            "it has changed meanwhile"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_open_is_told_of_only_when_it_changes() {
+        let publisher = Publisher::default();
+        assert_eq!(publisher.admit(report(None, &[])).len(), 0);
+        assert_eq!(publisher.admit(report(None, &["a"])).len(), 1);
+        assert_eq!(publisher.admit(report(None, &["a"])).len(), 0);
+        assert_eq!(publisher.admit(report(None, &[])).len(), 1);
+    }
+}

@@ -1,0 +1,294 @@
+//! The methods of the protocol, each handed on to where it is answered.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types as lsp;
+use tower_lsp::ls_types::request::{
+    GotoDeclarationParams, GotoDeclarationResponse, GotoImplementationParams,
+    GotoImplementationResponse, GotoTypeDefinitionParams, GotoTypeDefinitionResponse,
+};
+use tower_lsp::{Client, LanguageServer};
+
+use super::session::Session;
+use super::{actions, calls, diagnostics, navigation, outline, sync, tokens};
+use crate::ide;
+
+/// The server as the protocol sees it.
+#[derive(Debug)]
+pub struct Buflens(pub Arc<Session>);
+
+impl Buflens {
+    pub fn new(client: Client) -> Self {
+        Self(Session::new(client))
+    }
+}
+
+impl LanguageServer for Buflens {
+    async fn initialize(&self, params: lsp::InitializeParams) -> Result<lsp::InitializeResult> {
+        Ok(self.0.initialize(&params))
+    }
+
+    async fn initialized(&self, _: lsp::InitializedParams) {
+        sync::initialized(&self.0);
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        self.0.is_shut_down.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn did_open(&self, params: lsp::DidOpenTextDocumentParams) {
+        sync::opened(&self.0, params);
+    }
+
+    async fn did_change(&self, params: lsp::DidChangeTextDocumentParams) {
+        sync::changed(&self.0, params);
+    }
+
+    async fn did_close(&self, params: lsp::DidCloseTextDocumentParams) {
+        sync::closed(&self.0, &params);
+    }
+
+    async fn did_save(&self, _: lsp::DidSaveTextDocumentParams) {
+        // What is open wins over what is on disk, so nothing has changed.
+    }
+
+    async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
+        sync::configuration_changed(&self.0, params);
+    }
+
+    async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
+        sync::files_changed(&self.0, &params);
+    }
+
+    async fn did_change_workspace_folders(&self, params: lsp::DidChangeWorkspaceFoldersParams) {
+        sync::folders_changed(&self.0, &params);
+    }
+
+    async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        self.0
+            .ask(&text_document.uri, move |view| {
+                navigation::hover(view, position)
+            })
+            .await
+    }
+
+    async fn goto_definition(
+        &self,
+        params: lsp::GotoDefinitionParams,
+    ) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        let links = self.0.capabilities().definition_links;
+        let answer =
+            move |view: &_| navigation::goto(view, position, links, ide::navigation::definition);
+        self.0.ask(&text_document.uri, answer).await
+    }
+
+    async fn goto_declaration(
+        &self,
+        params: GotoDeclarationParams,
+    ) -> Result<Option<GotoDeclarationResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        let links = self.0.capabilities().declaration_links;
+        let answer =
+            move |view: &_| navigation::goto(view, position, links, ide::navigation::declaration);
+        self.0.ask(&text_document.uri, answer).await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoTypeDefinitionResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        let links = self.0.capabilities().type_definition_links;
+        let answer = move |view: &_| {
+            navigation::goto(view, position, links, ide::navigation::type_definition)
+        };
+        self.0.ask(&text_document.uri, answer).await
+    }
+
+    async fn goto_implementation(
+        &self,
+        params: GotoImplementationParams,
+    ) -> Result<Option<GotoImplementationResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        let links = self.0.capabilities().implementation_links;
+        let answer = move |view: &_| {
+            navigation::goto(view, position, links, ide::navigation::implementation)
+        };
+        self.0.ask(&text_document.uri, answer).await
+    }
+
+    async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position;
+        let declaration = params.context.include_declaration;
+        let answer = move |view: &_| navigation::references(view, position, declaration);
+        self.0.ask(&text_document.uri, answer).await
+    }
+
+    async fn document_highlight(
+        &self,
+        params: lsp::DocumentHighlightParams,
+    ) -> Result<Option<Vec<lsp::DocumentHighlight>>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        self.0
+            .ask(&text_document.uri, move |view| {
+                navigation::highlights(view, position)
+            })
+            .await
+    }
+
+    async fn document_symbol(
+        &self,
+        params: lsp::DocumentSymbolParams,
+    ) -> Result<Option<lsp::DocumentSymbolResponse>> {
+        self.0
+            .ask(&params.text_document.uri, outline::symbols)
+            .await
+    }
+
+    async fn symbol(
+        &self,
+        params: lsp::WorkspaceSymbolParams,
+    ) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
+        let views = self.0.views();
+        self.0
+            .pool
+            .run(move || outline::find(&views, &params.query))
+            .await
+            .map(Some)
+    }
+
+    async fn folding_range(
+        &self,
+        params: lsp::FoldingRangeParams,
+    ) -> Result<Option<Vec<lsp::FoldingRange>>> {
+        self.0.ask(&params.text_document.uri, outline::folds).await
+    }
+
+    async fn selection_range(
+        &self,
+        params: lsp::SelectionRangeParams,
+    ) -> Result<Option<Vec<lsp::SelectionRange>>> {
+        let positions = params.positions;
+        self.0
+            .ask(&params.text_document.uri, move |view| {
+                outline::selections(view, &positions)
+            })
+            .await
+    }
+
+    async fn semantic_tokens_full(
+        &self,
+        params: lsp::SemanticTokensParams,
+    ) -> Result<Option<lsp::SemanticTokensResult>> {
+        let answer = |view: &_| tokens::full(view).map(lsp::SemanticTokensResult::Tokens);
+        self.0.ask(&params.text_document.uri, answer).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: lsp::SemanticTokensRangeParams,
+    ) -> Result<Option<lsp::SemanticTokensRangeResult>> {
+        let range = params.range;
+        let answer =
+            move |view: &_| tokens::range(view, range).map(lsp::SemanticTokensRangeResult::Tokens);
+        self.0.ask(&params.text_document.uri, answer).await
+    }
+
+    async fn document_link(
+        &self,
+        params: lsp::DocumentLinkParams,
+    ) -> Result<Option<Vec<lsp::DocumentLink>>> {
+        self.0.ask(&params.text_document.uri, outline::links).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: lsp::CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyItem>>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        self.0
+            .ask(&text_document.uri, move |view| {
+                calls::prepare(view, position)
+            })
+            .await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: lsp::CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyIncomingCall>>> {
+        let item = params.item;
+        self.0
+            .ask(&item.uri.clone(), move |view| calls::incoming(view, &item))
+            .await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: lsp::CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyOutgoingCall>>> {
+        let item = params.item;
+        self.0
+            .ask(&item.uri.clone(), move |view| calls::outgoing(view, &item))
+            .await
+    }
+
+    async fn code_action(
+        &self,
+        params: lsp::CodeActionParams,
+    ) -> Result<Option<lsp::CodeActionResponse>> {
+        let lsp::CodeActionParams {
+            text_document,
+            range,
+            context,
+            ..
+        } = params;
+        self.0
+            .ask(&text_document.uri, move |view| {
+                actions::quick_fixes(view, range, &context)
+            })
+            .await
+    }
+
+    async fn diagnostic(
+        &self,
+        params: lsp::DocumentDiagnosticParams,
+    ) -> Result<lsp::DocumentDiagnosticReportResult> {
+        let previous = params.previous_result_id;
+        let answer = move |view: &_| diagnostics::pull(view, previous.as_deref());
+        let report = self.0.ask(&params.text_document.uri, answer).await?;
+        // Of a document that is not known there is nothing to report.
+        let report =
+            report.unwrap_or_else(|| lsp::RelatedFullDocumentDiagnosticReport::default().into());
+        Ok(report.into())
+    }
+}

@@ -1,0 +1,240 @@
+//! The state of the server, and how a request is answered from it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustc_hash::FxHashSet;
+use tokio_util::sync::CancellationToken;
+use tower_lsp::Client;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::ls_types as lsp;
+
+use super::capabilities::Capabilities;
+use super::config::Config;
+use super::diagnostics::Checks;
+use super::pool::Pool;
+use super::publish::{self, Publisher};
+use super::view::View;
+use super::{convert, parent};
+use crate::workspace::{Unavailable, Workspace};
+
+/// One run of the server.
+#[derive(Debug)]
+pub struct Session {
+    pub client: Client,
+    pub pool: Pool,
+    pub publisher: Publisher,
+    /// Trips when the process that started the server has ended.
+    pub orphaned: CancellationToken,
+    pub is_shut_down: AtomicBool,
+    capabilities: OnceLock<Arc<Capabilities>>,
+    checks: Arc<Checks>,
+    state: Mutex<State>,
+    told: Mutex<FxHashSet<String>>,
+}
+
+/// What changes while the server runs. Locked for moments only.
+#[derive(Debug)]
+pub struct State {
+    pub workspace: Workspace,
+    pub folders: Arc<[PathBuf]>,
+    /// From `initializationOptions`.
+    initial: Config,
+    /// What was wrong there. Before `initialized` nothing may be said.
+    pub problems: Vec<String>,
+    config: Arc<Config>,
+    generation: u64,
+}
+
+impl Session {
+    /// To be called on the runtime.
+    pub fn new(client: Client) -> Arc<Self> {
+        let runtime = tokio::runtime::Handle::current();
+        Arc::new_cyclic(|session: &std::sync::Weak<Self>| {
+            let session = session.clone();
+            let workspace = Workspace::new(move |path| {
+                let Some(session) = session.upgrade() else {
+                    return;
+                };
+                let _guard = runtime.enter();
+                publish::schedule_related(&session, path);
+            });
+            let state = State {
+                workspace,
+                folders: Arc::default(),
+                initial: Config::default(),
+                problems: Vec::new(),
+                config: Arc::default(),
+                generation: 0,
+            };
+            Self {
+                client,
+                pool: Pool::new(),
+                publisher: Publisher::default(),
+                orphaned: CancellationToken::new(),
+                is_shut_down: AtomicBool::new(false),
+                capabilities: OnceLock::new(),
+                checks: Arc::default(),
+                state: Mutex::new(state),
+                told: Mutex::default(),
+            }
+        })
+    }
+
+    pub fn initialize(&self, params: &lsp::InitializeParams) -> lsp::InitializeResult {
+        let capabilities = Capabilities::new(&params.capabilities);
+        let (config, problems) = params
+            .initialization_options
+            .as_ref()
+            .map(Config::read)
+            .unwrap_or_default();
+        {
+            let mut state = self.state();
+            state.workspace.set_encoding(capabilities.encoding);
+            state.folders = folders(params);
+            state.initial = config.clone();
+            state.config = Arc::new(config);
+            state.problems = problems;
+        }
+        if let Some(process) = params.process_id {
+            parent::watch(process, self.orphaned.clone());
+        }
+        let answer = super::capabilities::server(&capabilities);
+        // A second `initialize` does not get here.
+        let _ = self.capabilities.set(Arc::new(capabilities));
+        lsp::InitializeResult {
+            capabilities: answer,
+            server_info: Some(lsp::ServerInfo {
+                name: "Buflens".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            }),
+            offset_encoding: None,
+        }
+    }
+
+    pub fn capabilities(&self) -> &Arc<Capabilities> {
+        self.capabilities.get_or_init(Arc::default)
+    }
+
+    pub fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What there is at this moment of the dump of the file at `path`.
+    pub fn view(&self, path: &Path) -> View {
+        let state = self.state();
+        View {
+            snapshot: state.workspace.snapshot(path),
+            capabilities: Arc::clone(self.capabilities()),
+            config: Arc::clone(&state.config),
+            generation: state.generation,
+            folders: Arc::clone(&state.folders),
+            checks: Arc::clone(&self.checks),
+        }
+    }
+
+    /// What there is of every open document.
+    pub fn views(&self) -> Vec<View> {
+        let paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
+        paths.iter().map(|path| self.view(path)).collect()
+    }
+
+    /// Answers a request about the document at `uri` on the pool: `None` if there is nothing to
+    /// say, an error if the document has changed since the request came.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        uri: &lsp::Uri,
+        answer: impl FnOnce(&View) -> std::result::Result<T, Unavailable> + Send + 'static,
+    ) -> Result<Option<T>> {
+        let view = self.view(&convert::path(uri));
+        let moved = view
+            .moment()
+            .map(|moment| moment.moved.clone())
+            .unwrap_or_default();
+        let work = self.pool.run(move || answer(&view));
+        let outcome = tokio::select! {
+            biased;
+            () = moved.cancelled() => return Err(Error::content_modified()),
+            outcome = work => outcome?,
+        };
+        match outcome {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Unavailable::Outdated) => Err(Error::content_modified()),
+            Err(Unavailable::Absent | Unavailable::Broken(_)) => Ok(None),
+        }
+    }
+
+    /// Takes over the settings of the editor.
+    pub async fn configure(self: &Arc<Self>, settings: &serde_json::Value) {
+        let (config, problems) = Config::read(settings);
+        let is_new = {
+            let mut state = self.state();
+            let config = config.over(&state.initial);
+            let is_new = *state.config != config;
+            if is_new {
+                state.config = Arc::new(config);
+                state.generation += 1;
+            }
+            is_new
+        };
+        if is_new {
+            publish::schedule_all(self);
+        }
+        self.warn_once(problems).await;
+    }
+
+    /// Shows messages that have not been shown before.
+    pub async fn warn_once(&self, messages: impl IntoIterator<Item = String> + Send) {
+        let messages: Vec<String> = {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            messages
+                .into_iter()
+                .filter(|message| told.insert(message.clone()))
+                .collect()
+        };
+        for message in messages {
+            tracing::warn!("{message}");
+            self.client
+                .log_message(lsp::MessageType::WARNING, message)
+                .await;
+        }
+    }
+}
+
+impl State {
+    /// The open documents that belong to one dump with the file at `path`.
+    pub fn open_siblings(&self, path: &Path) -> Vec<PathBuf> {
+        let siblings = crate::workspace::siblings(path)
+            .into_iter()
+            .map(|sibling| sibling.path);
+        siblings
+            .filter(|path| self.workspace.buffer(path).is_some())
+            .collect()
+    }
+}
+
+/// The folders that are open in the editor, against which relative paths are read. Older clients
+/// know only one.
+#[allow(deprecated)]
+fn folders(params: &lsp::InitializeParams) -> Arc<[PathBuf]> {
+    let folders = params
+        .workspace_folders
+        .iter()
+        .flatten()
+        .map(|folder| convert::path(&folder.uri));
+    let folders: Vec<PathBuf> = folders.collect();
+    if !folders.is_empty() {
+        return folders.into();
+    }
+    let root = params
+        .root_uri
+        .as_ref()
+        .map(convert::path)
+        .or_else(|| params.root_path.as_ref().map(PathBuf::from));
+    root.into_iter().collect()
+}

@@ -1,0 +1,84 @@
+//! What a request looks at: the dump at one moment, and how to put places into the protocol's
+//! words.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use buflens_syntax::Document;
+use tower_lsp::ls_types as lsp;
+
+use super::capabilities::Capabilities;
+use super::config::Config;
+use super::convert;
+use super::diagnostics::Checks;
+use crate::model::{Dump, FileId, Place};
+use crate::workspace::{Loaded, Moment, Snapshot, Unavailable};
+
+/// What a request looks at.
+#[derive(Debug)]
+pub struct View {
+    pub snapshot: Snapshot,
+    pub capabilities: Arc<Capabilities>,
+    pub config: Arc<Config>,
+    /// Grows with every change of the configuration.
+    pub generation: u64,
+    pub folders: Arc<[PathBuf]>,
+    pub checks: Arc<Checks>,
+}
+
+impl View {
+    /// The state of the document asked for, if it is open.
+    pub fn moment(&self) -> Option<&Moment> {
+        self.moment_of(&self.snapshot.path)
+    }
+
+    /// The state of a file of the dump, if it is open.
+    pub fn moment_of(&self, path: &Path) -> Option<&Moment> {
+        self.snapshot.buffer(path).map(|(_, moment)| moment)
+    }
+
+    /// The text of the document asked for. Much cheaper than its whole dump.
+    pub fn document(&self) -> Result<Document, Unavailable> {
+        self.snapshot.document()
+    }
+
+    pub fn loaded(&self) -> Result<Loaded, Unavailable> {
+        self.snapshot.load()
+    }
+
+    /// The dump and the offset of a position in the file asked for.
+    pub fn cursor(&self, position: lsp::Position) -> Result<(Loaded, u32), Unavailable> {
+        let loaded = self.loaded()?;
+        let document = &loaded.dump.files[loaded.file].document;
+        let offset = document.offset(convert::line_column(position), self.capabilities.encoding);
+        let offset = offset.ok_or(Unavailable::Absent)?;
+        Ok((loaded, offset))
+    }
+
+    pub fn range(&self, document: &Document, range: &Range<u32>) -> lsp::Range {
+        convert::range(document, range, self.capabilities.encoding)
+    }
+
+    /// The range in a file of the dump.
+    pub fn range_in(&self, dump: &Dump, file: FileId, range: &Range<u32>) -> Option<lsp::Range> {
+        Some(self.range(&dump.files.get(file)?.document, range))
+    }
+
+    /// The URI of a file of the dump, as the editor writes it if it is open there.
+    pub fn uri(&self, path: &Path) -> Option<lsp::Uri> {
+        match self.snapshot.buffer(path) {
+            Some((buffer, _)) => lsp::Uri::from_str(&buffer.name).ok(),
+            None => convert::uri(path),
+        }
+    }
+
+    pub fn location(&self, dump: &Dump, place: &Place) -> Option<lsp::Location> {
+        let file = dump.files.get(place.file)?;
+        Some(lsp::Location::new(
+            self.uri(&file.path)?,
+            self.range(&file.document, &place.range),
+        ))
+    }
+}

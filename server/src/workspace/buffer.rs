@@ -1,0 +1,217 @@
+//! A document that is open in an editor.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use buflens_syntax::{Document, Encoding, LineColumn};
+use tokio_util::sync::CancellationToken;
+
+/// A change of an open document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What is replaced; `None` for all of it.
+    pub range: Option<Range<LineColumn>>,
+    /// By what.
+    pub text: String,
+}
+
+/// Why a document cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    /// It has changed since.
+    Outdated,
+    /// It is neither open nor readable on disk, or still being read.
+    Absent,
+    /// A change did not fit it, or it is too large, so that its text is not known any more.
+    Broken(String),
+}
+
+/// The state of a document that is open.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// The editor's number for this text.
+    pub version: i32,
+    /// A number for this text that no other text of any document has.
+    pub revision: u64,
+    /// Trips when the document changes or is closed.
+    pub moved: CancellationToken,
+}
+
+impl Moment {
+    fn new(version: i32) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            version,
+            revision: NEXT.fetch_add(1, Ordering::Relaxed),
+            moved: CancellationToken::new(),
+        }
+    }
+}
+
+/// A document that is open. Changes only queue up; they are made when the text is asked for.
+#[derive(Debug)]
+pub struct Buffer {
+    /// How the editor calls it.
+    pub name: String,
+    encoding: Encoding,
+    /// Held for moments only, while `text` is held as long as a change takes.
+    queue: Mutex<(Moment, Vec<Change>)>,
+    text: Mutex<Result<Document, String>>,
+}
+
+impl Buffer {
+    pub(super) fn new(name: String, encoding: Encoding, version: i32, text: String) -> Self {
+        let queue = Mutex::new((Moment::new(version), vec![Change { range: None, text }]));
+        Self {
+            name,
+            encoding,
+            queue,
+            text: Mutex::new(Err(String::new())),
+        }
+    }
+
+    pub(super) fn change(&self, version: i32, changes: Vec<Change>) {
+        let mut queue = self.queue();
+        queue.0.moved.cancel();
+        queue.0 = Moment::new(version);
+        queue.1.extend(changes);
+    }
+
+    pub(super) fn close(&self) {
+        self.queue().0.moved.cancel();
+    }
+
+    /// The state now.
+    pub fn moment(&self) -> Moment {
+        self.queue().0.clone()
+    }
+
+    /// The text with number `revision`, if it is still the newest.
+    pub fn document(&self, revision: u64) -> Result<Document, Unavailable> {
+        let mut text = lock(&self.text);
+        let changes = {
+            let mut queue = self.queue();
+            if queue.0.revision != revision {
+                return Err(Unavailable::Outdated);
+            }
+            std::mem::take(&mut queue.1)
+        };
+        // Whatever was before a new text does not matter, not even that it was broken.
+        let first = changes
+            .iter()
+            .rposition(|change| change.range.is_none())
+            .unwrap_or(0);
+        for change in &changes[first..] {
+            // Should a change panic, the text is left broken, and not as if it had not happened.
+            let before =
+                std::mem::replace(&mut *text, Err("a change could not be made".to_owned()));
+            *text = changed(before, change, self.encoding);
+        }
+        text.clone().map_err(Unavailable::Broken)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, (Moment, Vec<Change>)> {
+        lock(&self.queue)
+    }
+}
+
+fn changed(
+    text: Result<Document, String>,
+    change: &Change,
+    encoding: Encoding,
+) -> Result<Document, String> {
+    let Some(Range { start, end }) = change.range else {
+        return Document::new(&change.text).map_err(|error| error.to_string());
+    };
+    let text = text?;
+    let range = (start <= end)
+        .then(|| Some(text.offset(start, encoding)?..text.offset(end, encoding)?))
+        .flatten();
+    let Some(range) = range else {
+        return Err(format!(
+            "a change of {}:{}-{}:{} does not fit a text of {} lines",
+            start.line,
+            start.column,
+            end.line,
+            end.column,
+            text.line_count()
+        ));
+    };
+    text.edit(range, &change.text)
+        .map_err(|error| error.to_string())
+}
+
+/// What is guarded here is whole whatever panicked while it was held.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: u32, column: u32) -> LineColumn {
+        LineColumn { line, column }
+    }
+
+    fn edit(start: LineColumn, end: LineColumn, text: &str) -> Change {
+        Change {
+            range: Some(start..end),
+            text: text.to_owned(),
+        }
+    }
+
+    fn text(buffer: &Buffer) -> Result<String, Unavailable> {
+        buffer
+            .document(buffer.moment().revision)
+            .map(|document| document.text())
+    }
+
+    #[test]
+    fn changes_are_made_in_order_and_count_in_the_encoding() {
+        let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a😀b\nc".to_owned());
+        buffer.change(
+            2,
+            vec![edit(at(0, 3), at(0, 4), "B"), edit(at(1, 0), at(1, 1), "C")],
+        );
+        buffer.change(3, vec![edit(at(0, 0), at(0, 1), "")]);
+        assert_eq!(text(&buffer).as_deref(), Ok("😀B\nC"));
+        assert_eq!(buffer.moment().version, 3);
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_breaks_the_text_until_a_whole_one_comes() {
+        for misfit in [edit(at(7, 0), at(9, 0), "x"), edit(at(1, 0), at(0, 0), "x")] {
+            let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\nb".to_owned());
+            buffer.change(2, vec![misfit, edit(at(0, 0), at(0, 0), "y")]);
+            assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
+            buffer.change(3, vec![edit(at(0, 0), at(0, 0), "y")]);
+            assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
+            buffer.change(
+                4,
+                vec![
+                    Change {
+                        range: None,
+                        text: "new".to_owned(),
+                    },
+                    edit(at(0, 3), at(0, 3), "er"),
+                ],
+            );
+            assert_eq!(text(&buffer).as_deref(), Ok("newer"));
+        }
+    }
+
+    #[test]
+    fn a_moment_trips_when_the_text_moves_on() {
+        let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, String::new());
+        let (first, revision) = (buffer.moment().moved, buffer.moment().revision);
+        assert!(!first.is_cancelled());
+        buffer.change(2, Vec::new());
+        assert!(first.is_cancelled());
+        assert_eq!(buffer.document(revision).err(), Some(Unavailable::Outdated));
+        let second = buffer.moment().moved;
+        buffer.close();
+        assert!(second.is_cancelled());
+    }
+}

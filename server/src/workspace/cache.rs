@@ -1,0 +1,251 @@
+//! What was read from disk and joined, kept until a file changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::SystemTime;
+
+use rustc_hash::FxHashMap;
+
+use super::buffer::{Buffer, Moment, Unavailable, lock};
+use super::load::{Loaded, Note, belonging, is_missing, length, read};
+use crate::model::{Dump, File, Part};
+
+/// A sibling up to this many bytes is read before an answer is given; a larger one is read in the
+/// background, and answers do without it until then. Values files of 1 GB have been seen beside an
+/// assignment of 8 MB. (Tests make do with less.)
+const AT_ONCE: u64 = if cfg!(test) { 1 << 16 } else { 64 << 20 };
+
+/// A file that may be part of a dump.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) part: Part,
+    pub(super) buffer: Option<(Arc<Buffer>, Moment)>,
+}
+
+/// Tells one content of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stamp {
+    Buffer(u64),
+    Disk(u64, Option<SystemTime>),
+}
+
+/// The outcome of reading a file; empty while it is read.
+type Reading = Arc<OnceLock<Result<File, String>>>;
+
+/// The dump of some files, all in the state that the stamps tell.
+#[derive(Debug)]
+struct Joined {
+    files: Vec<(PathBuf, Stamp)>,
+    dump: Arc<Dump>,
+}
+
+pub(super) struct Cache {
+    files: Mutex<FxHashMap<PathBuf, (Stamp, Reading)>>,
+    /// By the path of its first file. Whoever needs a dump waits while another joins it.
+    dumps: Mutex<FxHashMap<PathBuf, Arc<Mutex<Option<Joined>>>>>,
+    ready: Box<dyn Fn(&Path) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    pub(super) fn new(ready: impl Fn(&Path) + Send + Sync + 'static) -> Self {
+        Self {
+            files: Mutex::default(),
+            dumps: Mutex::default(),
+            ready: Box::new(ready),
+        }
+    }
+
+    pub(super) fn forget(&self, paths: &[PathBuf]) {
+        for path in paths {
+            lock(&self.files).remove(path);
+            lock(&self.dumps).remove(path);
+        }
+    }
+
+    /// The dump of `sources`, read for the sake of the one at `asked`.
+    pub(super) fn load(
+        self: &Arc<Self>,
+        asked: &Path,
+        sources: &[Source],
+    ) -> Result<Loaded, Unavailable> {
+        let (mut files, mut stamps, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for source in sources {
+            match self.source(source, asked, &mut notes)? {
+                Some((stamp, file)) => {
+                    stamps.push((file.path.clone(), stamp));
+                    files.push((source.part, file));
+                }
+                None if source.path == asked => return Err(Unavailable::Absent),
+                None => {}
+            }
+        }
+        let files = belonging(files, asked);
+        stamps.retain(|(path, _)| files.iter().any(|file| file.path == *path));
+        let file = files
+            .iter()
+            .position(|file| file.path == asked)
+            .ok_or(Unavailable::Absent)?;
+        Ok(Loaded {
+            dump: self.joined(files, stamps),
+            file,
+            notes: notes.into(),
+        })
+    }
+
+    fn source(
+        self: &Arc<Self>,
+        source: &Source,
+        asked: &Path,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<(Stamp, File)>, Unavailable> {
+        if let Some((buffer, moment)) = &source.buffer {
+            match buffer.document(moment.revision) {
+                Ok(document) => {
+                    let file = File {
+                        path: source.path.clone(),
+                        document,
+                        lossy: false,
+                    };
+                    return Ok(Some((Stamp::Buffer(moment.revision), file)));
+                }
+                // A sibling whose text is not known any more is as good as closed.
+                Err(Unavailable::Broken(_)) if source.path != asked => {}
+                Err(unavailable) => return Err(unavailable),
+            }
+        }
+        Ok(self.on_disk(&source.path, notes))
+    }
+
+    fn on_disk(self: &Arc<Self>, path: &Path, notes: &mut Vec<Note>) -> Option<(Stamp, File)> {
+        // A buffer that was never saved has no path on disk.
+        if !path.is_absolute() {
+            return None;
+        }
+        let (bytes, modified) = match length(path) {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return None,
+            Err(error) => {
+                notes.push(Note::Unreadable {
+                    path: path.to_owned(),
+                    reason: error.to_string(),
+                });
+                return None;
+            }
+        };
+        let stamp = Stamp::Disk(bytes, modified);
+        let (reading, is_new) = self.reading(path, stamp);
+        if bytes <= AT_ONCE {
+            reading.get_or_init(|| read(path).map_err(|error| error.to_string()));
+        } else if is_new {
+            self.read_aside(path, &reading);
+        }
+        match reading.get() {
+            Some(Ok(file)) => return Some((stamp, file.clone())),
+            Some(Err(reason)) => notes.push(Note::Unreadable {
+                path: path.to_owned(),
+                reason: reason.clone(),
+            }),
+            None => notes.push(Note::Reading {
+                path: path.to_owned(),
+                bytes,
+            }),
+        }
+        None
+    }
+
+    /// The place for the content of a file, and whether it is new.
+    fn reading(&self, path: &Path, stamp: Stamp) -> (Reading, bool) {
+        let mut files = lock(&self.files);
+        if let Some((known, reading)) = files.get(path)
+            && *known == stamp
+        {
+            return (Arc::clone(reading), false);
+        }
+        let reading = Reading::default();
+        files.insert(path.to_owned(), (stamp, Arc::clone(&reading)));
+        (reading, true)
+    }
+
+    fn read_aside(self: &Arc<Self>, path: &Path, reading: &Reading) {
+        let (cache, path, reading) = (Arc::clone(self), path.to_owned(), Arc::clone(reading));
+        let read_it = move || {
+            let outcome = reading.get_or_init(|| read(&path).map_err(|error| error.to_string()));
+            if let Ok(file) = outcome {
+                file.document.read_facts();
+            }
+            (cache.ready)(&path);
+        };
+        if let Err(error) = std::thread::Builder::new()
+            .name("buflens-read".to_owned())
+            .spawn(read_it)
+        {
+            tracing::error!("no thread to read a large sibling: {error}");
+        }
+    }
+
+    fn joined(&self, files: Vec<File>, stamps: Vec<(PathBuf, Stamp)>) -> Arc<Dump> {
+        let Some((first, _)) = stamps.first() else {
+            return Arc::default();
+        };
+        let entry = Arc::clone(lock(&self.dumps).entry(first.clone()).or_default());
+        let mut entry = lock(&entry);
+        match &*entry {
+            Some(joined) if joined.files == stamps => Arc::clone(&joined.dump),
+            _ => {
+                let dump = Arc::new(Dump::new(files));
+                *entry = Some(Joined {
+                    files: stamps,
+                    dump: Arc::clone(&dump),
+                });
+                dump
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_large_sibling_is_read_aside_and_used_when_it_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let asked = folder.path().join("m-buffer-assignment.txt");
+        std::fs::write(&asked, "BufferAssignment:\n").expect("a file");
+        let large = folder.path().join("m-live-range.txt");
+        let mut text = "HloLiveRange (max 0):\n".to_owned();
+        text.extend(std::iter::repeat_n("\n", AT_ONCE as usize));
+        std::fs::write(&large, text).expect("a file");
+
+        let (sender, receiver) = mpsc::channel();
+        let mut workspace = crate::workspace::Workspace::new(move |path| {
+            let _ = sender.send(path.to_owned());
+        });
+        workspace.open(
+            asked.clone(),
+            "m".to_owned(),
+            1,
+            "BufferAssignment:\n".to_owned(),
+        );
+        let loaded = workspace.snapshot(&asked).load().expect("a dump");
+        assert_eq!(loaded.dump.files.len(), 1);
+        assert!(matches!(&*loaded.notes, [Note::Reading { path, .. }] if *path == large));
+        assert_eq!(
+            receiver
+                .recv_timeout(std::time::Duration::from_secs(60))
+                .as_ref(),
+            Ok(&large)
+        );
+        let loaded = workspace.snapshot(&asked).load().expect("a dump");
+        assert_eq!((loaded.dump.files.len(), &*loaded.notes), (2, &[][..]));
+    }
+}

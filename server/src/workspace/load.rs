@@ -1,0 +1,279 @@
+//! Reading a dump from disk.
+
+use std::fmt;
+use std::fs::{self, File as DiskFile};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use buflens_syntax::{Document, TooLarge};
+
+use super::names::{Sibling, siblings};
+use crate::model::{Dump, File, FileId, Part};
+
+/// A dump, read for the sake of one of its files.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The dump.
+    pub dump: Arc<Dump>,
+    /// The file asked for.
+    pub file: FileId,
+    /// Siblings that the dump had to do without.
+    pub notes: Arc<[Note]>,
+}
+
+/// Why a sibling is not part of its dump.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// It is large and still being read.
+    Reading {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// It is there, but cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reading { path, bytes } => {
+                write!(
+                    f,
+                    "{} ({} MiB) is still being read; answers do without it",
+                    path.display(),
+                    bytes >> 20
+                )
+            }
+            Self::Unreadable { path, reason } => {
+                write!(f, "{} is left out: {reason}", path.display())
+            }
+        }
+    }
+}
+
+/// A file that was asked for cannot be read.
+#[derive(Debug)]
+pub struct LoadError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: ReadError,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.reason)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The system says so.
+    Io(io::Error),
+    /// It is longer than offsets can count.
+    TooLarge(TooLarge),
+    /// It is a folder, a pipe or a device.
+    NoFile,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::TooLarge(error) => error.fmt(f),
+            Self::NoFile => write!(f, "it is not a regular file"),
+        }
+    }
+}
+
+/// Reads the file at `path` and its siblings on disk.
+///
+/// # Errors
+/// If the file itself cannot be read. Siblings that cannot are left out, with a note.
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    let (mut files, mut notes) = (Vec::new(), Vec::new());
+    for Sibling {
+        path: sibling,
+        part,
+    } in siblings(path)
+    {
+        if sibling == path {
+            // A pipe will do here: this very file was asked for.
+            let file = read(path).map_err(|reason| LoadError {
+                path: path.to_owned(),
+                reason,
+            })?;
+            files.push((part, file));
+            continue;
+        }
+        match length(&sibling).and_then(|_| read(&sibling)) {
+            Ok(file) => files.push((part, file)),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => notes.push(Note::Unreadable {
+                path: sibling,
+                reason: error.to_string(),
+            }),
+        }
+    }
+    let files = belonging(files, path);
+    let file = files.iter().position(|file| file.path == path).unwrap_or(0);
+    Ok(Loaded {
+        dump: Arc::new(Dump::new(files)),
+        file,
+        notes: notes.into(),
+    })
+}
+
+/// Whether there is no such file.
+pub(super) fn is_missing(error: &ReadError) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    // A sibling's name may be longer than names can be.
+    matches!(error, ReadError::Io(error) if matches!(error.kind(), InvalidFilename | InvalidInput | NotADirectory | NotFound))
+}
+
+/// The length in bytes and the time of the last change of a regular file.
+pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>), ReadError> {
+    let metadata = fs::metadata(path).map_err(ReadError::Io)?;
+    if !metadata.is_file() {
+        return Err(ReadError::NoFile);
+    }
+    let length = metadata.len();
+    if length > u64::from(u32::MAX) {
+        return Err(ReadError::TooLarge(TooLarge { length }));
+    }
+    Ok((length, metadata.modified().ok()))
+}
+
+/// Reads a file. What is not UTF-8 is replaced, and the file marked.
+pub(super) fn read(path: &Path) -> Result<File, ReadError> {
+    let mut bytes = Vec::new();
+    let limit = u64::from(u32::MAX) + 1;
+    DiskFile::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(ReadError::Io)?;
+    let (text, lossy) = match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+    };
+    let document = Document::new(&text).map_err(ReadError::TooLarge)?;
+    Ok(File {
+        path: path.to_owned(),
+        document,
+        lossy,
+    })
+}
+
+/// Of files with the names of one dump, those that are what their names say. A file that was
+/// asked for and is a part of another kind than its name says was renamed, and is a dump alone.
+pub(super) fn belonging(mut files: Vec<(Part, File)>, asked: &Path) -> Vec<File> {
+    let part = |file: &File| Part::from(file.document.kind());
+    let is_renamed = |named: Part, file: &File| {
+        file.path == asked && part(file) != named && part(file) != Part::None
+    };
+    if files.iter().any(|(named, file)| is_renamed(*named, file)) {
+        files.retain(|(_, file)| file.path == asked);
+    } else {
+        files.retain(|(named, file)| file.path == asked || part(file) == *named);
+    }
+    files.into_iter().map(|(_, file)| file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, bytes) in files {
+            fs::write(folder.path().join(name), bytes).expect("a file");
+        }
+        folder
+    }
+
+    fn names(loaded: &Loaded) -> Vec<String> {
+        let name = |file: &File| {
+            file.path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        };
+        loaded.dump.files.iter().map(name).collect()
+    }
+
+    const ASSIGNMENT: &[u8] = b"BufferAssignment:\n";
+    const VALUES: &[u8] = b"\nTotal bytes used: 0 (0B)\n\nUsed values:\n";
+    const RANGES: &[u8] = b"HloLiveRange (max 0):\n";
+
+    #[test]
+    fn siblings_are_joined_in_their_order() {
+        let folder = folder(&[
+            ("m.txt", b"HloModule m\n"),
+            ("m-live-range.txt", RANGES),
+            ("m-buffer-assignment.txt", ASSIGNMENT),
+            ("m-buffer-assignment-values.txt", VALUES),
+            (
+                "m-memory-usage-report.txt",
+                b"Memory Space: HBM (color=0)\n",
+            ),
+            ("n-live-range.txt", RANGES),
+        ]);
+        let loaded = load(&folder.path().join("m-live-range.txt")).expect("a dump");
+        assert_eq!(
+            names(&loaded),
+            [
+                "m-buffer-assignment.txt",
+                "m-buffer-assignment-values.txt",
+                "m-live-range.txt",
+                "m-memory-usage-report.txt",
+                "m.txt"
+            ]
+        );
+        assert_eq!(loaded.file, 2);
+    }
+
+    #[test]
+    fn a_renamed_file_stands_alone() {
+        let folder = folder(&[
+            ("m.txt", ASSIGNMENT),
+            ("m-buffer-assignment.txt", ASSIGNMENT),
+            ("dump.log", ASSIGNMENT),
+        ]);
+        let load = |name| names(&load(&folder.path().join(name)).expect("a dump"));
+        assert_eq!(load("m.txt"), ["m.txt"]);
+        assert_eq!(load("m-buffer-assignment.txt"), ["m-buffer-assignment.txt"]);
+        assert_eq!(load("dump.log"), ["dump.log"]);
+    }
+
+    #[test]
+    fn a_sibling_that_cannot_be_read_is_noted() {
+        let folder = folder(&[("m-buffer-assignment.txt", b"BufferAssignment:\n\xff")]);
+        fs::create_dir(folder.path().join("m-live-range.txt")).expect("a folder");
+        let loaded = load(&folder.path().join("m-buffer-assignment.txt")).expect("a dump");
+        assert!(loaded.dump.files[0].lossy);
+        assert!(
+            matches!(&*loaded.notes, [Note::Unreadable { path, .. }] if path.ends_with("m-live-range.txt"))
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_an_error() {
+        let error = load(Path::new("nowhere/m-live-range.txt")).expect_err("no file");
+        assert!(
+            error.to_string().starts_with("nowhere/m-live-range.txt: "),
+            "{error}"
+        );
+        assert!(load(&std::env::temp_dir()).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! Which names the files of one compilation have.
+
+use std::path::{Path, PathBuf};
+
+use buflens_syntax::Document;
+
+use crate::model::Part;
+
+/// What stands between the stem and `.txt`, and which part of a dump such a file is, in the order
+/// in which a dump lists its files.
+pub const SUFFIXES: [(&str, Part); 5] = [
+    ("-buffer-assignment", Part::Assignment),
+    ("-buffer-assignment-values", Part::Values),
+    ("-live-range", Part::LiveRange),
+    ("-memory-usage-report", Part::Report),
+    ("", Part::Module),
+];
+
+/// A name that a file of a compilation may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sibling {
+    /// The path.
+    pub path: PathBuf,
+    /// The part of the dump that the name promises; `None` for a name that promises nothing.
+    pub part: Part,
+}
+
+/// The path without suffix and extension, which the files of one compilation have in common.
+/// `None` for a file that is named like no dump.
+pub fn stem(path: &Path) -> Option<PathBuf> {
+    Some(path.with_file_name(split(path)?.0))
+}
+
+/// The paths that the files of the compilation of `path` have, itself among them, whether they
+/// exist or not. Only the stem relates files: `X_before_buffer_assignment.txt` is the text of
+/// another program than `X.txt`, without the copies that were inserted since.
+pub fn siblings(path: &Path) -> Vec<Sibling> {
+    let Some((stem, _)) = split(path) else {
+        return vec![Sibling {
+            path: path.to_owned(),
+            part: Part::None,
+        }];
+    };
+    let sibling = |(suffix, part)| Sibling {
+        path: path.with_file_name(format!("{stem}{suffix}.txt")),
+        part,
+    };
+    SUFFIXES.map(sibling).into()
+}
+
+/// Whether a file is named as a compiler names an assignment, a values, a live-range file or a
+/// report: `[TIMESTAMP.]module_NNNN[.MODULE].STAGE-SUFFIX.txt`. Names without suffix are not
+/// enough: compilers write many other `module_NNNN.*.txt`; see [`is_dump_head`].
+pub fn is_dump_name(path: &Path) -> bool {
+    let Some((stem, part)) = split(path) else {
+        return false;
+    };
+    let stem = match stem.split_once('.') {
+        Some((timestamp, rest)) if timestamp.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => stem,
+    };
+    let Some((number, stage)) = stem
+        .strip_prefix("module_")
+        .and_then(|rest| rest.split_once('.'))
+    else {
+        return false;
+    };
+    part != Part::Module
+        && number.len() >= 4
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && !stage.is_empty()
+}
+
+/// Whether a text that begins with `head` (some KiB are enough) is part of a dump, by its
+/// headings: dumps get renamed.
+pub fn is_dump_head(head: &[u8]) -> bool {
+    Document::new(&String::from_utf8_lossy(head))
+        .is_ok_and(|document| Part::from(document.kind()) != Part::None)
+}
+
+fn split(path: &Path) -> Option<(&str, Part)> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
+    let (stem, part) = SUFFIXES
+        .iter()
+        .find_map(|&(suffix, part)| Some((name.strip_suffix(suffix)?, part)))?;
+    (!stem.is_empty()).then_some((stem, part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn siblings_share_their_stem() {
+        let stem_of =
+            |name: &str| stem(Path::new(name)).map(|stem| stem.to_string_lossy().into_owned());
+        let stem = Some("d/module_0001.jit_f.cpu_after_optimizations".to_owned());
+        for (suffix, _) in SUFFIXES {
+            assert_eq!(
+                stem_of(&format!(
+                    "d/module_0001.jit_f.cpu_after_optimizations{suffix}.txt"
+                )),
+                stem
+            );
+        }
+        assert_ne!(
+            stem_of("d/module_0001.jit_f.cpu_after_optimizations_before_buffer_assignment.txt"),
+            stem
+        );
+        assert_eq!(stem_of("d/dump.log"), None);
+        assert_eq!(stem_of("d/-live-range.txt"), None);
+
+        let siblings = siblings(Path::new("d/x-live-range.txt"));
+        let names: Vec<_> = siblings
+            .iter()
+            .map(|sibling| sibling.path.to_string_lossy())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "d/x-buffer-assignment.txt",
+                "d/x-buffer-assignment-values.txt",
+                "d/x-live-range.txt",
+                "d/x-memory-usage-report.txt",
+                "d/x.txt"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_of_dumps() {
+        let is_dump = |name: &str| is_dump_name(Path::new(name));
+        assert!(is_dump(
+            "a/module_0093.jit_f.cl_933746096.after_optimizations-buffer-assignment-values.txt"
+        ));
+        assert!(is_dump(
+            "1700000000123456.module_10093.sm_9.0a_gpu_after_optimizations-live-range.txt"
+        ));
+        assert!(is_dump(
+            "module_0126.a_inference_f_46__.126.cpu_after_optimizations-memory-usage-report.txt"
+        ));
+        assert!(
+            !is_dump("module_0093.jit_f.before_optimizations.txt"),
+            "its first line tells"
+        );
+        assert!(!is_dump("module_93.jit_f.x-buffer-assignment.txt"));
+        assert!(!is_dump("module_0093.jit_f.thunk_sequence.txt"));
+        assert!(!is_dump("notes-live-range.txt"));
+        assert!(!is_dump("module_0093.jit_f.x-buffer-assignment.pb"));
+    }
+
+    #[test]
+    fn heads_of_dumps() {
+        assert!(is_dump_head(b"BufferAssignment:\nallocation 0: si"));
+        assert!(is_dump_head(
+            b"\nTotal bytes used: 4 (4B)\n\nUsed values:\n"
+        ));
+        assert!(is_dump_head(b"HloModule jit_f, is_scheduled=true"));
+        assert!(is_dump_head(b"Memory Space: HBM (color=0)\n"));
+        assert!(!is_dump_head(b""));
+        assert!(!is_dump_head(b"\x7fELF\xff\xfe"));
+        assert!(!is_dump_head(b"import jax\n"));
+    }
+}

@@ -1,0 +1,453 @@
+//! The command line, run as a process.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const PLANTED: &str = "tests/fixtures/readme/planted-error.txt";
+const STEM: &str = "module_0022.jit_mlp_fwd.cl_804429027.after_optimizations";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_buflens"));
+    command
+        .args(arguments)
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the program runs")
+}
+
+#[track_caller]
+fn check(arguments: &[&str], code: i32) -> (String, String) {
+    let output = run(arguments);
+    let (out, err) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}\n{out}\n{err}"
+    );
+    (out, err)
+}
+
+#[track_caller]
+fn findings(arguments: &[&str], code: i32) -> Vec<Value> {
+    let mut all = vec!["check", "--format", "json"];
+    all.extend(arguments);
+    let (out, _) = check(&all, code);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["schema"], 1);
+    json["findings"].as_array().expect("a list").clone()
+}
+
+fn sound() -> String {
+    format!("tests/fixtures/readme/{STEM}-buffer-assignment.txt")
+}
+
+/// Text of a dump that is sound and one that is not.
+fn texts() -> (String, String) {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    (read(&sound()), read(PLANTED))
+}
+
+#[test]
+fn a_sound_dump_has_no_findings() {
+    assert_eq!(check(&["check", &sound()], 0).0, "no findings in 1 dump\n");
+    assert_eq!(findings(&[&sound()], 0), Vec::<Value>::new());
+}
+
+#[test]
+fn a_finding_is_shown_with_its_line() {
+    let (out, err) = check(&["check", PLANTED], 1);
+    assert!(out.starts_with("error[bytes-overlap]: "), "{out}");
+    assert!(
+        out.contains("--> tests/fixtures/readme/planted-error.txt:22:50\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("\n 22 |  value: <52 copy-start.2{0} @1> (size=512,offset=1617920)"),
+        "{out}"
+    );
+    assert!(out.ends_with("\n1 error in 1 dump\n"), "{out}");
+    assert_eq!(err, "");
+    assert!(!out.contains('\u{1b}'), "colours in a pipe");
+}
+
+#[test]
+fn json_has_all_that_was_promised() {
+    let findings = findings(&[PLANTED], 1);
+    assert_eq!(findings.len(), 1);
+    let keys: Vec<&str> = findings[0]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let mut promised = [
+        "file",
+        "line",
+        "column",
+        "end_line",
+        "end_column",
+        "code",
+        "severity",
+        "message",
+        "related",
+    ];
+    promised.sort_unstable();
+    let mut sorted = keys.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, promised);
+    assert_eq!(findings[0]["file"], PLANTED);
+    let numbers =
+        ["line", "column", "end_line", "end_column"].map(|key| findings[0][key].as_u64().unwrap());
+    assert_eq!(numbers, [22, 50, 22, 57]);
+    assert_eq!(findings[0]["code"], "bytes-overlap");
+    assert_eq!(findings[0]["severity"], "error");
+    let related = findings[0]["related"].as_array().unwrap();
+    assert!(
+        related
+            .iter()
+            .any(|place| place["line"] == 21 && place["message"].is_string()),
+        "{related:?}"
+    );
+}
+
+#[test]
+fn severities_and_what_is_denied_decide_the_exit_code() {
+    check(&["check", PLANTED, "--deny", "error"], 1);
+    check(&["check", PLANTED, "--deny", "never"], 0);
+    let hint = "bytes-overlap=hint";
+    let (out, _) = check(&["check", PLANTED, "--severity", hint], 0);
+    assert!(
+        out.starts_with("hint[bytes-overlap]") && out.ends_with("1 hint in 1 dump\n"),
+        "{out}"
+    );
+    check(&["check", PLANTED, "--severity", hint, "--deny", "hint"], 1);
+    check(
+        &[
+            "check",
+            PLANTED,
+            "--severity",
+            hint,
+            "--deny",
+            "information",
+        ],
+        0,
+    );
+    let (out, _) = check(
+        &[
+            "check",
+            PLANTED,
+            "--severity",
+            "bytes-overlap=off",
+            "--deny",
+            "hint",
+        ],
+        0,
+    );
+    assert_eq!(out, "no findings in 1 dump\n");
+    let (_, err) = check(&["check", PLANTED, "--severity", "bites-overlap=off"], 2);
+    assert!(
+        err.contains("no code `bites-overlap`") && err.contains("total-bytes"),
+        "{err}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_done() {
+    let (out, err) = check(&["check", "no/such.txt", PLANTED], 2);
+    assert!(
+        err.contains("no/such.txt: ") && err.contains("No such file"),
+        "{err}"
+    );
+    assert!(out.ends_with("1 error in 1 dump\n"), "{out}");
+    for arguments in [
+        ["hover", "no/such.txt:1:1"],
+        ["definition", "no/such.txt:1:1"],
+        ["parse", "no/such.txt"],
+    ] {
+        let (out, err) = check(&arguments, 2);
+        assert!(out.is_empty() && err.contains("no/such.txt: "), "{err}");
+    }
+    check(&["check"], 2);
+    check(&["check", PLANTED, "--format", "xml"], 2);
+}
+
+#[test]
+fn a_named_file_that_is_no_dump_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "What I did on Monday\n").unwrap();
+    let path = path.to_str().unwrap();
+    let found = findings(&[path], 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        (&found[0]["line"], &found[0]["file"]),
+        (&Value::from(1), &Value::from(path))
+    );
+    let (out, _) = check(&["check", folder.path().to_str().unwrap()], 0);
+    assert_eq!(out, "no findings in 0 dumps\n");
+}
+
+#[test]
+fn a_folder_is_searched_for_dumps_alone() {
+    let (good, bad) = texts();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for below in ["ignored", ".hidden/deep", "a b:7:7", "other"] {
+        fs::create_dir_all(at(below)).unwrap();
+    }
+    fs::write(at(".gitignore"), "ignored\n*.txt\n").unwrap();
+    fs::write(
+        at("ignored/module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt"),
+        &good,
+    )
+    .unwrap();
+    fs::write(
+        at(".hidden/deep/module_0002.jit_g.after_optimizations-buffer-assignment.txt"),
+        &good,
+    )
+    .unwrap();
+    fs::write(at("a b:7:7/renamed.txt"), &bad).unwrap();
+    fs::write(at("other/second.txt"), &bad).unwrap();
+    fs::write(at("other/binary.pb"), [0, 159, 146, 150, 10]).unwrap();
+    fs::write(at("other/notes.txt"), "allocation is hard\n").unwrap();
+    fs::write(at("other/empty.txt"), "").unwrap();
+    #[cfg(unix)]
+    {
+        // Neither waited for, nor followed in circles, nor taken for lost dumps.
+        let made = Command::new("mkfifo").arg(at("other/pipe.txt")).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        std::os::unix::fs::symlink(folder.path(), at("other/circle")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("other/link.txt")).unwrap();
+    }
+    let folder = folder.path().to_str().unwrap();
+    let (out, err) = check(&["check", folder], 1);
+    assert!(out.ends_with("\n2 errors in 4 dumps\n"), "{out}");
+    assert_eq!(err, "");
+    let found = findings(&[folder], 1);
+    let files: Vec<&str> = found
+        .iter()
+        .map(|finding| finding["file"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        files,
+        [
+            format!("{folder}/a b:7:7/renamed.txt"),
+            format!("{folder}/other/second.txt")
+        ]
+    );
+    // The same once more, whoever was the fastest.
+    assert_eq!(check(&["check", folder], 1).0, out);
+}
+
+#[test]
+fn a_dump_is_checked_once_however_often_it_is_named() {
+    let module = format!("tests/fixtures/readme/{STEM}.txt");
+    let report = format!("tests/fixtures/readme/../readme/{STEM}-memory-usage-report.txt");
+    let (out, _) = check(&["check", &sound(), &module, &report, &sound()], 0);
+    assert_eq!(out, "no findings in 1 dump\n");
+    let (out, _) = check(
+        &[
+            "check",
+            "tests/fixtures/readme",
+            PLANTED,
+            "./tests/fixtures/readme/",
+        ],
+        1,
+    );
+    assert!(out.ends_with("1 error in 2 dumps\n"), "{out}");
+}
+
+#[test]
+fn siblings_take_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |suffix: &str| folder.path().join(format!("{STEM}{suffix}.txt"));
+    let fixtures = root().join("tests/fixtures/readme");
+    for suffix in ["-buffer-assignment", "-memory-usage-report"] {
+        fs::copy(fixtures.join(format!("{STEM}{suffix}.txt")), name(suffix)).unwrap();
+    }
+    let report = fs::read_to_string(name("-memory-usage-report")).unwrap();
+    fs::write(
+        name("-memory-usage-report"),
+        report.replacen("3948076", "3948077", 1),
+    )
+    .unwrap();
+    let found = findings(&[name("-buffer-assignment").to_str().unwrap()], 1);
+    assert!(!found.is_empty());
+    assert_eq!(
+        found[0]["file"],
+        name("-memory-usage-report").to_str().unwrap()
+    );
+}
+
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |suffix: &str| folder.path().join(format!("{STEM}{suffix}.txt"));
+    fs::write(name("-buffer-assignment"), texts().0).unwrap();
+    fs::write(name("-live-range"), "the disk was full").unwrap();
+    let found = findings(&[folder.path().to_str().unwrap()], 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["file"], name("-live-range").to_str().unwrap());
+}
+
+#[test]
+fn a_place_is_explained() {
+    let (out, err) = check(&["hover", &format!("{PLANTED}:21:12")], 0);
+    assert!(out.contains("16,384") && out.ends_with('\n'), "{out}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn a_definition_is_a_place_with_its_line() {
+    let (out, _) = check(&["definition", &format!("{PLANTED}:21:12")], 0);
+    assert_eq!(out, format!("{PLANTED}:107:5: <48 copy-start.1{{0}} @1>\n"));
+}
+
+#[test]
+fn a_path_can_hold_colons_and_blanks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a b:3:4.txt");
+    fs::write(&path, texts().1).unwrap();
+    let path = path.to_str().unwrap();
+    let (out, _) = check(&["definition", &format!("{path}:21:12")], 0);
+    assert_eq!(out, format!("{path}:107:5: <48 copy-start.1{{0}} @1>\n"));
+}
+
+#[test]
+fn where_there_is_nothing_it_is_said() {
+    for (position, expected) in [
+        ("1:400", "line 1 has 17 characters"),
+        ("9999:1", "there is no line 9999"),
+        ("24:1", "no definition here"),
+    ] {
+        let (out, err) = check(&["definition", &format!("{PLANTED}:{position}")], 1);
+        assert!(
+            out.is_empty() && err.contains(expected),
+            "{position}: {out}{err}"
+        );
+    }
+    for position in ["", ":1", ":0:1", ":1:0", ":1:x"] {
+        let (_, err) = check(&["hover", &format!("{PLANTED}{position}")], 2);
+        assert!(err.contains("FILE:LINE:COL"), "{err}");
+    }
+}
+
+#[test]
+fn a_tree_holds_every_token() {
+    let (out, _) = check(&["parse", PLANTED], 0);
+    let tokens = out
+        .lines()
+        .filter_map(|line| line.split_once(" \"").map(|(_, text)| format!("\"{text}")));
+    let text: String = tokens
+        .map(|token| serde_json::from_str::<String>(&token).expect(&token))
+        .collect();
+    assert_eq!(text, texts().1);
+    assert_eq!(check(&["parse", "--errors", PLANTED], 0).0, "");
+}
+
+#[test]
+fn syntax_errors_can_be_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.txt");
+    fs::write(&path, "BufferAssignment:\nallocation 0: size many:\n").unwrap();
+    let path = path.to_str().unwrap();
+    let (out, _) = check(&["parse", "--errors", path], 1);
+    assert!(out.starts_with(&format!("{path}:2:20: ")), "{out}");
+}
+
+#[test]
+fn a_closed_pipe_is_no_reason_to_panic() {
+    for arguments in [
+        &["parse", PLANTED][..],
+        &["check", "--format", "json", PLANTED],
+        &["hover", "--help"],
+    ] {
+        let mut child = command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut some = [0; 16];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut some)
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert!(
+            output.status.code().is_some_and(|code| code < 2),
+            "{arguments:?}: {}",
+            output.status
+        );
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    assert_eq!(
+        check(&["--version"], 0).0,
+        format!("buflens {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+/// Runs the program on a terminal of its own, where the machine has the means.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(arguments: &str, colour: &str) -> Option<Output> {
+    let line = format!("{colour} {} {arguments}", env!("CARGO_BIN_EXE_buflens"));
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm");
+    script.stdin(Stdio::null()).output().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_server_explains_itself_on_a_terminal() {
+    let Some(output) = on_a_terminal("lsp", "") else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("language server") && text.contains("editor"),
+        "{text}"
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let Some(coloured) = on_a_terminal(&format!("check {PLANTED}"), "") else {
+        return;
+    };
+    assert!(String::from_utf8_lossy(&coloured.stdout).contains("\u{1b}["));
+    let plain = on_a_terminal(&format!("check {PLANTED}"), "NO_COLOR=1").expect("as before");
+    let plain = String::from_utf8_lossy(&plain.stdout);
+    assert!(
+        plain.contains("bytes-overlap") && !plain.contains('\u{1b}'),
+        "{plain}"
+    );
+}

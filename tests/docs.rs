@@ -1,0 +1,168 @@
+//! What the documents say is so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use buflens::checks::Code;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn every_code_has_its_section() {
+    let text = read("docs/diagnostics.md");
+    let sections: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    for code in Code::ALL {
+        assert!(
+            sections.contains(&code.name()),
+            "docs/diagnostics.md has no section `## {code}`"
+        );
+        let severity = buflens::report::severity_name(code.severity());
+        let section = text
+            .split(&format!("\n## {code}\n"))
+            .nth(1)
+            .unwrap_or_default();
+        let first = section.trim_start().lines().next().unwrap_or_default();
+        assert!(
+            first.to_lowercase().starts_with(&severity),
+            "`## {code}` does not begin with {severity}: {first}"
+        );
+    }
+}
+
+/// The commands of the README's blocks for a shell.
+fn commands(readme: &str) -> Vec<&str> {
+    let blocks = readme
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    blocks
+        .flat_map(str::lines)
+        .filter(|line| !line.trim().is_empty())
+        .collect()
+}
+
+#[test]
+fn the_readme_shows_what_its_commands_print() {
+    let readme = read("README.md");
+    let first = commands(&readme)[0];
+    let mut ran = 0;
+    for part in first.split("&&").map(str::trim) {
+        let Some(arguments) = part.strip_prefix("target/release/buflens ") else {
+            continue;
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_buflens"))
+            .args(arguments.split_whitespace())
+            .current_dir(root())
+            .env_remove("CLICOLOR_FORCE")
+            .output()
+            .expect("the program runs");
+        assert!(
+            output.status.success(),
+            "{part}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            readme.contains(text.trim_end()),
+            "the README shows something else than `{part}`:\n{text}"
+        );
+        ran += 1;
+    }
+    assert_eq!(ran, 2, "{first}");
+}
+
+#[test]
+fn links_between_the_documents_lead_somewhere() {
+    let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CHANGELOG.md")];
+    let docs = std::fs::read_dir(root().join("docs")).expect("a folder");
+    documents.extend(
+        docs.flatten()
+            .map(|entry| Path::new("docs").join(entry.file_name())),
+    );
+    for document in documents {
+        let text = read(&document.to_string_lossy());
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = link.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            let target = root()
+                .join(document.parent().unwrap_or(Path::new("")))
+                .join(path);
+            assert!(
+                target.exists(),
+                "{}: {link} leads nowhere",
+                document.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn ci_runs_the_tests_as_the_readme_says() {
+    let (readme, ci) = (read("README.md"), read(".ci/run"));
+    let tests = commands(&readme)[1];
+    assert!(tests.starts_with("cargo test"), "{tests}");
+    assert!(
+        ci.lines().any(|line| line == format!("step {tests}")),
+        "{ci}"
+    );
+}
+
+/// All source files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The arrows of `docs/architecture.md`.
+#[test]
+fn arrows_point_one_way() {
+    let protocol = ["tower_lsp", "lsp_types"];
+    let outer = ["tokio", "crate::lsp", "crate::cli"];
+    let inner = ["crate::ide", "crate::checks", "crate::report"];
+    // `workspace` may hear when a request is over.
+    let rules = [
+        (
+            "model",
+            [&outer[..], &inner[..], &["crate::workspace"]].concat(),
+        ),
+        ("workspace", [&outer[1..], &inner[..]].concat()),
+        (
+            "checks",
+            [&outer[..], &["crate::ide", "crate::report"]].concat(),
+        ),
+        ("ide", [&outer[..], &["crate::report"]].concat()),
+        ("report", outer.to_vec()),
+        ("cli", Vec::new()),
+    ];
+    for (folder, forbidden) in rules {
+        for path in sources(&root().join("server/src").join(folder)) {
+            let text = std::fs::read_to_string(&path).expect("text");
+            for word in protocol.iter().chain(&forbidden) {
+                assert!(!text.contains(word), "{} uses {word}", path.display());
+            }
+        }
+    }
+}
