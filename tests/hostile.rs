@@ -1,0 +1,332 @@
+//! Whatever a file is, there is a clear message, the rest of it is read, and nothing dies.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use support::client::Server;
+use support::command::{Finding, check, run};
+use support::dumps::{broken, files_below, fixtures_in};
+use support::extremes::extremes;
+use support::{Random, none_of};
+
+/// What is broken in a file, which codes may say so, and a piece of the line that is off.
+/// The last says whether nothing else is to be found.
+const BROKEN: [(&str, &[&str], &str, bool); 19] = [
+    ("total", &["total-bytes"], "Total bytes", true),
+    ("human-bytes", &["human-bytes"], "Total bytes", true),
+    (
+        "repeated-id",
+        &["duplicate-value"],
+        " value: <2 sub.3",
+        false,
+    ),
+    ("unknown-value", &["unknown-value"], "<9 sub.3", false),
+    (
+        "outside-allocation",
+        &["value-outside-allocation"],
+        "offset=128",
+        true,
+    ),
+    ("overlapping", &["bytes-overlap"], " value: <3 sub.3", true),
+    (
+        "allocation-index",
+        &["allocation-index"],
+        "allocation 3:",
+        true,
+    ),
+    ("unknown-line", &["syntax"], "what is this?", true),
+    (
+        "cut-in-a-line",
+        &["truncated", "syntax"],
+        "from instruction: %mul.2",
+        false,
+    ),
+    (
+        "cut-behind-a-heading",
+        &["truncated"],
+        "InstructionSequence",
+        false,
+    ),
+    ("beyond-64-bits", &["syntax"], "18446744073709551616", false),
+    ("negative-size", &["syntax"], "size=-64", false),
+    (
+        "live-range-backwards",
+        &["live-range"],
+        "mul.2{}:3-1",
+        false,
+    ),
+    ("sequence", &["sequence"], "7:sub.3", true),
+    ("peak-members", &["peak-members"], "sub.3{}:2-3", false),
+    ("cumulative", &["cumulative-bytes"], "cumulative: 190", true),
+    (
+        "color",
+        &["color-mismatch", "value-mismatch"],
+        "<3 sub.3 @1>",
+        false,
+    ),
+    ("shape", &["value-shape", "value-size"], "f32[17]", false),
+    ("closing-mark-missing", &["syntax"], "mul.2 @0 (size", false),
+];
+
+/// Files that are broken as a whole.
+const BROKEN_AS_A_WHOLE: [&str; 4] = ["empty", "no-dump", "binary", "not-utf-8"];
+
+fn broken_file(name: &str) -> PathBuf {
+    broken().join(format!(
+        "module_0001.{name}.cpu_after_optimizations-buffer-assignment.txt"
+    ))
+}
+
+fn serious(findings: &[Finding]) -> Vec<&Finding> {
+    findings
+        .iter()
+        .filter(|finding| finding.is_serious())
+        .collect()
+}
+
+fn show(findings: &[&Finding]) -> String {
+    let shown: Vec<String> = findings
+        .iter()
+        .take(5)
+        .map(|finding| format!("\n  {finding}"))
+        .collect();
+    shown.concat()
+}
+
+#[test]
+fn what_is_broken_is_named() {
+    let (output, findings) = check(&[&broken()]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let mut failures = Vec::new();
+    for (name, codes, piece, is_alone) in BROKEN {
+        let path = broken_file(name);
+        let text = fs::read_to_string(&path).expect("text");
+        let line = text
+            .lines()
+            .position(|line| line.contains(piece))
+            .expect("the line") as u64
+            + 1;
+        let path = path.display().to_string();
+        let of_file: Vec<Finding> = findings
+            .iter()
+            .filter(|finding| finding.file == path)
+            .cloned()
+            .collect();
+        let serious = serious(&of_file);
+        let is_named = serious.iter().any(|finding| {
+            // What is missing behind the last line may be told there.
+            let is_truncated = finding.code == "truncated";
+            codes.contains(&finding.code.as_str()) && (is_truncated || finding.names(&path, line))
+        });
+        if !is_named {
+            failures.push(format!(
+                "{name}: no {codes:?} at line {line}:{}",
+                show(&serious)
+            ));
+        } else if is_alone && serious.len() > 1 {
+            failures.push(format!(
+                "{name}: one cause, {} findings:{}",
+                serious.len(),
+                show(&serious)
+            ));
+        }
+    }
+    none_of(&failures, "broken files not named rightly");
+}
+
+#[test]
+fn what_is_no_dump_is_said_once() {
+    for name in BROKEN_AS_A_WHOLE {
+        let path = broken_file(name);
+        let (output, findings) = check(&[&path]);
+        assert!(
+            matches!(output.code, Some(0 | 1)),
+            "{name}: {:?} {}",
+            output.code,
+            output.stderr
+        );
+        assert!(!findings.is_empty(), "{name}: no finding");
+        let says_encoding = findings
+            .iter()
+            .any(|finding| finding.message.contains("UTF-8"));
+        let (most, is_text) = match name {
+            // A binary file is no text either, which is another thing to say.
+            "binary" => (2, false),
+            // What stands for the lost letters fits into no name.
+            "not-utf-8" => (usize::MAX, false),
+            _ => (1, true),
+        };
+        assert_eq!(says_encoding, !is_text, "{name}: the encoding");
+        let all: Vec<&Finding> = findings.iter().collect();
+        assert!(findings.len() <= most, "{name}:{}", show(&all));
+    }
+    let output = run(
+        ["check", "no/such/file-buffer-assignment.txt"],
+        Duration::from_secs(60),
+    );
+    assert_eq!(output.code, Some(2), "{}", output.stdout);
+    assert!(
+        output.stderr.contains("no/such/file-buffer-assignment.txt"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn a_sibling_that_cannot_be_read_is_done_without() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dump = &fixtures_in(&["cpu-split"])[0];
+    let stem = dump.stem.file_name().expect("a name").display().to_string();
+    let assignment = folder.path().join(format!("{stem}-buffer-assignment.txt"));
+    fs::copy(&dump.files[0], &assignment).expect("a copy");
+    fs::create_dir(folder.path().join(format!("{stem}-live-range.txt"))).expect("a folder");
+    let (output, findings) = check(&[&assignment]);
+    assert!(matches!(output.code, Some(0..=2)), "{:?}", output.code);
+    assert!(
+        serious(&findings)
+            .iter()
+            .all(|finding| !finding.file.ends_with("-assignment.txt")),
+        "{findings:?}"
+    );
+    let mut server = Server::start();
+    let uri = server.open_file(&assignment);
+    server.diagnostics(&uri);
+    server.finish();
+}
+
+/// Cuts of a dump, all in one folder.
+#[test]
+fn a_file_cut_anywhere_is_said_to_be() {
+    let mut random = Random(31);
+    let mut missed = Vec::new();
+    let mut all = 0;
+    let dumps = fixtures_in(&["smallest", "cpu-run-on", "cpu-tree", "tpu-split"]);
+    let of = |folder: &str| {
+        dumps
+            .iter()
+            .find(|dump| dump.name().starts_with(folder))
+            .expect("a dump")
+    };
+    for dump in ["smallest", "cpu-run-on", "cpu-tree", "tpu-split"].map(of) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a folder");
+        let mut cuts = Vec::new();
+        let mut names = Vec::new();
+        let files: Vec<String> = dump
+            .files
+            .iter()
+            .map(|path| fs::read_to_string(path).expect("text"))
+            .collect();
+        for number in 0..100 {
+            let sections = files
+                .iter()
+                .take(if dump.name().contains("split") { 3 } else { 1 })
+                .count();
+            let file = random.below(sections);
+            let mut cut = 1 + random.below(files[file].len() - 2);
+            while !files[file].is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let folder = root.join(format!("c{number:03}"));
+            fs::create_dir(&folder).expect("a folder");
+            for (other, path) in dump.files.iter().enumerate() {
+                let text = if other == file {
+                    &files[other][..cut]
+                } else {
+                    &files[other]
+                };
+                fs::write(folder.join(path.file_name().expect("a name")), text).expect("a file");
+            }
+            names.push(folder.display().to_string());
+            cuts.push((file, cut));
+        }
+        let (output, findings) = check(&[&root]);
+        assert!(
+            matches!(output.code, Some(0 | 1)),
+            "{:?}: {}",
+            output.code,
+            output.stderr
+        );
+        let serious = serious(&findings);
+        for (name, (file, cut)) in names.iter().zip(cuts) {
+            all += 1;
+            if !serious
+                .iter()
+                .any(|finding| finding.file.starts_with(&format!("{name}/")))
+            {
+                let text = &files[file];
+                let last = text[..cut].lines().next_back().unwrap_or_default();
+                missed.push(format!(
+                    "{} file {file} cut at {cut} of {}: {last}",
+                    dump.name(),
+                    text.len()
+                ));
+            }
+        }
+    }
+    println!("{} of {all} cuts not told", missed.len());
+    for miss in &missed {
+        println!("not told: {miss}");
+    }
+    // A combined file cut behind a section is a sound file of the split form, a lone line end at the
+    // end is nobody's loss, and what is behind a missing line of the tree may be short of nothing.
+    assert!(
+        missed.len() * 20 <= all,
+        "{} of {all} cuts not told",
+        missed.len()
+    );
+}
+
+#[test]
+fn too_much_of_something_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in extremes() {
+        let suffix = if text.starts_with("HloLiveRange") {
+            "live-range"
+        } else {
+            "buffer-assignment"
+        };
+        let path = folder.path().join(format!(
+            "module_0001.{name}.cpu_after_optimizations-{suffix}.txt"
+        ));
+        fs::write(&path, &text).expect("a file");
+    }
+    let (output, findings) = check(&[folder.path()]);
+    assert!(
+        matches!(output.code, Some(0 | 1)),
+        "{:?}: {}",
+        output.code,
+        output.stderr
+    );
+    for name in [
+        "repeated-ids",
+        "deep-open-shape",
+        "long-number",
+        "huge-numbers",
+    ] {
+        let of_file = |finding: &&Finding| finding.is_serious() && finding.file.contains(name);
+        let found = findings.iter().filter(of_file).count();
+        assert!(found > 0, "{name}: no finding");
+        assert!(found <= 100_001, "{name}: {found} findings");
+    }
+    for path in files_below(folder.path()) {
+        let text = fs::metadata(&path).expect("a file").len();
+        // A tree of millions of tokens is for nobody.
+        if text < 2_000_000 {
+            let output = run(
+                ["parse".as_ref(), path.as_os_str()],
+                Duration::from_secs(120),
+            );
+            assert_eq!(
+                output.code,
+                Some(0),
+                "{}: {}",
+                path.display(),
+                output.stderr
+            );
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Texts that no compiler writes.
+
+/// Texts that are too much of something.
+pub fn extremes() -> Vec<(&'static str, String)> {
+    let header =
+        "BufferAssignment:\nallocation 0: size 4, output shape is |f32[]|, maybe-live-out:\n";
+    let value = " value: <1 x.1 @0> (size=4,offset=0): f32[]\n";
+    let instruction = |text: &str| {
+        format!(
+            "{header}{value}\nTotal bytes used: 4 (4B)\n\nUsed values:\n<1 x.1 @0>\n positions:\n  x.1\n uses:\n from instruction: {text}\n"
+        )
+    };
+    let deep =
+        |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
+    vec![
+        ("repeated-ids", format!("{header}{}", value.repeat(100_000))),
+        (
+            "long-line",
+            instruction(&format!("%x.1 = f32[] add(%{})", "y".repeat(10_000_000))),
+        ),
+        (
+            "many-operands",
+            instruction(&format!(
+                "%x.1 = f32[] add({})",
+                "%yy.12345, ".repeat(500_000)
+            )),
+        ),
+        (
+            "deep-shape",
+            instruction(&format!("%x.1 = {} tuple()", deep("(", ")"))),
+        ),
+        (
+            "deep-open-shape",
+            instruction(&format!("%x.1 = {} tuple()", "(".repeat(100_000))),
+        ),
+        (
+            "deep-operands",
+            instruction(&format!("%x.1 = f32[] add{}", deep("(", ")"))),
+        ),
+        (
+            "deep-attribute",
+            instruction(&format!("%x.1 = f32[] add(), a={}", deep("{[(", ")]}"))),
+        ),
+        (
+            "deep-value-shape",
+            format!(
+                "{header} value: <1 x.1 @0> (size=4,offset=0): {}\n",
+                deep("(", ")")
+            ),
+        ),
+        (
+            "long-number",
+            format!(
+                "{header} value: <1 x.1 @0> (size={},offset=0): f32[]\n",
+                "9".repeat(1_000_000)
+            ),
+        ),
+        (
+            "huge-shape",
+            format!(
+                "{header} value: <1 x.1 @0> (size=4,offset=0): f32[{}]{{0}}\n",
+                ["4294967296"; 64].join(",")
+            ),
+        ),
+        (
+            "huge-numbers",
+            format!(
+                "{header} value: <1 x.1 @0> (size=18446744073709551615,offset=18446744073709551615): f32[]\n"
+            ),
+        ),
+        (
+            "deep-tree",
+            format!(
+                "HloLiveRange (max 1):\n  Stack trace breakdown for peak usage: 1 bytes\n      {}├── x (1.0%, total: 1 bytes, current: 1 bytes, remaining: 0 bytes)\n",
+                "│   ".repeat(100_000)
+            ),
+        ),
+        ("zeros", "\0".repeat(1_000_000)),
+        ("line-ends", "\n".repeat(1_000_000)),
+        (
+            "open-string",
+            instruction(&format!(
+                "%x.1 = f32[] add(), metadata={{op_name=\"{}",
+                "\\".repeat(1_000_001)
+            )),
+        ),
+    ]
+}
