@@ -1,22 +1,24 @@
-//! Which dumps are below the paths that were given, and how one is read.
+//! Which dumps are at and below the paths that were given.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ignore::{WalkBuilder, WalkState};
 
-use crate::model::{self, Dump, FileId};
+use crate::workspace;
 
-/// A dump to be read, known by one of its files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// So many bytes of a file are looked at to see whether it is part of a dump.
+const HEAD: u64 = 4096;
+
+/// Files whose names say that they belong to one dump.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
-    /// The first of its files that was met, in the order of paths.
-    pub path: PathBuf,
-    /// The bytes of its files that were met.
+    /// Those that were met, in their order; at least one.
+    pub paths: Vec<PathBuf>,
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -33,10 +35,17 @@ pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
         }
     }
     files.sort();
-    let mut dumps: BTreeMap<(PathBuf, OsString), Found> = BTreeMap::new();
+    let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
     for (path, bytes) in files {
-        let found = dumps.entry(key(&path)).or_insert(Found { path, bytes: 0 });
-        found.bytes += bytes;
+        let found = dumps.entry(key(&path)).or_default();
+        if found
+            .paths
+            .iter()
+            .all(|known| known.file_name() != path.file_name())
+        {
+            found.paths.push(path);
+            found.bytes += bytes;
+        }
     }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
     dumps.sort();
@@ -95,56 +104,23 @@ fn walk_problem(error: &ignore::Error) -> Option<String> {
     (!is_loop && !is_nowhere).then(|| error.to_string())
 }
 
-// The stand-in for `workspace`.
-
-/// Whether the file is part of a dump, by its name or else by its first line.
+/// Whether the file is part of a dump, by its name or else by its first lines.
 fn is_dump(path: &Path) -> io::Result<bool> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if name.starts_with("module_") && name.ends_with(".txt") {
+    if workspace::is_dump_name(path) {
         return Ok(true);
     }
-    let mut start = Vec::new();
-    File::open(path)?.take(64).read_to_end(&mut start)?;
-    let text = String::from_utf8_lossy(&start);
-    Ok(text.starts_with("BufferAssignment:"))
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(workspace::is_dump_head(&head))
 }
 
 /// What all files of a dump have in common: their folder and the stem of their names.
-fn key(path: &Path) -> (PathBuf, OsString) {
+fn key(path: &Path) -> PathBuf {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(".txt").unwrap_or(&name);
-    let suffixes = [
-        "-buffer-assignment-values",
-        "-buffer-assignment",
-        "-live-range",
-        "-memory-usage-report",
-    ];
-    let stem = suffixes
-        .iter()
-        .find_map(|suffix| stem.strip_suffix(suffix))
-        .unwrap_or(stem);
-    (
-        folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
-        stem.into(),
-    )
-}
-
-/// Reads the dump that the file at `path` belongs to, and gives the number of the file in it.
-pub fn load(path: &Path) -> Result<(Arc<Dump>, FileId), String> {
-    let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let text = String::from_utf8_lossy(&text);
-    let document = buflens_syntax::Document::new(&text)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok((
-        Arc::new(Dump::new(vec![model::File {
-            path: path.to_owned(),
-            document,
-            lossy: false,
-        }])),
-        0,
-    ))
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let stem = workspace::stem(path).unwrap_or_else(|| path.to_owned());
+    folder.join(stem.file_name().unwrap_or_default())
 }
