@@ -3,16 +3,17 @@
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use super::dumps::{self, Found};
 use super::{FINDINGS, UNREADABLE, complain};
-use crate::checks::{self, Code, Severity};
+use crate::checks::{self, Code, Finding, Severity};
 use crate::model::Dump;
 use crate::report::{Counts, Judged, Severities, json, text};
+use crate::workspace::{self, LoadError, Loaded};
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
@@ -95,7 +96,7 @@ fn chosen_severity(text: &str) -> Result<(Code, Option<Severity>), String> {
 }
 
 /// What came out of a dump.
-type Checked = Result<(Arc<Dump>, Vec<Judged>), String>;
+type Checked = Result<(Loaded, Vec<Judged>), LoadError>;
 
 impl Check {
     pub fn run(&self) -> io::Result<ExitCode> {
@@ -153,28 +154,50 @@ impl Check {
         for &(code, severity) in &self.severities {
             severities.choose(code, severity);
         }
+        // Shown on stderr, if that is a terminal.
+        let progress = if found.len() > BATCH {
+            ProgressBar::new(found.len() as u64)
+        } else {
+            ProgressBar::hidden()
+        };
         let mut rest = found;
         while !rest.is_empty() {
             let batch;
             (batch, rest) = rest.split_at(batch_length(rest));
             let checked: Vec<Checked> = batch
                 .par_iter()
-                .map(|found| check(found, &severities))
+                .flat_map_iter(|found| check(found, &severities))
                 .collect();
-            for checked in checked {
-                match checked {
-                    Ok((dump, findings)) => {
-                        totals.counts.dumps += 1;
-                        for judged in &findings {
-                            totals.counts.add(judged.severity);
-                            totals.is_denied |= self.deny.denies(judged.severity);
-                        }
-                        write(&dump, &findings)?;
-                    }
-                    Err(problem) => {
-                        complain(problem);
+            progress.suspend(|| self.write_all(checked, totals, &mut write))?;
+            progress.inc(batch.len() as u64);
+        }
+        progress.finish_and_clear();
+        Ok(())
+    }
+
+    fn write_all(
+        &self,
+        checked: Vec<Checked>,
+        totals: &mut Totals,
+        mut write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for checked in checked {
+            match checked {
+                Ok((loaded, findings)) => {
+                    for note in loaded.notes.iter() {
+                        complain(note);
                         totals.is_unreadable = true;
                     }
+                    totals.counts.dumps += 1;
+                    for judged in &findings {
+                        totals.counts.add(judged.severity);
+                        totals.is_denied |= self.deny.denies(judged.severity);
+                    }
+                    write(&loaded.dump, &findings)?;
+                }
+                Err(problem) => {
+                    complain(problem);
+                    totals.is_unreadable = true;
                 }
             }
         }
@@ -199,15 +222,37 @@ fn batch_length(found: &[Found]) -> usize {
     fitting.count().max(1)
 }
 
-fn check(found: &Found, severities: &Severities) -> Checked {
-    let (dump, _) = dumps::load(&found.path)?;
-    let findings = checks::check(&dump);
-    let judged = findings.into_iter().filter_map(|finding| {
-        let severity = severities.of(finding.code)?;
-        Some(Judged { severity, finding })
-    });
-    let judged: Vec<Judged> = judged.collect();
-    Ok((dump, judged))
+/// Checks the dump that the files found are parts of. A file among them that is none, since it
+/// was renamed or is no dump at all, is a dump of its own.
+fn check(found: &Found, severities: &Severities) -> Vec<Checked> {
+    let mut checked: Vec<Checked> = Vec::new();
+    for path in &found.paths {
+        let name = path.file_name();
+        let is_done = |loaded: &Loaded| {
+            loaded
+                .dump
+                .files
+                .iter()
+                .any(|file| file.path.file_name() == name)
+        };
+        if !checked.iter().flatten().any(|(loaded, _)| is_done(loaded)) {
+            checked.push(workspace::load(path).map(|loaded| {
+                let findings = judged(checks::check(&loaded.dump), severities);
+                (loaded, findings)
+            }));
+        }
+    }
+    checked
+}
+
+fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
+    let judge = |finding: Finding| {
+        Some(Judged {
+            severity: severities.of(finding.code)?,
+            finding,
+        })
+    };
+    findings.into_iter().filter_map(judge).collect()
 }
 
 #[cfg(test)]
@@ -237,7 +282,7 @@ mod tests {
     #[test]
     fn a_batch_is_bounded_in_number_and_bytes() {
         let dump = |bytes| Found {
-            path: "x".into(),
+            paths: vec!["x".into()],
             bytes,
         };
         assert_eq!(batch_length(&vec![dump(1); 200]), BATCH);

@@ -1,22 +1,24 @@
-//! Which dumps are below the paths that were given, and how one is read.
+//! Which dumps are at and below the paths that were given.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ignore::{WalkBuilder, WalkState};
 
-use crate::model::{Dump, FileId};
 use crate::workspace;
 
-/// A dump to be read, known by one of its files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// So many bytes of a file are looked at to see whether it is part of a dump.
+const HEAD: u64 = 4096;
+
+/// Files whose names say that they belong to one dump.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
-    /// The first of its files that was met, in the order of paths.
-    pub path: PathBuf,
-    /// The bytes of its files that were met.
+    /// Those that were met, in their order; at least one.
+    pub paths: Vec<PathBuf>,
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -35,8 +37,15 @@ pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
     files.sort();
     let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
     for (path, bytes) in files {
-        let found = dumps.entry(key(&path)).or_insert(Found { path, bytes: 0 });
-        found.bytes += bytes;
+        let found = dumps.entry(key(&path)).or_default();
+        if found
+            .paths
+            .iter()
+            .all(|known| known.file_name() != path.file_name())
+        {
+            found.paths.push(path);
+            found.bytes += bytes;
+        }
     }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
     dumps.sort();
@@ -101,25 +110,17 @@ fn is_dump(path: &Path) -> io::Result<bool> {
         return Ok(true);
     }
     let mut head = Vec::new();
-    File::open(path)?.take(1024).read_to_end(&mut head)?;
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(workspace::is_dump_head(&head))
 }
 
-/// What all files of a dump have in common, and no other file: the stem of their names.
+/// What all files of a dump have in common: their folder and the stem of their names.
 fn key(path: &Path) -> PathBuf {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let path = folder.join(path.file_name().unwrap_or_default());
-    workspace::stem(&path).unwrap_or(path)
-}
-
-/// Reads the dump that the file at `path` belongs to, and gives the number of the file in it.
-pub fn load(path: &Path) -> Result<(Arc<Dump>, FileId), String> {
-    match workspace::load(path) {
-        Ok(loaded) => Ok((loaded.dump, loaded.file)),
-        Err(error) => Err(error.to_string()),
-    }
+    let stem = workspace::stem(path).unwrap_or_else(|| path.to_owned());
+    folder.join(stem.file_name().unwrap_or_default())
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::UNREADABLE;
+use crate::lsp;
 
 /// Run the language server on standard input and output, for editors.
 #[derive(Debug, Args)]
@@ -29,6 +30,6 @@ impl Lsp {
             let _ = writeln!(io::stderr(), "{EXPLANATION}");
             return ExitCode::from(UNREADABLE);
         }
-        crate::lsp::run()
+        lsp::run()
     }
 }

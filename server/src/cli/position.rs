@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use buflens_syntax::{Encoding, LineColumn};
 
-use super::{FINDINGS, UNREADABLE, dumps};
+use super::{FINDINGS, UNREADABLE, complain};
 use crate::model::{Dump, FileId};
+use crate::workspace;
 
 /// A position in a file, from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,12 @@ pub type Failure = (u8, String);
 impl Position {
     /// Reads the dump and finds the position.
     pub fn locate(&self) -> Result<Located, Failure> {
-        let (dump, file) = dumps::load(&self.path).map_err(|problem| (UNREADABLE, problem))?;
+        let loaded =
+            workspace::load(&self.path).map_err(|error| (UNREADABLE, error.to_string()))?;
+        for note in loaded.notes.iter() {
+            complain(note);
+        }
+        let (dump, file) = (loaded.dump, loaded.file);
         let nothing = |what: String| (FINDINGS, format!("{}: {what}", self.path.display()));
         let document = &dump.files[file].document;
         let position = LineColumn {
