@@ -32,7 +32,7 @@ fn every_code_has_its_section() {
             .unwrap_or_default();
         let first = section.trim_start().lines().next().unwrap_or_default();
         assert!(
-            first.to_lowercase().starts_with(&severity),
+            first.to_lowercase().starts_with(severity),
             "`## {code}` does not begin with {severity}: {first}"
         );
     }

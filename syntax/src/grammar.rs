@@ -133,13 +133,13 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         let node = node_of(kind);
         self.sink.open(node, start as u32);
         let result = self.line(kind);
-        self.finish_line(result);
+        self.finish_line(result.is_ok());
         if let Some(header) = header {
             self.sink.close(node, header as u32);
             self.enter(header, content);
             self.sink.open(SyntaxKind::ValueHeader, header as u32);
             let result = values::header(self);
-            self.finish_line(result);
+            self.finish_line(result.is_ok());
             self.line_end(content, end);
             self.sink.close(SyntaxKind::ValueHeader, end as u32);
         } else {
@@ -175,7 +175,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 self.rest(SyntaxKind::Keyword);
                 Ok(())
             }
-            LineKind::AllocationHeader => allocations::header(self),
+            LineKind::AllocationHeader | LineKind::ReportAllocation => allocations::header(self),
             LineKind::ValueLine => allocations::value_line(self),
             LineKind::Total => allocations::total(self),
             LineKind::ValueHeader => values::header(self),
@@ -191,7 +191,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             LineKind::TreeLine => live_range::tree_line(self),
             LineKind::SpaceHeading => report::space_heading(self),
             LineKind::SpaceTotal => report::space_total(self),
-            LineKind::ReportAllocation => allocations::header(self),
             LineKind::ReportRow => report::row(self),
             LineKind::ModuleLine => module::module_line(self),
             LineKind::TableRow => module::table_row(self),
@@ -210,8 +209,8 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         }
     }
 
-    fn finish_line(&mut self, result: Rule) {
-        if result.is_ok() && self.peek().is_some() {
+    fn finish_line(&mut self, is_complete: bool) {
+        if is_complete && self.peek().is_some() {
             // The rule is complete, but the line is not.
             let _ = self.fail("the end of the line");
         }

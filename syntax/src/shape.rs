@@ -270,10 +270,10 @@ impl Sink for ShapeSink<'_> {
             }
             SyntaxKind::LayoutKeyword => self.property = text,
             SyntaxKind::Punctuation if self.property == "SC" && text == ":" => {
-                self.property = "SC:"
+                self.property = "SC:";
             }
             SyntaxKind::Punctuation if self.property == "SC:" && text == ")" => {
-                self.property = "SC"
+                self.property = "SC";
             }
             _ => self.number(kind, text),
         }

@@ -48,10 +48,13 @@ fn assert_same(edited: &Document, text: &str) {
     }
 }
 
+/// Places are given in so many parts of the text.
+const SHARES: usize = 10_000;
+
 /// Where an edit is, as a share of the text, how long it is, and what it puts there.
 #[derive(Debug, Clone)]
 struct Edit {
-    at: f64,
+    at: usize,
     removed: usize,
     inserted: Inserted,
 }
@@ -60,7 +63,7 @@ struct Edit {
 enum Inserted {
     Text(String),
     /// Some lines of the text itself, from this share of it on.
-    Lines(f64, usize),
+    Lines(usize, usize),
 }
 
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
@@ -75,9 +78,9 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
         ]).prop_map(String::from),
     ]
     .prop_map(Inserted::Text);
-    let inserted = prop_oneof![4 => text, 1 => (0.0..1.0, 0_usize..40).prop_map(|(at, lines)| Inserted::Lines(at, lines))];
+    let inserted = prop_oneof![4 => text, 1 => (0..SHARES, 0_usize..40).prop_map(|(at, lines)| Inserted::Lines(at, lines))];
     let removed = prop_oneof![5 => 0_usize..4, 2 => 0_usize..200, 1 => 0_usize..20_000];
-    let edit = (0.0..1.0, removed, inserted).prop_map(|(at, removed, inserted)| Edit {
+    let edit = (0..SHARES, removed, inserted).prop_map(|(at, removed, inserted)| Edit {
         at,
         removed,
         inserted,
@@ -93,8 +96,8 @@ fn boundary(text: &str, mut at: usize) -> usize {
     at
 }
 
-fn share(text: &str, share: f64) -> usize {
-    boundary(text, (text.len() as f64 * share) as usize)
+fn share(text: &str, share: usize) -> usize {
+    boundary(text, text.len() * share / SHARES)
 }
 
 fn run(text: &str, edits: &[Edit]) {

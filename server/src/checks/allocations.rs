@@ -262,7 +262,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
         // A number of more than 64 bits is a finding of its own.
-        let is_read = |number: u64| number != u64::MAX;
+        let is_read = |number: u64| number != u64::MAX || !findings.has(Code::Syntax);
         if !is_read(allocation.size)
             || !values
                 .iter()
@@ -378,7 +378,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
 /// is not their shape's, or whose offset is less aligned than all others.
 fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Place, String)> {
     let dump = context.dump;
-    let platforms = dump.platforms();
+    let platforms = dump.platforms;
     let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
     let alignment = |offset: u64| {
         if offset == 0 {

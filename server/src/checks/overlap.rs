@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Dump, Value};
 
-/// SparseCore's memory spaces: independent computations are laid over each other there.
+/// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
 const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
 
 /// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.

@@ -11,7 +11,7 @@ use crate::model::{Allocation, At, Platforms, Value, bytes};
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.
 pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let platforms = dump.platforms();
+    let platforms = dump.platforms;
     for (number, allocation) in dump.allocations.iter().enumerate() {
         let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
             continue;
@@ -163,7 +163,7 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
 /// `value-size`: some rule gives the size on some platform, or the value shares the size of others.
 pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let platforms = dump.platforms();
+    let platforms = dump.platforms;
     for (number, allocation) in dump.allocations.iter().enumerate() {
         if doubts.allocations.contains(&(number as u32)) {
             continue;

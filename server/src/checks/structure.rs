@@ -74,7 +74,7 @@ pub(super) fn check_completeness(dump: &Dump, findings: &mut Findings) {
     for (file, content) in dump.files.iter().enumerate() {
         match Part::from(content.document.kind()) {
             Part::Assignment | Part::Values | Part::LiveRange => {
-                check_sections(dump, file, findings)
+                check_sections(dump, file, findings);
             }
             Part::Module => check_module(file, &content.document, findings),
             Part::Report | Part::None => {}

@@ -352,10 +352,7 @@ fn structure() {
         ["syntax"]
     );
     assert_eq!(
-        codes(&CONCAT.replace(
-            " uses:\n  wrapped_convert, operand 0\n",
-            " users:\n  wrapped_convert, operand 0\n"
-        )),
+        codes(&CONCAT.replace(" uses:\n  wrapped_convert, operand 0\n", "garbage\n")),
         ["syntax"]
     );
     // Behind the allocations, the file may end; behind anything else, something is missing.

@@ -31,17 +31,17 @@ pub(super) fn check_tree(dump: &Dump, findings: &mut Findings) {
     let expected = totals(&nodes, &currents);
     for (node, &expected) in nodes.iter().zip(&expected) {
         let printed = node.row.total;
-        if u128::from(printed.value) != expected {
-            let message = format!(
-                "total {} where this node and those below it have {}",
-                grouped(printed.value.into()),
-                grouped(expected)
-            );
-            let finding = Finding::new(Code::TreeBytes, node.place(printed.span), message);
-            findings.push(finding.fixed_by(grouped(expected)));
-        } else {
+        if u128::from(printed.value) == expected {
             check_percentage(node, total.value, findings);
+            continue;
         }
+        let message = format!(
+            "total {} where this node and those below it have {}",
+            grouped(printed.value.into()),
+            grouped(expected)
+        );
+        let finding = Finding::new(Code::TreeBytes, node.place(printed.span), message);
+        findings.push(finding.fixed_by(grouped(expected)));
     }
 }
 

@@ -46,7 +46,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
         .find(|node| node.kind().is_line())?;
     let context = Context {
         dump,
-        platforms: dump.platforms(),
+        platforms: dump.platforms,
     };
     let cursor = Cursor {
         context: &context,

@@ -2,6 +2,7 @@
 
 pub mod bytes;
 mod dump;
+mod join;
 mod names;
 
 pub use dump::{

@@ -234,7 +234,7 @@ fn sizes_of_real_dumps_are_possible() {
             document,
             lossy: false,
         }]);
-        let platforms = dump.platforms();
+        let platforms = dump.platforms;
         for allocation in &dump.allocations {
             let values =
                 &dump.values[allocation.values.start as usize..allocation.values.end as usize];

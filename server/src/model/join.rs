@@ -1,0 +1,430 @@
+//! Joining the files of one compilation by ids, names and shape indices.
+
+use buflens_syntax::Document;
+use buflens_syntax::facts::{self, Heading, Span};
+
+use super::dump::{
+    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step,
+    Use, Value,
+};
+use super::names::NameId;
+
+/// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
+/// a name that repeats a million times from taking a million times a million steps.
+const SAME_NAME: usize = 16;
+
+impl Dump {
+    /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
+    pub fn new(files: Vec<File>) -> Self {
+        let mut dump = Self {
+            files,
+            ..Self::default()
+        };
+        let part = |file: &File| Part::from(file.document.kind());
+        // Section A knows the values that the other sections speak of, so it is read first.
+        let mut order: Vec<FileId> = (0..dump.files.len()).collect();
+        order.sort_by_key(|&file| part(&dump.files[file]));
+        order.dedup_by_key(|&mut file| part(&dump.files[file]));
+        for &file in &order {
+            let document = dump.files[file].document.clone();
+            if part(&dump.files[file]) != Part::None {
+                document.read_facts();
+            }
+            match part(&dump.files[file]) {
+                Part::Module => dump.read_module(file, &document),
+                Part::Report | Part::None => {}
+                Part::Assignment | Part::Values | Part::LiveRange => {
+                    dump.read_assignment(file, &document);
+                }
+            }
+        }
+        // Values are joined by what sections A and C say, live ranges by name and index.
+        dump.sort();
+        for file in order {
+            let document = dump.files[file].document.clone();
+            if matches!(
+                part(&dump.files[file]),
+                Part::Assignment | Part::Values | Part::LiveRange
+            ) {
+                dump.join_live_ranges(file, &document);
+            }
+        }
+        dump.platforms = dump.judge_platforms();
+        dump
+    }
+
+    fn read_assignment(&mut self, file: FileId, document: &Document) {
+        // Rows that belong to the value or allocation read last, maybe in an earlier block.
+        let mut current: Option<u32> = None;
+        for (block, (start, content)) in document.blocks().enumerate() {
+            let facts = content.facts();
+            let text = content.text();
+            let row = |row: usize| Row {
+                file: file as u32,
+                block: block as u32,
+                number: row as u32,
+            };
+            let place = |span: Span| Place {
+                file,
+                range: start + span.start..start + span.end,
+            };
+            for &(heading, line) in &facts.headings {
+                match heading {
+                    Heading::LiveRange(max) if self.max.is_none() => {
+                        self.max = Some((max, place(max.span)));
+                    }
+                    Heading::Peak(step) if self.peak.is_none() => {
+                        self.peak = Some(Peak {
+                            step,
+                            place: place(step.span),
+                            values: Vec::new(),
+                        });
+                    }
+                    Heading::Tree(total) if self.tree.is_none() => {
+                        self.tree = Some((total, place(total.span), Vec::new()));
+                    }
+                    _ => {}
+                }
+                self.headings.push((heading, place(line)));
+            }
+            if self.total.is_none() && !facts.totals.is_empty() {
+                self.total = Some(row(0));
+            }
+            self.read_allocations(facts, text, &row);
+            self.read_values(facts, text, &row, &mut current);
+            for (number, step) in facts.steps.iter().enumerate() {
+                let name = self.names.intern(step.name.text(text));
+                self.step_of.entry(name).or_insert(self.steps.len() as u32);
+                self.steps.push(Step {
+                    row: row(number),
+                    name,
+                });
+            }
+            if let Some(peak) = &mut self.peak {
+                peak.values.extend((0..facts.peak_values.len()).map(row));
+            }
+            if let Some((_, _, nodes)) = &mut self.tree {
+                nodes.extend((0..facts.tree.len()).map(row));
+            }
+        }
+    }
+
+    fn read_allocations(&mut self, facts: &facts::Facts, text: &str, row: &impl Fn(usize) -> Row) {
+        let mut next_allocation = 0;
+        for (number, placement) in facts.placements.iter().enumerate() {
+            while facts
+                .allocations
+                .get(next_allocation)
+                .is_some_and(|header| header.placements as usize <= number)
+            {
+                self.push_allocation(&facts.allocations[next_allocation], row(next_allocation));
+                next_allocation += 1;
+            }
+            let at = self.values.len() as u32;
+            let value = self.new_value(&placement.value, text);
+            self.by_id.entry(value.id).or_insert(at);
+            if let Some(allocation) = self.allocations.last_mut() {
+                allocation.values.end = at + 1;
+            }
+            self.values.push(Value {
+                placement: Some(row(number)),
+                allocation: self
+                    .allocations
+                    .len()
+                    .checked_sub(1)
+                    .map(|last| last as u32),
+                size: placement.size.value,
+                offset: placement.offset.value,
+                ..value
+            });
+        }
+        for (number, header) in facts.allocations.iter().enumerate().skip(next_allocation) {
+            self.push_allocation(header, row(number));
+        }
+    }
+
+    fn push_allocation(&mut self, header: &facts::Allocation, row: Row) {
+        let first = self.values.len() as u32;
+        self.allocations.push(Allocation {
+            header: row,
+            index: header.index.value,
+            size: header.size.value,
+            color: header.color.value,
+            parameter: header.parameter.get(),
+            has_output_shape: !header.output_shape.is_empty(),
+            kinds: header.kinds,
+            values: first..first,
+        });
+    }
+
+    fn new_value(&mut self, reference: &facts::ValueReference, text: &str) -> Value {
+        Value {
+            id: reference.id.value,
+            name: self.names.intern(reference.name.text(text)),
+            index: self.index_of(reference.index, text),
+            placement: None,
+            allocation: None,
+            size: 0,
+            offset: 0,
+            used: None,
+            instruction: None,
+            positions: 0..0,
+            uses: 0..0,
+            live_range: None,
+            live: (0, 0),
+        }
+    }
+
+    /// The index printed at `span`, or `{}`.
+    fn index_of(&mut self, span: Span, text: &str) -> NameId {
+        self.names.intern(if span.is_empty() {
+            "{}"
+        } else {
+            span.text(text)
+        })
+    }
+
+    fn read_values(
+        &mut self,
+        facts: &facts::Facts,
+        text: &str,
+        row: &impl Fn(usize) -> Row,
+        current: &mut Option<u32>,
+    ) {
+        // A value's rows are those behind its header and before the next header.
+        let ends = |next: Option<&facts::UsedValue>| match next {
+            Some(next) => (next.positions, next.uses, next.instructions),
+            None => (
+                facts.positions.len() as u32,
+                facts.uses.len() as u32,
+                facts.instructions.len() as u32,
+            ),
+        };
+        let mut start = (0, 0, 0);
+        for number in 0..=facts.values.len() {
+            // What stands before header `number` belongs to the value before it.
+            let end = ends(facts.values.get(number));
+            if let Some(value) = *current {
+                self.add_rows(value, facts, text, row, start, end);
+            }
+            start = end;
+            let Some(header) = facts.values.get(number) else {
+                break;
+            };
+            let value = self.value_of_header(&header.value, text);
+            self.values[value as usize].used = Some(row(number));
+            *current = Some(value);
+        }
+    }
+
+    /// The value of section A that a header of section C means: the one with the same id and name,
+    /// else the one with the same name (one of the ids is wrong), else the one with the same id
+    /// (one of the names is wrong), else a new one.
+    fn value_of_header(&mut self, header: &facts::ValueReference, text: &str) -> u32 {
+        let value = self.new_value(header, text);
+        let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
+        let by_id = self
+            .by_id
+            .get(&value.id)
+            .copied()
+            .filter(|&at| is_free(self, at));
+        if let Some(at) = by_id
+            && self.values[at as usize].name == value.name
+            && self.values[at as usize].index == value.index
+        {
+            return at;
+        }
+        if self.by_name.is_empty() {
+            self.sort();
+        }
+        if let Some(at) = self
+            .values_at(value.name, value.index)
+            .take(SAME_NAME)
+            .find(|&at| is_free(self, at))
+        {
+            return at;
+        }
+        by_id.unwrap_or_else(|| {
+            let at = self.values.len() as u32;
+            self.by_id.entry(value.id).or_insert(at);
+            self.values.push(value);
+            at
+        })
+    }
+
+    fn add_rows(
+        &mut self,
+        value: u32,
+        facts: &facts::Facts,
+        text: &str,
+        row: &impl Fn(usize) -> Row,
+        start: (u32, u32, u32),
+        end: (u32, u32, u32),
+    ) {
+        let (positions, uses) = (self.positions.len() as u32, self.uses.len() as u32);
+        for number in start.0 as usize..end.0 as usize {
+            let position = &facts.positions[number];
+            let name = self.names.intern(position.name.text(text));
+            let index = self.index_of(position.index, text);
+            self.positions.push(Position {
+                row: row(number),
+                value,
+                name,
+                index,
+            });
+        }
+        for number in start.1 as usize..end.1 as usize {
+            let name = self.names.intern(facts.uses[number].name.text(text));
+            self.uses.push(Use {
+                row: row(number),
+                value,
+                name,
+            });
+        }
+        let entry = &mut self.values[value as usize];
+        // A value that goes on in the next block goes on where it ended.
+        if entry.positions.is_empty() {
+            entry.positions.start = positions;
+        }
+        if entry.uses.is_empty() {
+            entry.uses.start = uses;
+        }
+        entry.positions.end = self.positions.len() as u32;
+        entry.uses.end = self.uses.len() as u32;
+        if entry.instruction.is_none() && start.2 < end.2 {
+            entry.instruction = Some(row(start.2 as usize));
+        }
+    }
+
+    fn read_module(&mut self, file: FileId, document: &Document) {
+        let mut computation = None;
+        let mut table = "";
+        for (block, (_, content)) in document.blocks().enumerate() {
+            let facts = content.facts();
+            let row = |row: usize| Row {
+                file: file as u32,
+                block: block as u32,
+                number: row as u32,
+            };
+            let mut titles = facts
+                .headings
+                .iter()
+                .filter(|(heading, _)| *heading == Heading::Table)
+                .peekable();
+            for (number, content_row) in facts.table_rows.iter().enumerate() {
+                let start = content_row.row.span.start;
+                while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
+                    table = title.text(content.text());
+                }
+                if let Some(rows) = self.tables.under(table) {
+                    rows.push(row(number));
+                }
+            }
+            if let Some((_, title)) = titles.last() {
+                table = title.text(content.text());
+            }
+            let mut next = 0;
+            for (number, instruction) in facts.instructions.iter().enumerate() {
+                while facts
+                    .computations
+                    .get(next)
+                    .is_some_and(|header| header.instructions as usize <= number)
+                {
+                    let header = &facts.computations[next];
+                    computation = Some(self.push_computation(header, content.text(), row(next)));
+                    next += 1;
+                }
+                let name = self.names.intern(instruction.name.text(content.text()));
+                self.instructions.entry(name).or_insert(Instruction {
+                    row: row(number),
+                    computation,
+                });
+            }
+            for number in next..facts.computations.len() {
+                let header = &facts.computations[number];
+                computation = Some(self.push_computation(header, content.text(), row(number)));
+            }
+        }
+    }
+
+    fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
+        let number = self.computations.len() as u32;
+        let name = self.names.intern(header.name.text(text));
+        self.computations_by_name.entry(name).or_insert(number);
+        self.computations.push(row);
+        number
+    }
+
+    fn sort(&mut self) {
+        self.by_name = (0..self.values.len() as u32).collect();
+        self.by_name.sort_unstable_by_key(|&at| {
+            let value = &self.values[at as usize];
+            (value.name, value.index, at)
+        });
+        self.positions_by_name = (0..self.positions.len() as u32).collect();
+        self.positions_by_name.sort_unstable_by_key(|&at| {
+            let position = &self.positions[at as usize];
+            (position.name, position.index, at)
+        });
+        self.uses_by_name = (0..self.uses.len() as u32).collect();
+        self.uses_by_name
+            .sort_unstable_by_key(|&at| (self.uses[at as usize].name, at));
+    }
+
+    fn join_live_ranges(&mut self, file: FileId, document: &Document) {
+        for (block, (_, content)) in document.blocks().enumerate() {
+            for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
+                let row = Row {
+                    file: file as u32,
+                    block: block as u32,
+                    number: number as u32,
+                };
+                let name = self.names.intern(live_range.name.text(content.text()));
+                let index = self.index_of(live_range.index, content.text());
+                let value = self
+                    .values_at(name, index)
+                    .take(SAME_NAME)
+                    .find(|&at| self.values[at as usize].live_range.is_none());
+                match value {
+                    Some(at) => {
+                        let value = &mut self.values[at as usize];
+                        value.live_range = Some(row);
+                        value.live = (live_range.start.value, live_range.end.value);
+                    }
+                    None => self.stray_live_ranges.push(row),
+                }
+            }
+        }
+    }
+
+    /// The platforms that the dump can come from.
+    fn judge_platforms(&self) -> Platforms {
+        let only = |cpu, gpu, tpu| Platforms { cpu, gpu, tpu };
+        for file in &self.files {
+            let name = file
+                .path
+                .file_name()
+                .map(|name| name.to_string_lossy())
+                .unwrap_or_default();
+            if name.contains("cpu_after_optimizations") {
+                return only(true, false, false);
+            } else if name.contains("gpu_after_optimizations") {
+                return only(false, true, false);
+            } else if name.contains(".cl_") {
+                return only(false, false, true);
+            }
+        }
+        // Only TPU layouts have tiles.
+        let is_tiled = self.values.iter().any(|value| {
+            self.placement(value).is_some_and(|placement| {
+                let shape = placement.text(placement.row.shape);
+                !shape.starts_with('(') && shape.contains(":T(")
+            })
+        });
+        if is_tiled {
+            only(false, false, true)
+        } else {
+            only(true, true, true)
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! What a block says, as rows of numbers and spans: everything that is asked of whole documents.
+//!
+//! Spans count bytes from the start of the block, so that an edit elsewhere changes no row. Rows
+//! stand in the order of the text. A value's positions, uses and instruction may stand in a later
+//! block than its header.
+
+mod sink;
+
+pub(crate) use sink::FactsSink;
+
+/// A range of bytes in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// Behind the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Whether there is nothing in it; a part of a line that is not there has an empty span.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// Its text in `text`, the text of the block.
+    pub fn text(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+}
+
+/// A printed number: where it stands and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Number {
+    /// Where it stands. Empty when it is not printed.
+    pub span: Span,
+    /// Its value; `u64::MAX` when it does not fit into 64 bits (a syntax error then).
+    pub value: u64,
+}
+
+impl Number {
+    /// The value if the number is printed.
+    pub fn get(self) -> Option<u64> {
+        (!self.span.is_empty()).then_some(self.value)
+    }
+}
+
+/// `<27 copy-start{0} (phi) @1>`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ValueReference {
+    /// All of it, with the brackets.
+    pub span: Span,
+    /// The value's id.
+    pub id: Number,
+    /// The defining instruction's name.
+    pub name: Span,
+    /// The shape index with its braces; empty where it is not printed.
+    pub index: Span,
+    /// Whether the value is marked `(phi)`.
+    pub phi: bool,
+    /// The memory space.
+    pub color: Number,
+}
+
+/// The kinds that an allocation's header names.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the header is a list of flags"
+)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct AllocationKinds {
+    /// `constant`
+    pub constant: bool,
+    /// `thread-local`
+    pub thread_local: bool,
+    /// `maybe-live-out`
+    pub maybe_live_out: bool,
+    /// `preallocated-temp`
+    pub preallocated_temp: bool,
+}
+
+/// An allocation's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Allocation {
+    /// The line without its line end.
+    pub line: Span,
+    /// The running number.
+    pub index: Number,
+    /// Size in bytes. Not printed exactly in the memory-usage report.
+    pub size: Number,
+    /// The size as the memory-usage report prints it.
+    pub human_size: Span,
+    /// The memory space; not printed for space 0.
+    pub color: Number,
+    /// The entry parameter whose buffer this is.
+    pub parameter: Number,
+    /// The parameter's shape, without layout.
+    pub parameter_shape: Span,
+    /// Which leaf of the parameter.
+    pub parameter_index: Span,
+    /// The shape of the whole result, where the result's root is in this allocation.
+    pub output_shape: Span,
+    /// What else the header says.
+    pub kinds: AllocationKinds,
+    /// The first of its rows among the block's placements. Unused in a memory-usage report.
+    pub placements: u32,
+}
+
+/// A ` value:` line: where in its allocation a value lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Placement {
+    /// The line without its line end.
+    pub line: Span,
+    /// Which value.
+    pub value: ValueReference,
+    /// Size in bytes.
+    pub size: Number,
+    /// Offset in bytes from the start of the allocation.
+    pub offset: Number,
+    /// The shape with its layout.
+    pub shape: Span,
+}
+
+/// A used value's header, with the numbers of the rows that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct UsedValue {
+    /// Which value.
+    pub value: ValueReference,
+    /// The first of its rows among the block's positions; they end where the next value's begin.
+    pub positions: u32,
+    /// The first of its rows among the block's uses.
+    pub uses: u32,
+    /// The first of its rows among the block's instructions.
+    pub instructions: u32,
+}
+
+/// A line below ` positions:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Position {
+    /// The instruction at which the value is visible.
+    pub name: Span,
+    /// At which index of the instruction's result.
+    pub index: Span,
+}
+
+/// A line below ` uses:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Use {
+    /// The instruction that reads the value.
+    pub name: Span,
+    /// As which of its operands, from 0.
+    pub operand: Number,
+    /// At which index of the operand.
+    pub index: Span,
+}
+
+/// The head of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Instruction {
+    /// The instruction from its name (or `%`) to its end.
+    pub span: Span,
+    /// Its name.
+    pub name: Span,
+    /// Its shape with layouts.
+    pub shape: Span,
+    /// Its opcode.
+    pub opcode: Span,
+    /// The number of a `parameter` instruction.
+    pub parameter: Number,
+}
+
+/// A line of the flattened schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Step {
+    /// The logical time.
+    pub step: Number,
+    /// The instruction that runs then.
+    pub name: Span,
+}
+
+/// When a value is alive, from its first to its last step, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LiveRange {
+    /// The defining instruction.
+    pub name: Span,
+    /// Which part of its result.
+    pub index: Span,
+    /// First step.
+    pub start: Number,
+    /// Last step.
+    pub end: Number,
+}
+
+/// A line of the peak list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PeakValue {
+    /// The defining instruction.
+    pub name: Span,
+    /// Which part of its result; older compilers leave it out.
+    pub index: Span,
+    /// Unpadded bytes.
+    pub bytes: Number,
+    /// Running sum in bytes; older compilers leave it out.
+    pub cumulative: Number,
+}
+
+/// A node of the stack trace breakdown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TreeNode {
+    /// 0 for the root.
+    pub depth: u32,
+    /// The label as printed.
+    pub label: Span,
+    /// The share of the total, with one decimal.
+    pub percentage: Span,
+    /// Bytes here and below.
+    pub total: Number,
+    /// Bytes exactly here.
+    pub current: Number,
+    /// Bytes that no node up to this one holds.
+    pub remaining: Number,
+}
+
+/// A table or a row of the memory-usage report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReportRow {
+    /// `Memory Space: default (color=0)`
+    Space {
+        /// The name as printed; wrong for some spaces.
+        label: Span,
+        /// The memory space.
+        color: Number,
+    },
+    /// `Total bytes: 512 (512B)`
+    SpaceTotal(Total),
+    /// The heading of a table of slots.
+    Table(Span),
+    /// A slot: the values of one allocation that share an offset.
+    Slot {
+        /// The largest value there, as people read it.
+        size: Span,
+        /// Offset in bytes.
+        offset: Number,
+        /// How many values lie there.
+        values: Number,
+        /// Their shapes.
+        shapes: Span,
+    },
+    /// An allocation of the older form, alone on its line or in the table of allocations.
+    Allocation(Allocation),
+}
+
+/// `Total bytes used: 36864 (36.0KiB)`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Total {
+    /// Bytes.
+    pub bytes: Number,
+    /// The same for people.
+    pub human: Span,
+}
+
+/// The headings that open a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Heading {
+    /// `BufferAssignment:`
+    Assignment,
+    /// `Used values:`
+    Values,
+    /// `HloLiveRange (max N):` with the number of steps
+    LiveRange(Number),
+    /// `HloLiveRange not available ...`
+    LiveRangeUnavailable,
+    /// `  InstructionSequence:`
+    Steps,
+    /// `  BufferLiveRange:`
+    Ranges,
+    /// `  Live ranges at N (peak):`
+    Peak(Number),
+    /// `  Peak memory could not be determined ...`
+    PeakUnknown,
+    /// `  Stack trace breakdown for peak usage: N bytes`
+    Tree(Number),
+    /// The first line of a memory-usage report's part.
+    Report,
+    /// `HloModule NAME`, with the name
+    Module(Span),
+    /// `FileNames` and the other tables of a module's header
+    Table,
+}
+
+/// A line of a table in a module's header, `INT STRING` or `INT {key=value ...}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TableRow {
+    /// The row's number, from 1.
+    pub row: Number,
+    /// What follows it.
+    pub content: Span,
+}
+
+/// The head of a computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Computation {
+    /// Its name.
+    pub name: Span,
+    /// The line without its line end.
+    pub line: Span,
+    /// Whether it is the entry computation.
+    pub entry: bool,
+    /// The first of its rows among the block's instructions.
+    pub instructions: u32,
+}
+
+/// All that one block says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Section headings, each with its line.
+    pub headings: Vec<(Heading, Span)>,
+    /// Allocation headers.
+    pub allocations: Vec<Allocation>,
+    /// ` value:` lines.
+    pub placements: Vec<Placement>,
+    /// `Total bytes used:` lines.
+    pub totals: Vec<Total>,
+    /// Headers of used values.
+    pub values: Vec<UsedValue>,
+    /// Lines below ` positions:`.
+    pub positions: Vec<Position>,
+    /// Lines below ` uses:`.
+    pub uses: Vec<Use>,
+    /// Instructions, of section C and of modules.
+    pub instructions: Vec<Instruction>,
+    /// The schedule.
+    pub steps: Vec<Step>,
+    /// Live ranges.
+    pub live_ranges: Vec<LiveRange>,
+    /// The peak list.
+    pub peak_values: Vec<PeakValue>,
+    /// The stack trace breakdown.
+    pub tree: Vec<TreeNode>,
+    /// The memory-usage report.
+    pub report: Vec<ReportRow>,
+    /// Tables of a module's header.
+    pub table_rows: Vec<TableRow>,
+    /// Computations of a module.
+    pub computations: Vec<Computation>,
+}
+
+impl Facts {
+    /// Gives back memory that filling the rows left over.
+    pub(crate) fn shrink(&mut self) {
+        self.headings.shrink_to_fit();
+        self.allocations.shrink_to_fit();
+        self.placements.shrink_to_fit();
+        self.values.shrink_to_fit();
+        self.positions.shrink_to_fit();
+        self.uses.shrink_to_fit();
+        self.instructions.shrink_to_fit();
+        self.steps.shrink_to_fit();
+        self.live_ranges.shrink_to_fit();
+        self.peak_values.shrink_to_fit();
+        self.tree.shrink_to_fit();
+        self.report.shrink_to_fit();
+        self.table_rows.shrink_to_fit();
+        self.computations.shrink_to_fit();
+    }
+}
