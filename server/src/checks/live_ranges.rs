@@ -88,6 +88,9 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let message =
             format!("`{name}{index}` is no value of the assignment, or has a live range already");
         let mut finding = Finding::new(Code::LiveRange, line.place(line.row.name), message);
+        if let Some(first) = line_of(dump, name, index) {
+            finding = finding.related(first.place(first.row.name), "the first one");
+        }
         if let Some(placement) = missing.next() {
             finding = finding.related(
                 placement.place(placement.row.value.name),
@@ -105,6 +108,13 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let place = placement.place(placement.row.value.name);
         findings.push(Finding::new(Code::LiveRange, place, message));
     }
+}
+
+/// The live range that the value with this name and index has.
+fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::LiveRange>> {
+    let (name, index) = (dump.names.get(name)?, dump.names.get(index)?);
+    let value = dump.values_at(name, index).next()?;
+    dump.live_range(&dump.values[value as usize])
 }
 
 /// The values that should have a live range, but have none. Scratch of computations called per

@@ -35,15 +35,16 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         let message = format!(
             "step {printed} is printed as the peak where the compiler's rule gives step {step}"
         );
-        let mut finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
-        if differing.is_empty() {
+        let finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
+        if members(dump, peak, &alive, step).is_empty() {
+            findings.push(finding.fixed_by(step.to_string()));
+            return;
+        } else if differing.is_empty() {
             // The list is of this step: a live range or a shape must be wrong.
-            finding = relate_starts(dump, &alive, step, finding);
-        } else if members(dump, peak, &alive, step).is_empty() {
-            finding = finding.fixed_by(step.to_string());
+            findings.push(relate_starts(dump, &alive, step, finding));
+            return;
         }
-        findings.push(finding);
-        return;
+        // A live range that the list disagrees with explains the step as well.
     }
     // A live range that is known to be wrong explains a member that is.
     let blamed: FxHashSet<Row> = doubts
@@ -51,15 +52,16 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         .iter()
         .filter_map(|&at| dump.values[at as usize].live_range)
         .collect();
-    let is_blamed = |row: Option<Row>| row.is_some_and(|row| blamed.contains(&row));
+    let is_blamed = |row: &Row| blamed.contains(row);
     for difference in differing
         .into_iter()
-        .filter(|difference| !is_blamed(difference.row))
+        .filter(|difference| !difference.rows.iter().any(is_blamed))
     {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
-        if let Some(line) = difference
-            .row
-            .and_then(|row| dump.at::<facts::LiveRange>(row))
+        for line in difference
+            .rows
+            .iter()
+            .filter_map(|&row| dump.at::<facts::LiveRange>(row))
         {
             let message = format!(
                 "alive at steps {}-{}",
@@ -142,8 +144,8 @@ fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
 struct Difference {
     place: Place,
     message: String,
-    /// The live range that the list disagrees with.
-    row: Option<Row>,
+    /// The live ranges that the list disagrees with.
+    rows: Vec<Row>,
 }
 
 /// How the peak list differs from the values alive at `step`.
@@ -175,12 +177,13 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
             .and_then(Vec::pop);
         if found.is_none() {
-            let row = name_id.and_then(|name| row_of(dump, name, index_id.filter(|_| has_index)));
+            let index_id = index_id.filter(|_| has_index);
+            let rows = name_id.map_or(Vec::new(), |name| rows_of(dump, name, index_id));
             let message = format!("`{name}{index}` is listed, but not alive at step {step}");
             differences.push(Difference {
                 place: line.place(line.row.name),
                 message,
-                row,
+                rows,
             });
         }
     }
@@ -193,26 +196,35 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             // A line of a wrong name: one finding for the line and the value that it leaves out.
             let message = &mut differences[at].message;
             *message = format!("{message}; `{name}` is alive, but not listed");
+            differences[at].rows.push(value.row);
         } else {
             let message = format!("`{name}` is alive at step {step}, but not listed");
-            let row = Some(value.row);
+            let rows = rows_of(dump, value.key.0, has_index.then_some(value.key.1));
             differences.push(Difference {
                 place: peak.place.clone(),
                 message,
-                row,
+                rows,
             });
         }
     }
     differences
 }
 
-/// The live range of the value with this name, and with this index if one is known.
-fn row_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Option<Row> {
-    let value = match index {
-        Some(index) => dump.values_at(name, index).next(),
-        None => dump.values_of(name).next(),
-    };
-    dump.values[value? as usize].live_range
+/// The live ranges of the values with this name, and with this index if the list prints it.
+fn rows_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Vec<Row> {
+    let live_range = |at: u32| dump.values[at as usize].live_range;
+    match index {
+        Some(index) => dump
+            .values_at(name, index)
+            .filter_map(live_range)
+            .take(1)
+            .collect(),
+        None => dump
+            .values_of(name)
+            .filter_map(live_range)
+            .take(8)
+            .collect(),
+    }
 }
 
 /// The bytes of each line and their running sum.

@@ -1,7 +1,7 @@
 //! Whether every line is one of its section, and whether the file is complete.
 
 use buflens_syntax::facts::Heading;
-use buflens_syntax::{Document, DocumentKind};
+use buflens_syntax::{Document, DocumentKind, SyntaxKind};
 
 use super::{Code, Finding, Findings};
 use crate::model::{Dump, FileId, Part, Place};
@@ -154,14 +154,11 @@ fn check_module(file: FileId, document: &Document, findings: &mut Findings) {
     let has_entry = document
         .blocks()
         .any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
-    let last = document
-        .blocks()
-        .last()
-        .map(|(_, block)| block.text().trim_end());
-    // A computation's end is a line of its own.
-    let last_line = last
-        .and_then(|text| text.lines().next_back())
-        .unwrap_or_default();
+    let last_line = document.blocks().len().checked_sub(1).and_then(|block| {
+        let (_, tree) = document.tree(block)?;
+        let lines = tree.children().map(|line| line.kind());
+        lines.filter(|&kind| kind != SyntaxKind::BlankLine).last()
+    });
     if !has_entry {
         let message = "the module ends before its `ENTRY` computation";
         findings.push(Finding::new(
@@ -169,7 +166,7 @@ fn check_module(file: FileId, document: &Document, findings: &mut Findings) {
             end_of(file, document),
             message,
         ));
-    } else if !last_line.starts_with('}') && !last_line.ends_with('}') {
+    } else if last_line != Some(SyntaxKind::ComputationEnd) {
         findings.push(Finding::new(
             Code::Truncated,
             end_of(file, document),

@@ -212,7 +212,7 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
     let Some(instruction) = dump.instruction(value) else {
         return;
     };
-    if instruction.text(instruction.row.name) != name {
+    if !instruction.row.name.is_empty() && instruction.text(instruction.row.name) != name {
         let found = instruction.text(instruction.row.name);
         let message = format!("the instruction is `{found}` where the value is `{name}`");
         let finding = Finding::new(
