@@ -9,6 +9,7 @@
 //! Nothing here does I/O, knows the editor's protocol, or panics on any text.
 #![warn(missing_docs)]
 
+pub mod ast;
 mod document;
 pub mod facts;
 mod grammar;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use buflens_syntax::{SyntaxElement, SyntaxKind, SyntaxToken, facts};
+use buflens_syntax::ast::{self, AstNode};
+use buflens_syntax::{SyntaxKind, SyntaxToken, facts};
 use rustc_hash::FxHashMap;
 
 use super::navigation::{Target, hlo_instruction, step_named, value_header};
@@ -199,24 +200,12 @@ fn instruction(dump: &Dump, name: NameId) -> Option<At<'_, facts::Instruction>> 
 /// Where the names of an instruction's operands are.
 fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
     let document = &dump.files[at.file].document;
-    let node = document
-        .token_at(at.start + at.row.name.start)
-        .and_then(|(_, name)| name.parent());
-    let operands = node.and_then(|node| {
-        node.children()
-            .find(|node| node.kind() == SyntaxKind::Operands)
-    });
-    let names = operands
+    let name = document.token_at(at.start + at.row.name.start);
+    let instruction = name.and_then(|(_, name)| ast::Instruction::around(&name));
+    let operands = instruction
         .into_iter()
-        .flat_map(|operands| operands.children())
-        .filter_map(|operand| {
-            let tokens = operand
-                .children_with_tokens()
-                .filter_map(SyntaxElement::into_token);
-            tokens
-                .into_iter()
-                .find(|token| token.kind() == SyntaxKind::Name)
-        });
+        .flat_map(|instruction| instruction.operands());
+    let names = operands.filter_map(|operand| operand.name());
     let place = |name: SyntaxToken| {
         let range = Range::<u32>::from(name.text_range());
         Place {
@@ -231,9 +220,7 @@ fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
 fn reader_at(dump: &Dump, place: &Place) -> Option<NameId> {
     let document = &dump.files[place.file].document;
     let (_, token) = document.token_at(place.range.start)?;
-    token
-        .parent()
-        .filter(|node| node.kind() == SyntaxKind::Operand)?;
+    ast::Operand::around(&token)?;
     let (start, block) = document.block(document.block_at(place.range.start)?)?;
     let reader = enclosing(&block.facts().instructions, place.range.start - start)?;
     dump.names.get(reader.name.text(block.text()))

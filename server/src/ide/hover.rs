@@ -19,6 +19,7 @@ mod value;
 
 use std::ops::Range;
 
+use buflens_syntax::ast::{self, AstNode};
 use buflens_syntax::facts::Span;
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
@@ -163,14 +164,9 @@ impl Cursor<'_, '_> {
             )),
             SyntaxKind::SpaceHeading => Some(self.color()),
             SyntaxKind::TableRow => {
-                let is_frame = entries(&self.line)
-                    .iter()
-                    .any(|(key, _)| key == "parent_frame_id");
-                source::frame(
-                    dump,
-                    self.number_on_line(SyntaxKind::Count)
-                        .filter(|_| is_frame)?,
-                )
+                let row = ast::TableRow::cast(self.line.clone())?;
+                row.number("parent_frame_id")?;
+                source::frame(dump, self.number_on_line(SyntaxKind::Count)?)
             }
             SyntaxKind::Heading => match self.token.kind() {
                 SyntaxKind::Step => steps::peak_heading(context, self.token.text().parse().ok()?),
@@ -219,18 +215,10 @@ impl Cursor<'_, '_> {
     /// The value that the line's reference names, as a number into [`Dump::values`].
     fn value_of_line(&self) -> Option<u32> {
         let dump = self.context.dump;
-        let reference = self
-            .line
-            .children()
-            .find(|node| node.kind() == SyntaxKind::ValueReference)?;
-        let token = |kind| {
-            reference
-                .children_with_tokens()
-                .find(|child| child.kind() == kind)
-        };
-        let by_id = dump.value_with_id(token(SyntaxKind::ValueId)?.to_string().parse().ok()?)?;
+        let reference = self.line.children().find_map(ast::ValueReference::cast)?;
+        let by_id = dump.value_with_id(reference.id()?.text().parse().ok()?)?;
         // Where ids repeat, the value is the one that this very line places.
-        let at = self.start + u32::from(reference.text_range().start());
+        let at = self.start + reference.range().start;
         let is_here = |value: u32| {
             let value = &dump.values[value as usize];
             dump.placement(value)
@@ -242,7 +230,9 @@ impl Cursor<'_, '_> {
         if is_here(by_id) {
             return Some(by_id);
         }
-        let name = token(SyntaxKind::Name).and_then(|name| dump.names.get(&name.to_string()));
+        let name = reference
+            .name()
+            .and_then(|name| dump.names.get(name.text()));
         name.and_then(|name| dump.values_of(name).find(|&value| is_here(value)))
             .or(Some(by_id))
     }
@@ -442,7 +432,7 @@ impl Cursor<'_, '_> {
 
     /// A name, or anything else of an instruction.
     fn instruction(&self) -> Option<String> {
-        let node = self.ancestor(|kind| kind == SyntaxKind::Instruction);
+        let node = ast::Instruction::around(&self.token);
         if self.token.kind() == SyntaxKind::Name {
             let found = self
                 .context
@@ -455,11 +445,7 @@ impl Cursor<'_, '_> {
             }
         }
         // Before the instruction, at `from instruction:`, it is meant too.
-        let node = node.or_else(|| {
-            self.line
-                .children()
-                .find(|node| node.kind() == SyntaxKind::Instruction)
-        })?;
+        let node = node.or_else(|| self.line.children().find_map(ast::Instruction::cast))?;
         Some(Instruction::read(self.context.dump, self.block.text(), &node).hover(self.context))
     }
 
@@ -468,9 +454,7 @@ impl Cursor<'_, '_> {
         let attribute = self.ancestor(|kind| kind == SyntaxKind::Attribute);
         let key = attribute.as_ref().and_then(SyntaxNode::first_token);
         if let Some(key) = key.filter(|key| key.text() == "metadata")
-            && let Some(instruction) = key
-                .parent_ancestors()
-                .find(|node| node.kind() == SyntaxKind::Instruction)
+            && let Some(instruction) = ast::Instruction::around(&key)
             && let Some(text) = source::Metadata::read(self.context.dump, &instruction).hover()
         {
             return Some(text);
@@ -481,26 +465,6 @@ impl Cursor<'_, '_> {
         let key = self.token.text();
         Some(format!("**{}**: {}", code(key), glossary::attribute(key)?))
     }
-}
-
-/// The node of `kind` around `offset`, in bytes from the start of the document.
-fn node_at(document: &Document, offset: u32, kind: SyntaxKind) -> Option<SyntaxNode> {
-    let (_, token) = document.token_at(offset)?;
-    token.parent_ancestors().find(|node| node.kind() == kind)
-}
-
-/// The `key=value` entries directly in `node`.
-fn entries(node: &SyntaxNode) -> Vec<(String, String)> {
-    let entries = node
-        .children()
-        .filter(|child| child.kind() == SyntaxKind::MetadataEntry);
-    entries
-        .filter_map(|entry| {
-            let key = entry.first_token()?;
-            let value = entry.last_token().filter(|value| value != &key)?;
-            Some((key.text().to_owned(), value.text().to_owned()))
-        })
-        .collect()
 }
 
 /// The row of the line that ends at `end`: the last one that begins before.

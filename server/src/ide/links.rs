@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use buflens_syntax::facts::TableRow;
-use buflens_syntax::lexer::{self, Token};
-use buflens_syntax::{SyntaxKind as K, SyntaxNode, SyntaxToken};
+use buflens_syntax::SyntaxKind as K;
+use buflens_syntax::ast::{AstNode, MetadataEntry};
 use memchr::memmem;
 
-use crate::model::{Dump, FileId, Row};
+use crate::model::source::{frames, unescaped};
+use crate::model::{Dump, FileId};
 
 /// Text that names a source line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +44,7 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
             let Some((start, key)) = document.token_at(at).filter(|_| range.contains(&at)) else {
                 continue;
             };
-            let entry = key
-                .parent()
-                .filter(|entry| entry.kind() == K::MetadataEntry);
+            let entry = MetadataEntry::around(&key);
             let link = entry.and_then(|entry| match key.text() {
                 "source_file" => of_source_file(&entry, start),
                 "stack_frame_id" => of_stack_frame(dump, &entry, start),
@@ -60,102 +58,33 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
 }
 
 /// `source_file="/home/dev/model.py" source_line=9`
-fn of_source_file(entry: &SyntaxNode, start: u32) -> Option<Link> {
-    let path = value(entry, K::String)?;
-    let line = entry
+fn of_source_file(entry: &MetadataEntry, start: u32) -> Option<Link> {
+    let path = entry.value().filter(|path| path.kind() == K::String)?;
+    let mut others = entry
+        .syntax()
         .parent()?
         .children()
-        .find(|other| key(other) == "source_line");
-    let line = line.and_then(|line| value(&line, K::Number)?.text().parse().ok());
+        .filter_map(MetadataEntry::cast);
+    let line = others.find(|other| other.key().is_some_and(|key| key.text() == "source_line"));
+    let line = line.and_then(|line| line.value()?.text().parse().ok());
     let range = Range::<u32>::from(path.text_range());
-    let text = path.text().strip_prefix('"')?.strip_suffix('"')?;
-    let range = start + range.start + 1..start + range.end - 1;
     Some(Link {
-        range,
-        path: PathBuf::from(unescaped(text)),
+        range: start + range.start + 1..start + range.end - 1,
+        path: PathBuf::from(unescaped(path.text())),
         line,
     })
 }
 
-/// `stack_frame_id=2`, which names a row of the tables in the HLO text. All rows count from 1.
-fn of_stack_frame(dump: &Dump, entry: &SyntaxNode, start: u32) -> Option<Link> {
-    let id = value(entry, K::Number)?;
-    let tables = &dump.tables;
-    let frame = row(dump, &tables.stack_frames, id.text().parse().ok()?)?;
-    let location = row(
-        dump,
-        &tables.file_locations,
-        field(frame, "file_location_id")?,
-    )?;
-    let name = row(dump, &tables.file_names, field(location, "file_name_id")?)?.trim();
-    let name = name.strip_prefix('"')?.strip_suffix('"')?;
-    let range = Range::<u32>::from(entry.text_range());
+/// `stack_frame_id=2`, which names a row of the tables in the HLO text.
+fn of_stack_frame(dump: &Dump, entry: &MetadataEntry, start: u32) -> Option<Link> {
+    let id = entry.value()?.text().parse().ok()?;
+    let innermost = frames(dump, id).into_iter().next()?;
+    let range = entry.range();
     Some(Link {
         range: start + range.start..start + range.end,
-        path: PathBuf::from(unescaped(name)),
-        line: field(location, "line").filter(|&line| line > 0),
+        path: PathBuf::from(innermost.file),
+        line: innermost.line,
     })
-}
-
-fn key(entry: &SyntaxNode) -> String {
-    entry
-        .first_token()
-        .map(|key| key.text().to_owned())
-        .unwrap_or_default()
-}
-
-fn value(entry: &SyntaxNode, kind: K) -> Option<SyntaxToken> {
-    entry.last_token().filter(|token| token.kind() == kind)
-}
-
-/// What row `number` of a table says.
-fn row<'d>(dump: &'d Dump, table: &[Row], number: u32) -> Option<&'d str> {
-    let row = *table.get(number.checked_sub(1)? as usize)?;
-    let at = dump.at::<TableRow>(row)?;
-    (at.row.row.value == u64::from(number)).then(|| at.text(at.row.content))
-}
-
-/// The number behind `key=` in `{file_name_id=1 line=9}`.
-fn field(content: &str, key: &str) -> Option<u32> {
-    let mut tokens = lexer::tokens(content)
-        .skip_while(|&(_, text)| text != key)
-        .skip(1);
-    tokens.next().filter(|(token, _)| *token == Token::Eq)?;
-    tokens.next()?.1.parse().ok()
-}
-
-/// Undoes C escapes: `caf\303\251` stands for the bytes of `café`.
-pub(super) fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = rest
-            .iter()
-            .take(3)
-            .take_while(|digit| (b'0'..=b'7').contains(digit))
-            .count();
-        if digits > 0 {
-            let octal = rest[..digits]
-                .iter()
-                .fold(0_u32, |octal, digit| octal * 8 + u32::from(digit - b'0'));
-            bytes.push(octal as u8);
-            rest = &rest[digits..];
-        } else if let Some((&escaped, behind)) = rest.split_first() {
-            bytes.push(match escaped {
-                b'n' => b'\n',
-                b't' => b'\t',
-                b'r' => b'\r',
-                other => other,
-            });
-            rest = behind;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use buflens_syntax::ast::{AstNode, ValueReference};
 use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken};
 
 use crate::model::{Dump, FileId, Row};
@@ -159,7 +160,8 @@ fn of_name(dump: &Dump, parent: &SyntaxNode, token: &SyntaxToken) -> Subject {
     };
     match parent.kind() {
         K::ValueReference => {
-            let id = child(parent, K::ValueId).and_then(|id| id.text().parse().ok());
+            let reference = ValueReference::cast(parent.clone());
+            let id = reference.and_then(|reference| reference.id()?.text().parse().ok());
             let by_id = id.and_then(|id| dump.value_with_id(id));
             let by_id = by_id.filter(|&at| dump.names[dump.values[at as usize].name] == *name);
             let by_name = || values_at(dump, name, index().as_deref().unwrap_or("{}"));

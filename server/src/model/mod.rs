@@ -4,6 +4,7 @@ pub mod bytes;
 mod dump;
 mod join;
 mod names;
+pub mod source;
 
 pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use buflens_syntax::{Shape, SyntaxKind, SyntaxNode};
+use buflens_syntax::ast::{self, AstNode};
+use buflens_syntax::{Shape, SyntaxNode, SyntaxToken};
 
 use super::shape::shown;
 use super::source::Metadata;
-use super::{Context, node_at, opcode, space, value};
+use super::{Context, opcode, space, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::{Dump, NameId};
@@ -29,38 +30,27 @@ pub(super) struct Instruction<'d> {
 }
 
 impl<'d> Instruction<'d> {
-    /// Reads a node of kind `Instruction` in a block with this text.
-    pub(super) fn read(dump: &Dump, text: &'d str, node: &SyntaxNode) -> Self {
-        let is_shape = |kind| matches!(kind, SyntaxKind::ArrayShape | SyntaxKind::TupleShape);
-        let part = |node: &SyntaxNode, is_wanted: &dyn Fn(SyntaxKind) -> bool| {
-            let found = node
-                .children_with_tokens()
-                .find(|child| is_wanted(child.kind()))?;
-            text.get(Range::<usize>::from(found.text_range()))
-        };
-        let list = node
-            .children()
-            .find(|child| child.kind() == SyntaxKind::Operands);
+    /// Takes the parts of `node`, which is in a block with this text.
+    pub(super) fn read(dump: &Dump, text: &'d str, node: &ast::Instruction) -> Self {
+        let shown = |range| text.get(Range::<usize>::from(range)).unwrap_or_default();
+        let token = |token: Option<SyntaxToken>| token.map(|token| shown(token.text_range()));
+        let shape = |node: Option<SyntaxNode>| node.map(|node| shown(node.text_range()));
         let mut operands = Vec::new();
         let mut operand_count = 0;
-        for operand in list.iter().flat_map(SyntaxNode::children) {
-            if operand.kind() != SyntaxKind::Operand {
-                continue;
-            }
+        for operand in node.operands() {
             operand_count += 1;
             if operands.len() < MAX_OPERANDS {
-                let name = part(&operand, &|kind| kind == SyntaxKind::Name);
-                operands.push((part(&operand, &is_shape), name.unwrap_or_default()));
+                let name = token(operand.name()).unwrap_or_default();
+                operands.push((shape(operand.shape()), name));
             }
         }
         Self {
-            name: part(node, &|kind| kind == SyntaxKind::Name).unwrap_or_default(),
-            opcode: part(node, &|kind| kind == SyntaxKind::Opcode).unwrap_or_default(),
-            shape: part(node, &is_shape).unwrap_or_default(),
+            name: token(node.name()).unwrap_or_default(),
+            opcode: token(node.opcode()).unwrap_or_default(),
+            shape: shape(node.shape()).unwrap_or_default(),
             operands,
             operand_count,
-            parameter: list
-                .and_then(|list| part(&list, &|kind| kind == SyntaxKind::ParameterNumber)),
+            parameter: token(node.parameter()),
             metadata: Metadata::read(dump, node),
         }
     }
@@ -73,11 +63,8 @@ impl<'d> Instruction<'d> {
             .and_then(|at| dump.instruction(&dump.values[at as usize]))
             .or_else(|| dump.at(dump.instructions.get(&name)?.row))?;
         let document = &dump.files.get(at.file)?.document;
-        let node = node_at(
-            document,
-            at.start + at.row.name.start,
-            SyntaxKind::Instruction,
-        )?;
+        let (_, name) = document.token_at(at.start + at.row.name.start)?;
+        let node = ast::Instruction::around(&name)?;
         Some(Self::read(dump, at.block.text(), &node))
     }
 

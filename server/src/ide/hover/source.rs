@@ -1,24 +1,15 @@
 //! Metadata: where in the user's program an instruction comes from.
 
-use buflens_syntax::facts::Heading;
-use buflens_syntax::{SyntaxKind, SyntaxNode};
+use buflens_syntax::ast::Instruction;
 
-use super::{entries, node_at};
 use crate::ide::markdown::{Text, code, shorten};
-use crate::model::{Dump, Part};
+use crate::model::Dump;
+use crate::model::source::{Frame, frames, unescaped};
 
 /// More frames than this are not shown.
 const MAX_FRAMES: usize = 6;
 /// A trace path is shown with so many characters.
 const PATH_LIMIT: usize = 150;
-
-/// A line of source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Frame {
-    file: String,
-    line: Option<String>,
-    function: Option<String>,
-}
 
 /// The metadata of an instruction.
 #[derive(Debug, Default)]
@@ -31,40 +22,30 @@ pub(super) struct Metadata {
 
 impl Metadata {
     /// Reads the metadata of `instruction`, with the tables of the HLO text if it is there.
-    pub(super) fn read(dump: &Dump, instruction: &SyntaxNode) -> Self {
-        let attributes = instruction
-            .children()
-            .filter(|node| node.kind() == SyntaxKind::Attribute);
+    pub(super) fn read(dump: &Dump, instruction: &Instruction) -> Self {
         let mut metadata = Self::default();
         let (mut file, mut line) = (None, None);
-        for attribute in attributes {
-            let Some(name) = attribute
-                .first_token()
-                .filter(|name| name.text() == "metadata")
-            else {
+        for entry in instruction.metadata() {
+            let (Some(key), Some(value)) = (entry.key(), entry.value()) else {
                 continue;
             };
-            let Some(group) = name.parent().and_then(|node| node.first_child()) else {
-                continue;
-            };
-            for (key, value) in entries(&group) {
-                match key.as_str() {
-                    "op_name" => metadata.op_name = Some(decode(&value)),
-                    "source_file" => file = Some(decode(&value)),
-                    "source_line" => line = Some(value),
-                    "stack_frame_id" => {
-                        metadata.frames =
-                            value.parse().map(|id| frames(dump, id)).unwrap_or_default();
-                    }
-                    _ => {}
+            match key.text() {
+                "op_name" => metadata.op_name = Some(unescaped(value.text())),
+                "source_file" => file = Some(unescaped(value.text())),
+                "source_line" => line = value.text().parse().ok(),
+                "stack_frame_id" => {
+                    let id = value.text().parse();
+                    metadata.frames = id.map(|id| frames(dump, id)).unwrap_or_default();
                 }
+                _ => {}
             }
         }
         if let Some(file) = file.filter(|_| metadata.frames.is_empty()) {
+            let function = None;
             metadata.frames.push(Frame {
                 file,
                 line,
-                function: None,
+                function,
             });
         }
         metadata
@@ -91,8 +72,8 @@ impl Metadata {
         let source = self.frames.first().map(|innermost| {
             let own = self.frames.iter().find(|frame| !is_library(&frame.file));
             match own {
-                Some(own) if own != innermost => format!("{}, in {}", own.text(), innermost.text()),
-                _ => innermost.text(),
+                Some(own) if own != innermost => format!("{}, in {}", shown(own), shown(innermost)),
+                _ => shown(innermost),
             }
         });
         match (op_name, source) {
@@ -116,7 +97,7 @@ impl Metadata {
         if !self.frames.is_empty() {
             text.paragraph("Called from, innermost first:");
             for frame in self.frames.iter().take(MAX_FRAMES) {
-                text.item(&frame.text());
+                text.item(&shown(frame));
             }
             if let Some(more) = self
                 .frames
@@ -131,24 +112,23 @@ impl Metadata {
     }
 }
 
-impl Frame {
-    fn text(&self) -> String {
-        let file = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
-        let place = match &self.line {
-            Some(line) => format!("{file}:{line}"),
-            None => file.to_owned(),
-        };
-        let function = match self.function.as_deref() {
-            None | Some("") => String::new(),
-            Some(function) => format!(" in {}", code(&shorten(function, 80))),
-        };
-        let library = if is_library(&self.file) {
-            " (library frame)"
-        } else {
-            ""
-        };
-        format!("{}{function}{library}", code(&shorten(&place, 120)))
-    }
+/// The file, the line and the function of a frame.
+fn shown(frame: &Frame) -> String {
+    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
+    let place = match &frame.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    };
+    let function = match frame.function.as_deref() {
+        None | Some("") => String::new(),
+        Some(function) => format!(" in {}", code(&shorten(function, 80))),
+    };
+    let library = if is_library(&frame.file) {
+        " (library frame)"
+    } else {
+        ""
+    };
+    format!("{}{function}{library}", code(&shorten(&place, 120)))
 }
 
 /// Whether a file belongs to an installed package or to Python itself.
@@ -172,154 +152,9 @@ pub(super) fn frame(dump: &Dump, id: u64) -> Option<String> {
     .hover()
 }
 
-/// The frames of `stack_frame_id` `id`, the innermost first.
-fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
-    // Since frames are printed with their parent's number plus one, the first row names itself.
-    let shift = match row(dump, "StackFrames", 1)
-        .as_deref()
-        .and_then(|first| number(first, "parent_frame_id"))
-    {
-        Some(1) => 1,
-        _ => 0,
-    };
-    let mut frames = Vec::new();
-    let mut id = id;
-    // Bounded, as a broken table may go in circles.
-    while id > 0 && frames.len() < 64 {
-        let Some(frame) = row(dump, "StackFrames", id) else {
-            break;
-        };
-        let location =
-            number(&frame, "file_location_id").and_then(|at| row(dump, "FileLocations", at));
-        if let Some(location) = location {
-            let text = |table, key| {
-                let entry = row(dump, table, number(&location, key)?)?;
-                entry.into_iter().next().map(|(_, value)| decode(&value))
-            };
-            if let Some(file) = text("FileNames", "file_name_id") {
-                let line = number(&location, "line")
-                    .filter(|&line| line > 0)
-                    .map(|line| line.to_string());
-                frames.push(Frame {
-                    file,
-                    line,
-                    function: text("FunctionNames", "function_name_id"),
-                });
-            }
-        }
-        let parent = number(&frame, "parent_frame_id")
-            .unwrap_or(0)
-            .saturating_sub(shift);
-        // A parent comes before its children; anything else would be a circle.
-        id = if parent < id { parent } else { 0 };
-    }
-    frames
-}
-
-fn number(entries: &[(String, String)], key: &str) -> Option<u64> {
-    entries.iter().find(|(name, _)| name == key)?.1.parse().ok()
-}
-
-/// Row `number` of a table in the header of the HLO text: its entries, or its string alone.
-fn row(dump: &Dump, table: &str, number: u64) -> Option<Vec<(String, String)>> {
-    let document = &dump.files.get(dump.file_of(Part::Module)?)?.document;
-    let mut current = "";
-    for (start, block) in document.blocks() {
-        let facts = block.facts();
-        let mut headings = facts
-            .headings
-            .iter()
-            .filter(|(heading, _)| *heading == Heading::Table)
-            .peekable();
-        let mut from = 0;
-        loop {
-            // The rows up to the next heading of this block belong to the current table.
-            let to = headings.peek().map_or(facts.table_rows.len(), |(_, line)| {
-                facts
-                    .table_rows
-                    .partition_point(|row| row.row.span.start < line.start)
-            });
-            if current == table {
-                let rows = &facts.table_rows[from..to.max(from)];
-                let at = rows.partition_point(|row| row.row.value < number);
-                if let Some(row) = rows.get(at).filter(|row| row.row.value == number) {
-                    let node = node_at(document, start + row.row.span.start, SyntaxKind::TableRow)?;
-                    return Some(
-                        match node
-                            .children_with_tokens()
-                            .find(|child| child.kind() == SyntaxKind::String)
-                        {
-                            Some(string) => vec![(String::new(), string.to_string())],
-                            None => entries(&node),
-                        },
-                    );
-                }
-            }
-            let Some((_, line)) = headings.next() else {
-                break;
-            };
-            current = line.text(block.text());
-            from = to;
-        }
-        // The tables stand before the first computation.
-        if !facts.computations.is_empty() {
-            break;
-        }
-    }
-    None
-}
-
-/// The text of a C-escaped string with its quotes; what is not escaped stays as it is.
-pub(super) fn decode(string: &str) -> String {
-    let inner = string.strip_prefix('"').unwrap_or(string);
-    let inner = inner.strip_suffix('"').unwrap_or(inner);
-    // Escapes are bytes: a letter beyond ASCII is two or more octal numbers.
-    let mut bytes = Vec::with_capacity(inner.len());
-    let mut rest = inner.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        let octal = rest
-            .iter()
-            .take(3)
-            .take_while(|byte| (b'0'..=b'7').contains(byte))
-            .count();
-        if octal > 0 {
-            let value = rest[..octal]
-                .iter()
-                .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
-            bytes.push(value as u8);
-            rest = &rest[octal..];
-        } else if let Some((&escaped, behind)) = rest.split_first() {
-            bytes.push(match escaped {
-                b'n' => b'\n',
-                b't' => b'\t',
-                b'r' => b'\r',
-                other => other,
-            });
-            rest = behind;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strings_are_decoded_as_bytes() {
-        assert_eq!(
-            decode(r#""caf\303\251 \"q\" it\'s a\\b\n""#),
-            "caf\u{e9} \"q\" it's a\\b\n"
-        );
-        assert_eq!(decode(r#""\377""#), "\u{fffd}");
-        assert_eq!(decode(r#""a\"#), "a");
-        assert_eq!(decode(""), "");
-    }
 
     #[test]
     fn installed_packages_are_libraries() {

@@ -6,9 +6,9 @@ use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
 use super::{Found, SymbolKind, parts};
-use crate::ide::links::unescaped;
 use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
 use crate::ide::references::enclosing;
+use crate::model::source::unescaped;
 use crate::model::{Dump, NameId, Place};
 
 /// What matched.

@@ -1,0 +1,131 @@
+//! Metadata that names lines of the user's program: escaped strings and tables of stack frames.
+
+use buflens_syntax::ast::{AstNode, TableRow};
+use buflens_syntax::facts;
+
+use super::{Dump, Row};
+
+/// A chain of callers longer than this is cut; a broken table may go in circles.
+const MAX_FRAMES: usize = 64;
+
+/// A line of source on the stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The file as the dump names it.
+    pub file: String,
+    /// The line, from 1, if it is known.
+    pub line: Option<u32>,
+    /// The function, if it is named.
+    pub function: Option<String>,
+}
+
+/// The frames of `stack_frame_id` `id`, the innermost first, by the tables of the HLO text. Rows
+/// are numbered from 1.
+pub fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
+    let tables = &dump.tables;
+    // Frames are printed with their parent's number plus one, so the first row seems to be its own
+    // parent. If it is not, the numbers are meant as they are.
+    let first =
+        row(dump, &tables.stack_frames, 1).and_then(|first| first.number("parent_frame_id"));
+    let shift = u64::from(first == Some(1));
+    let mut frames = Vec::new();
+    let mut id = id;
+    while id > 0
+        && frames.len() < MAX_FRAMES
+        && let Some(frame) = row(dump, &tables.stack_frames, id)
+    {
+        frames.extend(
+            frame
+                .number("file_location_id")
+                .and_then(|location| frame_at(dump, location)),
+        );
+        let parent = frame
+            .number("parent_frame_id")
+            .unwrap_or(0)
+            .saturating_sub(shift);
+        // A parent comes before its children; anything else would be a circle.
+        id = if parent < id { parent } else { 0 };
+    }
+    frames
+}
+
+fn frame_at(dump: &Dump, location: u64) -> Option<Frame> {
+    let tables = &dump.tables;
+    let location = row(dump, &tables.file_locations, location)?;
+    let text = |table: &[Row], key| {
+        Some(unescaped(
+            row(dump, table, location.number(key)?)?.string()?.text(),
+        ))
+    };
+    Some(Frame {
+        file: text(&tables.file_names, "file_name_id")?,
+        line: location
+            .number("line")
+            .and_then(|line| u32::try_from(line).ok())
+            .filter(|&line| line > 0),
+        function: text(&tables.function_names, "function_name_id").filter(|name| !name.is_empty()),
+    })
+}
+
+/// Row `number` of a table.
+fn row(dump: &Dump, table: &[Row], number: u64) -> Option<TableRow> {
+    let row = *table.get(usize::try_from(number.checked_sub(1)?).ok()?)?;
+    let at = dump
+        .at::<facts::TableRow>(row)
+        .filter(|at| at.row.row.value == number)?;
+    let document = &dump.files.get(at.file)?.document;
+    TableRow::around(&document.token_at(at.start + at.row.row.span.start)?.1)
+}
+
+/// The text of a string with C escapes, with or without its quotes. Escapes are bytes:
+/// `"caf\303\251"` stands for `café`.
+pub fn unescaped(string: &str) -> String {
+    let inner = string.strip_prefix('"').unwrap_or(string);
+    let inner = inner.strip_suffix('"').unwrap_or(inner);
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut rest = inner.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let octal = rest
+            .iter()
+            .take(3)
+            .take_while(|byte| (b'0'..=b'7').contains(byte))
+            .count();
+        if octal > 0 {
+            let value = rest[..octal]
+                .iter()
+                .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
+            bytes.push(value as u8);
+            rest = &rest[octal..];
+        } else if let Some((&escaped, behind)) = rest.split_first() {
+            bytes.push(match escaped {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                other => other,
+            });
+            rest = behind;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_decoded_as_bytes() {
+        assert_eq!(
+            unescaped(r#""caf\303\251 \"q\" it\'s a\\b\n""#),
+            "caf\u{e9} \"q\" it's a\\b\n"
+        );
+        assert_eq!(unescaped(r#""\377""#), "\u{fffd}");
+        assert_eq!(unescaped(r#""a\"#), "a");
+        assert_eq!(unescaped(""), "");
+    }
+}
