@@ -1,5 +1,7 @@
 //! The codes of findings and how bad they are.
 
+use rustc_hash::FxHashMap;
+
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -11,6 +13,21 @@ pub enum Severity {
     Warning,
     /// Wrong.
     Error,
+}
+
+impl Severity {
+    /// Every severity, the worst first.
+    pub const ALL: [Self; 4] = [Self::Error, Self::Warning, Self::Information, Self::Hint];
+
+    /// Its name, in print and in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hint => "hint",
+            Self::Information => "information",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
 }
 
 macro_rules! codes {
@@ -98,5 +115,78 @@ codes! {
 impl std::fmt::Display for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// The severities that a user has chosen instead of the codes' own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Severities {
+    /// `None` turns a code off.
+    chosen: FxHashMap<Code, Option<Severity>>,
+}
+
+impl Severities {
+    /// Gives the code called `name` the severity called `level`, or turns it off.
+    ///
+    /// # Errors
+    /// With a message if there is no such code or level.
+    pub fn choose(&mut self, name: &str, level: &str) -> Result<(), String> {
+        let Some(&code) = Code::ALL.iter().find(|code| code.name() == name) else {
+            let names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+            return Err(format!(
+                "there is no code `{name}`; there are {}",
+                names.join(", ")
+            ));
+        };
+        let severity = Severity::ALL
+            .into_iter()
+            .find(|severity| severity.name() == level);
+        if severity.is_none() && level != "off" {
+            return Err(format!(
+                "the severity of `{name}` is none of error, warning, information, hint and off"
+            ));
+        }
+        self.chosen.insert(code, severity);
+        Ok(())
+    }
+
+    /// These choices, and those of `base` where there is none here.
+    pub fn over(&self, base: &Self) -> Self {
+        let mut merged = base.clone();
+        merged.chosen.extend(&self.chosen);
+        merged
+    }
+
+    /// The severity of `code`; `None` if it is turned off.
+    pub fn of(&self, code: Code) -> Option<Severity> {
+        self.chosen
+            .get(&code)
+            .copied()
+            .unwrap_or(Some(code.severity()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chosen_severities_go_before_the_codes_own() {
+        let mut severities = Severities::default();
+        assert_eq!(severities.of(Code::Syntax), Some(Severity::Error));
+        assert_eq!(severities.choose("syntax", "hint"), Ok(()));
+        assert_eq!(severities.of(Code::Syntax), Some(Severity::Hint));
+        let mut off = Severities::default();
+        assert_eq!(off.choose("syntax", "off"), Ok(()));
+        assert_eq!(off.over(&severities).of(Code::Syntax), None);
+        assert_eq!(Severities::default().over(&severities), severities);
+        let message = severities.choose("syntax", "fatal").unwrap_err();
+        assert!(message.contains("information"), "{message}");
+        assert!(
+            severities
+                .choose("sintax", "off")
+                .unwrap_err()
+                .contains("sintax")
+        );
     }
 }

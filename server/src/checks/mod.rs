@@ -26,7 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Dump, Place};
 
-pub use code::{Code, Severity};
+pub use code::{Code, Severities, Severity};
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.
 const MAX_OF_CODE: usize = 1_000;

@@ -1,10 +1,9 @@
 //! What the user has chosen: `initializationOptions`, and the section `buflens` of the editor's
 //! configuration, which goes first.
 
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use crate::checks::{Code, Severity};
+use crate::checks::{Code, Severities, Severity};
 
 /// The section of the editor's configuration.
 pub const SECTION: &str = "buflens";
@@ -15,7 +14,7 @@ const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
 /// What the user has chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    severities: FxHashMap<Code, Option<Severity>>,
+    severities: Severities,
 }
 
 impl Config {
@@ -30,7 +29,14 @@ impl Config {
         for (key, value) in settings.as_object().into_iter().flatten() {
             match (key.as_str(), value) {
                 ("severity", Value::Object(severities)) => {
-                    config.read_severities(severities, &mut problems);
+                    for (code, level) in severities {
+                        let chosen = config.severities.choose(code, level.as_str().unwrap_or(""));
+                        problems.extend(
+                            chosen
+                                .err()
+                                .map(|problem| format!("`buflens.severity`: {problem}")),
+                        );
+                    }
                 }
                 ("severity", Value::Null) => {}
                 ("severity", _) => {
@@ -43,48 +49,16 @@ impl Config {
         (config, problems)
     }
 
-    fn read_severities(
-        &mut self,
-        severities: &serde_json::Map<String, Value>,
-        problems: &mut Vec<String>,
-    ) {
-        for (name, level) in severities {
-            let Some(&code) = Code::ALL.iter().find(|code| code.name() == name) else {
-                problems.push(format!(
-                    "there is no setting `buflens.severity.{name}`: no finding has this code"
-                ));
-                continue;
-            };
-            let severity = match level.as_str() {
-                Some("error") => Some(Severity::Error),
-                Some("warning") => Some(Severity::Warning),
-                Some("information") => Some(Severity::Information),
-                Some("hint") => Some(Severity::Hint),
-                Some("off") => None,
-                _ => {
-                    problems.push(format!(
-                        "the setting `buflens.severity.{name}` is none of error, warning, information, hint and off"
-                    ));
-                    continue;
-                }
-            };
-            self.severities.insert(code, severity);
-        }
-    }
-
     /// These settings, and those of `base` where these choose nothing.
     pub fn over(&self, base: &Self) -> Self {
-        let mut merged = base.clone();
-        merged.severities.extend(&self.severities);
-        merged
+        Self {
+            severities: self.severities.over(&base.severities),
+        }
     }
 
     /// The severity of a code; `None` if it is off.
     pub fn severity(&self, code: Code) -> Option<Severity> {
-        self.severities
-            .get(&code)
-            .copied()
-            .unwrap_or_else(|| Some(code.severity()))
+        self.severities.of(code)
     }
 }
 

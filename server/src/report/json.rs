@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Judged, Spot, severity_name};
+use super::{Judged, Spot};
 use crate::model::Dump;
 
 /// A place with what is said about it.
@@ -89,7 +89,7 @@ fn record<'f>(dump: &Dump, judged: &'f Judged) -> Option<Record<'f>> {
         end_line: spot.end_line,
         end_column: spot.end_column,
         code: finding.code.name(),
-        severity: severity_name(judged.severity),
+        severity: judged.severity.name(),
         message: &finding.message,
         related: related.collect(),
     })

@@ -7,32 +7,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use buflens_syntax::{Encoding, LineColumn};
-use rustc_hash::FxHashMap;
 
-use crate::checks::{Code, Finding, Severity};
+use crate::checks::{Finding, Severity};
 use crate::model::{Dump, Place};
-
-/// What the user has chosen instead of the codes' own severities.
-#[derive(Debug, Clone, Default)]
-pub struct Severities {
-    /// `None` turns a code off.
-    chosen: FxHashMap<Code, Option<Severity>>,
-}
-
-impl Severities {
-    /// Gives `code` another severity, or turns it off with `None`.
-    pub fn choose(&mut self, code: Code, severity: Option<Severity>) {
-        self.chosen.insert(code, severity);
-    }
-
-    /// The severity of `code`; `None` if it is turned off.
-    pub fn of(&self, code: Code) -> Option<Severity> {
-        self.chosen
-            .get(&code)
-            .copied()
-            .unwrap_or(Some(code.severity()))
-    }
-}
 
 /// A finding with the severity that it has for this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +38,6 @@ impl Counts {
     /// How many findings have this severity.
     pub fn of(&self, severity: Severity) -> usize {
         self.findings[severity as usize]
-    }
-}
-
-/// The name of a severity, as it is printed and as it is given in arguments.
-pub fn severity_name(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Hint => "hint",
-        Severity::Information => "information",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
     }
 }
 
@@ -113,16 +80,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn chosen_severities_go_before_the_codes_own() {
-        let mut severities = Severities::default();
-        assert_eq!(severities.of(Code::Syntax), Some(Severity::Error));
-        severities.choose(Code::Syntax, Some(Severity::Hint));
-        assert_eq!(severities.of(Code::Syntax), Some(Severity::Hint));
-        severities.choose(Code::Syntax, None);
-        assert_eq!(severities.of(Code::Syntax), None);
-    }
 
     #[test]
     fn control_characters_do_not_reach_a_terminal() {

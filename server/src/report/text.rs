@@ -8,7 +8,7 @@ use annotate_snippets::{
 };
 use buflens_syntax::{Document, Encoding};
 
-use super::{Counts, Judged, Spot, printable, severity_name};
+use super::{Counts, Judged, Spot, printable};
 use crate::checks::Severity;
 use crate::model::{Dump, Place};
 
@@ -96,7 +96,7 @@ fn report<'d>(dump: &'d Dump, judged: &'d Judged, width: usize) -> Vec<Group<'d>
         Severity::Information => Level::INFO,
         Severity::Hint => Level::HELP,
     };
-    let level = level.with_name(severity_name(judged.severity));
+    let level = level.with_name(judged.severity.name());
     let title = title_of(&level, &finding.message).id(finding.code.name());
     let mut excerpt = Excerpt::new(dump, &finding.place, width);
     let mut notes = Vec::new();
