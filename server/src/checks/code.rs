@@ -151,6 +151,7 @@ impl Severities {
     }
 
     /// These choices, and those of `base` where there is none here.
+    #[must_use]
     pub fn over(&self, base: &Self) -> Self {
         let mut merged = base.clone();
         merged.chosen.extend(&self.chosen);
