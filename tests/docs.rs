@@ -25,7 +25,7 @@ fn every_code_has_its_section() {
             sections.contains(&code.name()),
             "docs/diagnostics.md has no section `## {code}`"
         );
-        let severity = buflens::report::severity_name(code.severity());
+        let severity = code.severity().name();
         let section = text
             .split(&format!("\n## {code}\n"))
             .nth(1)

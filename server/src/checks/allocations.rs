@@ -342,15 +342,21 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                 "the value ends at {largest_end} ({} + {}), behind the end of its allocation of {} bytes",
                 last.row.offset.value, last.row.size.value, allocation.size
             );
-            let finding = Finding::new(
-                Code::ValueOutsideAllocation,
-                last.place(last.row.offset.span),
-                message,
-            )
-            .related(
-                header.place(header.row.size.span),
-                format!("the allocation has {} bytes", allocation.size),
-            );
+            // The shape tells whether the size is wrong or the offset.
+            let shape = context.shape(last.text(last.row.shape));
+            let size_is_off = shape.is_some_and(|shape| {
+                !bytes::is_possible_size(&shape, last.row.size.value, dump.platforms)
+            });
+            let span = if size_is_off {
+                last.row.size.span
+            } else {
+                last.row.offset.span
+            };
+            let finding = Finding::new(Code::ValueOutsideAllocation, last.place(span), message)
+                .related(
+                    header.place(header.row.size.span),
+                    format!("the allocation has {} bytes", allocation.size),
+                );
             findings.push(finding);
         } else {
             let message = format!(

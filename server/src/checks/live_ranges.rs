@@ -2,7 +2,10 @@
 
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
-use buflens_syntax::facts;
+use buflens_syntax::facts::{self, Heading};
+
+/// From so many values without a live range on, the live ranges may be another compilation's.
+const FOREIGN: usize = 8;
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
 pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
@@ -77,8 +80,26 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     if dump.allocations.is_empty() || findings.has(Code::Truncated) || findings.has(Code::Syntax) {
         return;
     }
+    // A file of another compilation beside this one is one finding, not a finding a value.
+    let (without, with) = (values_without(dump).count(), known(dump));
+    if without > FOREIGN && without > with && !dump.stray_live_ranges.is_empty() {
+        doubts.live_ranges_incomplete = true;
+        doubts.live_ranges_foreign = true;
+        let heading = dump
+            .headings
+            .iter()
+            .find(|(heading, _)| *heading == Heading::Ranges);
+        if let Some((_, place)) = heading {
+            let message = format!(
+                "the live ranges seem to be those of another compilation: {without} of {} values have none",
+                without + with
+            );
+            findings.push(Finding::new(Code::LiveRange, place.clone(), message));
+        }
+        return;
+    }
     // A line of a wrong name leaves a value without a line.
-    let mut missing = values_without(dump).peekable();
+    let mut missing = values_without(dump);
     for &row in &dump.stray_live_ranges {
         let Some(line) = dump.at::<facts::LiveRange>(row) else {
             continue;
@@ -108,6 +129,14 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let place = placement.place(placement.row.value.name);
         findings.push(Finding::new(Code::LiveRange, place, message));
     }
+}
+
+/// How many values have a live range.
+fn known(dump: &Dump) -> usize {
+    dump.values
+        .iter()
+        .filter(|value| value.live_range.is_some())
+        .count()
 }
 
 /// The live range that the value with this name and index has.

@@ -148,6 +148,8 @@ struct Doubts {
     live_ranges: FxHashSet<u32>,
     /// Whether a live range is missing or belongs to no value.
     live_ranges_incomplete: bool,
+    /// Whether the live ranges are those of another compilation.
+    live_ranges_foreign: bool,
 }
 
 /// Findings in the making.

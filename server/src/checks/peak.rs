@@ -18,6 +18,9 @@ struct Alive {
 pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let Some(peak) = &dump.peak else { return };
+    if doubts.live_ranges_foreign {
+        return;
+    }
     check_bytes(context, peak, doubts, findings);
     // Behind a cut or a broken line, the lists are not whole.
     if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
@@ -45,6 +48,14 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
             return;
         }
         // A live range that the list disagrees with explains the step as well.
+    }
+    if breaks_off(dump, peak, &differing) {
+        let message = format!(
+            "the file ends inside the peak list: {} values are missing",
+            differing.len()
+        );
+        findings.push(Finding::new(Code::Truncated, peak.place.clone(), message));
+        return;
     }
     // A live range that is known to be wrong explains a member that is.
     let blamed: FxHashSet<Row> = doubts
@@ -208,6 +219,24 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
         }
     }
     differences
+}
+
+/// Whether the list stands at the end of its file and is short of several values.
+fn breaks_off(dump: &Dump, peak: &Peak, differing: &[Difference]) -> bool {
+    let Some(last) = peak
+        .values
+        .last()
+        .and_then(|&row| dump.at::<facts::PeakValue>(row))
+    else {
+        return false;
+    };
+    let end = last.start + last.block.text().len() as u32;
+    differing.len() > 1
+        && differing
+            .iter()
+            .all(|difference| difference.place == peak.place)
+        && dump.tree.is_none()
+        && dump.files[peak.place.file].document.len() == end
 }
 
 /// The live ranges of the values with this name, and with this index if the list prints it.

@@ -59,11 +59,28 @@ fn not_a_dump(file: FileId, document: &Document) -> Finding {
             )
         }
     };
+    if is_compilers_message(document) {
+        let message = "this is the compiler's message, not a dump: the dumps lie in the folder that \
+                       the compiler was given with `--xla_dump_to`";
+        return Finding::new(Code::Syntax, Place { file, range: line }, message);
+    }
     let message = format!(
         "this is no XLA buffer-assignment dump: expected a first line such as `BufferAssignment:`, \
          `Total bytes used: N`, `HloLiveRange (max N):`, `Memory Space: NAME (color=N)` or `HloModule NAME`, found {found}"
     );
     Finding::new(Code::Syntax, Place { file, range: line }, message)
+}
+
+/// Whether the first block looks like what a compiler prints when it runs out of memory.
+fn is_compilers_message(document: &Document) -> bool {
+    const MARKS: [&str; 3] = [
+        "RESOURCE_EXHAUSTED",
+        "Largest program allocations in",
+        "Ran out of memory",
+    ];
+    document
+        .block(0)
+        .is_some_and(|(_, block)| MARKS.iter().any(|mark| block.text().contains(mark)))
 }
 
 /// `truncated`: a part that must follow is missing.

@@ -17,9 +17,10 @@ pub struct Lsp {
 }
 
 const EXPLANATION: &str = "\
-buflens lsp is a language server: it speaks the Language Server Protocol on standard input and
-output, and is started by an editor, not by hand. Tell your editor to run `buflens lsp` for
-`*-buffer-assignment.txt` and its sibling files; `docs/lsp.md` and the README say how for some.
+buflens lsp is a language server: it speaks the Language Server Protocol
+on standard input and output, and is started by an editor, not by hand.
+Tell your editor to run `buflens lsp` for `*-buffer-assignment.txt` and its
+sibling files; `docs/lsp.md` and the README say how for some editors.
 On the command line, try `buflens check PATH` instead.";
 
 impl Lsp {

@@ -75,7 +75,12 @@ impl Position {
             return Err(nothing(format!(
                 "there is no line {}; the last is {}",
                 self.line,
+                // What stands behind the last line end is no line to people.
                 document.line_count()
+                    - u32::from(
+                        document.line_range(document.line_count() - 1)
+                            == Some(document.len()..document.len())
+                    )
             )));
         };
         // A column behind the end of its line has been moved there.
