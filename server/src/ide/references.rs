@@ -5,6 +5,7 @@ use std::ops::Range;
 use buflens_syntax::facts::{Facts, Instruction, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind, SyntaxKind};
 use memchr::memmem::Finder;
+use rustc_hash::FxHashSet;
 
 use super::navigation::{computation, declarations, hlo_instruction};
 use super::subject::Subject;
@@ -89,17 +90,27 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
             dump.live_range(value)
                 .map(|at| at.place(named(at.row.name, at.row.index))),
         );
-        let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
-        for &row in dump.peak.iter().flat_map(|peak| &peak.values) {
-            let Some(at) = dump.at::<buflens_syntax::facts::PeakValue>(row) else {
-                continue;
-            };
-            // Without an index the line may stand for any value of the name.
-            if at.text(at.row.name) == name
-                && (at.row.index.is_empty() || at.text(at.row.index) == index)
-            {
-                places.push(at.place(named(at.row.name, at.row.index)));
-            }
+    }
+    let keys: FxHashSet<_> = values
+        .iter()
+        .map(|&value| &dump.values[value as usize])
+        .flat_map(|value| [(value.name, Some(value.index)), (value.name, None)])
+        .collect();
+    let key = |name: &str, index: &str| {
+        // Without an index the line may stand for any value of the name.
+        let index = if index.is_empty() {
+            None
+        } else {
+            Some(dump.names.get(index)?)
+        };
+        Some((dump.names.get(name)?, index))
+    };
+    for &row in dump.peak.iter().flat_map(|peak| &peak.values) {
+        if let Some(at) = dump.at::<buflens_syntax::facts::PeakValue>(row)
+            && key(at.text(at.row.name), at.text(at.row.index))
+                .is_some_and(|key| keys.contains(&key))
+        {
+            places.push(at.place(named(at.row.name, at.row.index)));
         }
     }
     places
@@ -158,7 +169,9 @@ pub(super) fn occurrences(
             let hits = finder
                 .find_iter(block.text().as_bytes())
                 .map(|at| at as u32);
-            let hits = hits.filter(|&at| is_token(document, start, block, at, name, kind));
+            let mut operands = Operands::default();
+            let hits =
+                hits.filter(|&at| is_token(document, start, block, at, name, kind, &mut operands));
             places.extend(hits.map(|at| {
                 let at = start + at;
                 Place {
@@ -171,6 +184,28 @@ pub(super) fn occurrences(
     places
 }
 
+/// Where the plain operands of the instruction looked at last end: at the first string or attribute.
+/// Found once for an instruction, as it may have a million operands.
+#[derive(Default)]
+struct Operands {
+    instruction: u32,
+    end: Option<u32>,
+}
+
+impl Operands {
+    fn end(&mut self, instruction: &Instruction, text: &[u8]) -> u32 {
+        let Span { start, end } = instruction.span;
+        if let Some(known) = self.end.filter(|_| self.instruction == start) {
+            return known;
+        }
+        let opcode = instruction.opcode.start;
+        let found = memchr::memchr2(b'"', b'=', &text[opcode as usize..end as usize]);
+        let end = found.map_or(end, |at| opcode + at as u32);
+        (self.instruction, self.end) = (start, Some(end));
+        end
+    }
+}
+
 /// Whether the text `name` at `at` in the block at `start` is a token of `kind`. The facts know
 /// most tokens; a block's tree is built only where they leave a doubt.
 fn is_token(
@@ -180,6 +215,7 @@ fn is_token(
     at: u32,
     name: &str,
     kind: SyntaxKind,
+    operands: &mut Operands,
 ) -> bool {
     let text = block.text().as_bytes();
     let end = at as usize + name.len();
@@ -207,8 +243,7 @@ fn is_token(
         return false;
     }
     // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
-    let before = &text[around.opcode.start as usize..at as usize];
-    if kind == SyntaxKind::Name && behind_mark && memchr::memchr2(b'"', b'=', before).is_none() {
+    if kind == SyntaxKind::Name && behind_mark && at < operands.end(around, text) {
         return true;
     }
     is_in_tree(document, start + at, name, kind)
