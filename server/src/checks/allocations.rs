@@ -3,6 +3,7 @@
 use buflens_syntax::{Shape, facts};
 use rustc_hash::FxHashMap;
 
+use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{Allocation, At, Dump, bytes};
 
@@ -39,7 +40,7 @@ pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
 }
 
 /// `output-shape` and the rest of what the kinds in a header promise.
-pub(super) fn check_kinds(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_kinds(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let mut output: Option<&Allocation> = None;
     let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for allocation in &dump.allocations {
@@ -69,8 +70,7 @@ pub(super) fn check_kinds(dump: &Dump, findings: &mut Findings) {
     }
     if let (None, Some(first)) = (output, dump.allocations.first())
         && let Some(at) = header(first)
-        && !findings.has(Code::Truncated)
-        && !findings.has(Code::Syntax)
+        && doubts.are_whole(&[Section::Allocations])
     {
         let message = "no allocation holds the output: one `output shape is |...|` is expected";
         findings.push(Finding::new(
@@ -262,7 +262,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
         // A number of more than 64 bits is a finding of its own.
-        let is_read = |number: u64| number != u64::MAX || !findings.has(Code::Syntax);
+        let is_whole = doubts.are_whole(&[Section::Allocations]);
+        let is_read = |number: u64| number != u64::MAX || is_whole;
         if !is_read(allocation.size)
             || !values
                 .iter()

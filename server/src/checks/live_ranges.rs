@@ -1,5 +1,6 @@
 //! The schedule and the live ranges on it.
 
+use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
 use buflens_syntax::facts::{self, Heading};
@@ -8,7 +9,7 @@ use buflens_syntax::facts::{self, Heading};
 const FOREIGN: usize = 8;
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
-pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_sequence(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let mut is_sound = true;
     let mut expected = 0_u64;
     for (at, step) in dump.steps.iter().enumerate() {
@@ -47,7 +48,7 @@ pub(super) fn check_sequence(dump: &Dump, findings: &mut Findings) {
         return;
     };
     let count = dump.steps.len() as u64;
-    if max.value != count && is_sound && !findings.has(Code::Truncated) {
+    if max.value != count && is_sound && doubts.are_whole(&[Section::LiveRanges]) {
         let last = dump
             .steps
             .last()
@@ -77,7 +78,9 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             findings.push(finding);
         }
     }
-    if dump.allocations.is_empty() || findings.has(Code::Truncated) || findings.has(Code::Syntax) {
+    if dump.allocations.is_empty()
+        || !doubts.are_whole(&[Section::Allocations, Section::LiveRanges])
+    {
         return;
     }
     // A file of another compilation beside this one is one finding, not a finding a value.

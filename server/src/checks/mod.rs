@@ -24,6 +24,7 @@ use std::sync::Arc;
 use buflens_syntax::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::structure::Section;
 use crate::model::{Dump, Place};
 
 pub use code::{Code, Severities, Severity};
@@ -93,10 +94,10 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
     };
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
-    structure::check_syntax(dump, &mut findings);
-    structure::check_completeness(dump, &mut findings);
+    structure::check_syntax(dump, &mut doubts, &mut findings);
+    structure::check_completeness(dump, &mut doubts, &mut findings);
     allocations::check_indices(dump, &mut findings);
-    allocations::check_kinds(dump, &mut findings);
+    allocations::check_kinds(dump, &doubts, &mut findings);
     values::check_ids(dump, &mut doubts, &mut findings);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
@@ -107,11 +108,11 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
     report::check_report(dump, &mut doubts, &mut findings);
     shapes::check_sizes(&context, &doubts, &mut findings);
     values::check_references(dump, &doubts, &mut findings);
-    live_ranges::check_sequence(dump, &mut findings);
+    live_ranges::check_sequence(dump, &doubts, &mut findings);
     live_ranges::check_ranges(dump, &mut doubts, &mut findings);
     overlap::check_overlap(dump, &doubts, &mut findings);
     peak::check_peak(&context, &doubts, &mut findings);
-    tree::check_tree(dump, &mut findings);
+    tree::check_tree(dump, &doubts, &mut findings);
     findings.finish()
 }
 
@@ -136,6 +137,8 @@ impl<'d> Context<'d> {
 /// Values and allocations are numbers into the dump's tables.
 #[derive(Default)]
 struct Doubts {
+    /// Sections with a broken line, or cut.
+    broken: FxHashSet<Section>,
     /// Allocations whose size or values' places are wrong.
     allocations: FxHashSet<u32>,
     /// Allocations whose header is wrong in something else than the size.
@@ -150,6 +153,13 @@ struct Doubts {
     live_ranges_incomplete: bool,
     /// Whether the live ranges are those of another compilation.
     live_ranges_foreign: bool,
+}
+
+impl Doubts {
+    /// Whether every line of these sections was understood.
+    fn are_whole(&self, sections: &[Section]) -> bool {
+        !sections.iter().any(|section| self.broken.contains(section))
+    }
 }
 
 /// Findings in the making.
@@ -176,6 +186,14 @@ impl Findings {
 
     fn has(&self, code: Code) -> bool {
         self.counts.contains_key(&code)
+    }
+
+    /// Whether a finding is at `place` or behind it in its file.
+    fn has_at_or_behind(&self, place: &Place) -> bool {
+        let is_there = |finding: &Finding| {
+            finding.place.file == place.file && finding.place.range.end >= place.range.start
+        };
+        self.list.iter().any(is_there)
     }
 
     fn finish(mut self) -> Vec<Finding> {

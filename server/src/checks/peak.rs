@@ -3,6 +3,7 @@
 use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
@@ -23,11 +24,12 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
     }
     check_bytes(context, peak, doubts, findings);
     // Behind a cut or a broken line, the lists are not whole.
-    if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
+    if !doubts.are_whole(&[Section::LiveRanges, Section::Peak]) {
         return;
     }
     let alive = live_ranges(dump);
-    let is_sound = doubts.live_ranges.is_empty()
+    let is_sound = doubts.are_whole(&[Section::Values])
+        && doubts.live_ranges.is_empty()
         && !doubts.live_ranges_incomplete
         && !findings.has(Code::Sequence)
         && !findings.has(Code::ValueShape);
@@ -307,7 +309,7 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
         && root.is_none_or(|root| root.row.total.value == total.value)
         && u128::from(total.value) != sum
         && !findings.has(Code::PeakBytes)
-        && !findings.has(Code::Truncated)
+        && doubts.are_whole(&[Section::Peak, Section::Tree])
     {
         let message = format!("{} bytes where the peak list adds up to {sum}", total.value);
         let finding = Finding::new(Code::CumulativeBytes, place.clone(), message);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{self, ReportRow, Span, Total};
 
+use super::structure::Section;
 use super::totals::check_human;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Allocation, At, Dump, FileId, Part, Place, bytes};
@@ -20,8 +21,7 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         spaces: spaces(dump, doubts),
     };
     report.check_totals(findings);
-    if !dump.allocations.is_empty() && !findings.has(Code::Truncated) && !findings.has(Code::Syntax)
-    {
+    if !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations, Section::Report]) {
         report.check_tables(doubts, findings);
     }
 }
@@ -120,7 +120,7 @@ impl<'d> Report<'d> {
                                 )
                             });
                     if !is_off {
-                        check_human(&total, findings);
+                        check_human(&total, !dump.allocations.is_empty(), findings);
                     }
                 }
                 _ => {}
@@ -154,7 +154,7 @@ impl<'d> Report<'d> {
                 let expected: u128 = match total.filter(|total| total.file != self.file) {
                     Some(total) => total.row.bytes.value.into(),
                     None if dump.allocations.is_empty() => {
-                        check_human(&own, findings);
+                        check_human(&own, false, findings);
                         continue;
                     }
                     None => dump
@@ -164,7 +164,7 @@ impl<'d> Report<'d> {
                         .sum(),
                 };
                 if u128::from(row.bytes.value) == expected {
-                    check_human(&own, findings);
+                    check_human(&own, true, findings);
                 } else if !findings.has(Code::TotalBytes) {
                     let message = format!(
                         "total of {} bytes where the assignment has {expected}",

@@ -1,20 +1,53 @@
 //! Whether every line is one of its section, and whether the file is complete.
 
-use buflens_syntax::facts::Heading;
-use buflens_syntax::{Document, DocumentKind, SyntaxKind};
+use std::ops::Range;
 
-use super::{Code, Finding, Findings};
+use buflens_syntax::facts::Heading;
+use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
+
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Dump, FileId, Part, Place};
 
+/// A part of a dump that is read on its own: what is broken in one says nothing of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Section {
+    /// `BufferAssignment:`
+    Allocations,
+    /// `Used values:`
+    Values,
+    /// The schedule and the live ranges.
+    LiveRanges,
+    /// The peak list.
+    Peak,
+    /// The stack trace breakdown.
+    Tree,
+    /// The memory-usage report.
+    Report,
+    /// The HLO text.
+    Module,
+}
+
+/// The section that the byte at `offset` of a file is in.
+fn section_at(dump: &Dump, file: FileId, offset: u32) -> Section {
+    let of_file = dump.headings.iter().filter(|(_, place)| place.file == file);
+    let before = of_file
+        .take_while(|(_, place)| place.range.start <= offset)
+        .last();
+    match (before, dump.files[file].document.kind()) {
+        (_, DocumentKind::Report) => Section::Report,
+        (_, DocumentKind::Module) => Section::Module,
+        (Some((Heading::Values, _)), _) | (None, DocumentKind::Values) => Section::Values,
+        (Some((Heading::Peak(_) | Heading::PeakUnknown, _)), _) => Section::Peak,
+        (Some((Heading::Tree(_), _)), _) => Section::Tree,
+        (Some((Heading::Assignment, _)), _) | (None, _) => Section::Allocations,
+        (Some(_), _) => Section::LiveRanges,
+    }
+}
+
 /// `syntax`, and `truncated` where the error is the file's abrupt end.
-pub(super) fn check_syntax(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     for (file, content) in dump.files.iter().enumerate() {
         let document = &content.document;
-        if content.lossy {
-            let place = Place { file, range: 0..0 };
-            let message = "the file is not UTF-8; the bytes that are none are shown as `\u{fffd}`";
-            findings.push(Finding::new(Code::Syntax, place, message));
-        }
         match document.kind() {
             DocumentKind::Foreign => continue,
             DocumentKind::Unknown => {
@@ -23,10 +56,16 @@ pub(super) fn check_syntax(dump: &Dump, findings: &mut Findings) {
             }
             _ => {}
         }
+        if content.lossy {
+            let place = Place { file, range: 0..0 };
+            let message = "the file is not UTF-8; the bytes that are none are shown as `\u{fffd}`";
+            findings.push(Finding::new(Code::Syntax, place, message));
+        }
         let last_line = document
             .line_range(document.line_count() - 1)
             .unwrap_or(0..0);
         for (range, message) in document.errors() {
+            doubts.broken.insert(section_at(dump, file, range.start));
             // A last line without its line end that breaks off in the middle.
             let breaks_off = !last_line.is_empty()
                 && range.end == document.len()
@@ -45,12 +84,10 @@ pub(super) fn check_syntax(dump: &Dump, findings: &mut Findings) {
 }
 
 fn not_a_dump(file: FileId, document: &Document) -> Finding {
-    let line = (0..document.line_count())
-        .filter_map(|line| document.line_range(line))
-        .find(|range| !range.is_empty())
-        .unwrap_or(0..0);
+    let line = first_line(document);
     let found = match document.slice(line.clone()) {
-        "" => "an empty file".to_owned(),
+        "" if document.is_empty() => "an empty file".to_owned(),
+        "" => "only blank lines".to_owned(),
         text => {
             let start: String = text.chars().take(40).collect();
             format!(
@@ -84,23 +121,33 @@ fn is_compilers_message(document: &Document) -> bool {
 }
 
 /// `truncated`: a part that must follow is missing.
-pub(super) fn check_completeness(dump: &Dump, findings: &mut Findings) {
-    if findings.has(Code::Truncated) {
-        return;
-    }
+pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     for (file, content) in dump.files.iter().enumerate() {
-        match Part::from(content.document.kind()) {
+        let end = end_of(file, &content.document);
+        // A broken last line says enough.
+        if findings.has_at_or_behind(&end) {
+            continue;
+        }
+        let message = match Part::from(content.document.kind()) {
             Part::Assignment | Part::Values | Part::LiveRange => {
-                check_sections(dump, file, findings);
+                missing_section(dump, file).map(|missing| format!("the file ends before {missing}"))
             }
-            Part::Module => check_module(file, &content.document, findings),
-            Part::Report | Part::None => {}
+            Part::Module => module_end(&content.document).map(str::to_owned),
+            Part::Report | Part::None => None,
+        };
+        if let Some(message) = message {
+            doubts
+                .broken
+                .insert(section_at(dump, file, end.range.start));
+            findings.push(Finding::new(Code::Truncated, end, message));
+        } else {
+            check_entries(dump, file, doubts, findings);
         }
     }
 }
 
-/// A combined file goes on to its peak, a values file to its last instruction.
-fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
+/// A combined file goes on to its peak, a values file to its values.
+fn missing_section(dump: &Dump, file: FileId) -> Option<&'static str> {
     let headings: Vec<_> = dump
         .headings
         .iter()
@@ -120,7 +167,7 @@ fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
     let has_ranges = has(|heading| matches!(heading, Heading::Ranges));
     let has_peak = has(|heading| matches!(heading, Heading::Peak(_) | Heading::PeakUnknown));
 
-    let missing = if has_total && !has_values {
+    if has_total && !has_values {
         Some("`Used values:`")
     } else if is_combined && has_values && !has_live_range && !unavailable {
         Some("`HloLiveRange (max N):`")
@@ -132,15 +179,12 @@ fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
         Some("`  Live ranges at N (peak):`")
     } else {
         None
-    };
-    if let Some(missing) = missing {
-        // A complete last value says that the cut is at a line's end.
-        let place = end_of(file, &dump.files[file].document);
-        findings.push(Finding::new(
-            Code::Truncated,
-            place,
-            format!("the file ends before {missing}"),
-        ));
+    }
+}
+
+/// The entry of each used value goes on to its instruction.
+fn check_entries(dump: &Dump, file: FileId, doubts: &mut Doubts, findings: &mut Findings) {
+    if doubts.broken.contains(&Section::Values) {
         return;
     }
     for value in &dump.values {
@@ -158,46 +202,59 @@ fn check_sections(dump: &Dump, file: FileId, findings: &mut Findings) {
                 "the entry of value {} (`{name}`) ends before its ` {part}:`",
                 value.id
             );
-            findings.push(Finding::new(
-                Code::Truncated,
-                header.place(header.row.value.span),
-                message,
-            ));
+            let place = header.place(header.row.value.span);
+            doubts.broken.insert(Section::Values);
+            findings.push(Finding::new(Code::Truncated, place, message));
         }
     }
 }
 
-fn check_module(file: FileId, document: &Document, findings: &mut Findings) {
+/// What is missing at the end of a module.
+fn module_end(document: &Document) -> Option<&'static str> {
     let has_entry = document
         .blocks()
         .any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
-    let last_line = document.blocks().len().checked_sub(1).and_then(|block| {
-        let (_, tree) = document.tree(block)?;
-        let lines = tree.children().map(|line| line.kind());
-        lines.filter(|&kind| kind != SyntaxKind::BlankLine).last()
-    });
     if !has_entry {
-        let message = "the module ends before its `ENTRY` computation";
-        findings.push(Finding::new(
-            Code::Truncated,
-            end_of(file, document),
-            message,
-        ));
-    } else if last_line != Some(SyntaxKind::ComputationEnd) {
-        findings.push(Finding::new(
-            Code::Truncated,
-            end_of(file, document),
-            "the module ends inside a computation",
-        ));
+        return Some("the module ends before its `ENTRY` computation");
     }
+    let tree = document.tree(document.blocks().len().checked_sub(1)?)?.1;
+    let is_inside = tree.children().map(|line| line.kind()).fold(
+        // What a block begins with, its first line tells, unless it goes on with a computation.
+        document.block(document.blocks().len() - 1)?.1.mode() == Mode::Computation,
+        |is_inside, kind| match kind {
+            SyntaxKind::ComputationHeader => true,
+            SyntaxKind::ComputationEnd => false,
+            _ => is_inside,
+        },
+    );
+    is_inside.then_some("the module ends inside a computation")
+}
+
+/// The first line that holds text.
+fn first_line(document: &Document) -> Range<u32> {
+    let at = document
+        .blocks()
+        .find_map(|(start, block)| Some(start + text_start(block.text())?));
+    at.and_then(|at| document.line_range(document.line_at(at)))
+        .unwrap_or(0..0)
+}
+
+fn text_start(text: &str) -> Option<u32> {
+    text.find(|character: char| !character.is_whitespace())
+        .map(|at| at as u32)
 }
 
 /// The last line that holds text.
 fn end_of(file: FileId, document: &Document) -> Place {
-    let range = (0..document.line_count())
-        .rev()
-        .filter_map(|line| document.line_range(line))
-        .find(|range| !range.is_empty())
-        .unwrap_or(0..0);
-    Place { file, range }
+    let mut blocks: Vec<_> = document.blocks().collect();
+    blocks.reverse();
+    let at = blocks.into_iter().find_map(|(start, block)| {
+        let text = block.text().trim_end();
+        Some(start + text.len().checked_sub(1)? as u32)
+    });
+    let range = at.and_then(|at| document.line_range(document.line_at(at)));
+    Place {
+        file,
+        range: range.unwrap_or(0..0),
+    }
 }

@@ -2,6 +2,7 @@
 
 use buflens_syntax::facts;
 
+use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, bytes};
 
@@ -10,8 +11,8 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
     let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else {
         return;
     };
-    if dump.allocations.is_empty() || findings.has(Code::Truncated) {
-        check_human(&total, findings);
+    if dump.allocations.is_empty() || !doubts.are_whole(&[Section::Allocations]) {
+        check_human(&total, false, findings);
         return;
     }
     let sum: u128 = dump
@@ -30,7 +31,7 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
         .sum();
     let printed = total.row.bytes.value;
     if u128::from(printed) == sum {
-        check_human(&total, findings);
+        check_human(&total, true, findings);
         return;
     }
     let message = format!("total of {printed} bytes where the allocations add up to {sum}");
@@ -40,7 +41,7 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
     let human = total.text(total.row.human);
     if doubts.allocations.is_empty() {
         let sum = u64::try_from(sum).unwrap_or(u64::MAX);
-        if bytes::human(sum) == human && bytes::human(printed) != human {
+        if bytes::human(sum) == human {
             finding = finding.fixed_by(sum.to_string());
         }
         // Allocations that nothing else in the dump confirms.
@@ -56,14 +57,15 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
             }
         }
         findings.push(finding);
-    } else if doubts.sizes.is_empty() && !findings.has(Code::Syntax) {
+    } else if doubts.sizes.is_empty() {
         // The values of a blamed allocation are in doubt, and the total agrees with nothing.
         findings.push(finding);
     }
 }
 
-/// `human-bytes`: the number for people says what the number beside it says.
-pub(super) fn check_human(total: &At<facts::Total>, findings: &mut Findings) {
+/// `human-bytes`: the number for people says what the number beside it says. Whether that number
+/// is right, `is_certain` tells.
+pub(super) fn check_human(total: &At<facts::Total>, is_certain: bool, findings: &mut Findings) {
     let expected = bytes::human(total.row.bytes.value);
     let found = total.text(total.row.human);
     if found != expected && !found.is_empty() {
@@ -73,6 +75,10 @@ pub(super) fn check_human(total: &At<facts::Total>, findings: &mut Findings) {
         );
         let finding = Finding::new(Code::HumanBytes, total.place(total.row.human), message)
             .related(total.place(total.row.bytes.span), "the number of bytes");
-        findings.push(finding.fixed_by(expected));
+        findings.push(if is_certain {
+            finding.fixed_by(expected)
+        } else {
+            finding
+        });
     }
 }

@@ -2,16 +2,17 @@
 
 use buflens_syntax::facts;
 
-use super::{Code, Finding, Findings};
+use super::structure::Section;
+use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Place};
 
 /// `tree-bytes`: a node's total is its own bytes and its children's totals, what remains runs down
 /// to 0, and percentages are of the total above the tree.
-pub(super) fn check_tree(dump: &Dump, findings: &mut Findings) {
+pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let Some((total, place, rows)) = &dump.tree else {
         return;
     };
-    if findings.has(Code::Truncated) || findings.has(Code::Syntax) {
+    if !doubts.are_whole(&[Section::Tree]) {
         return;
     }
     let nodes: Vec<_> = rows

@@ -2,6 +2,7 @@
 
 use buflens_syntax::facts::{self, Heading};
 
+use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Value};
 
@@ -12,7 +13,7 @@ const FOREIGN: usize = 8;
 pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let has_allocations = !dump.allocations.is_empty();
     // What is missing behind a cut or in place of a broken line is no finding of its own.
-    let mut is_whole = !findings.has(Code::Truncated) && !findings.has(Code::Syntax);
+    let mut is_whole = doubts.are_whole(&[Section::Allocations, Section::Values]);
     // A file of another compilation beside this one is one finding, not a finding a value.
     let shared = dump
         .values
