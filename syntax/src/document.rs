@@ -537,9 +537,12 @@ fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
     let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
     let kind = first_line.map_or(DocumentKind::Unknown, |line| {
         if line.starts_with("Total bytes used: ") {
+            // The older report's next heading; the values file's is `Used values:`.
             let is_report = blocks
                 .iter()
-                .any(|block| block.text.contains("Allocations sorted by size"));
+                .flat_map(|block| block.text.lines())
+                .take(8)
+                .any(|line| line.starts_with("Allocations sorted by size"));
             if is_report {
                 DocumentKind::Report
             } else {

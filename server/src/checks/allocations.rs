@@ -7,10 +7,6 @@ use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{Allocation, At, Dump, bytes};
 
-/// In bytes. TPU sync flags have it; all other memory is aligned to 16 or more, but to how much
-/// depends on the producer, which a dump does not name.
-const SMALLEST_ALIGNMENT: u64 = 4;
-
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
     let mut expected = 0;
@@ -19,19 +15,23 @@ pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
             expected += 1;
             continue;
         }
-        let next = dump.allocations.get(at + 1);
+        // If the next one goes on from here, an allocation is missing; else one number is wrong.
+        let next = dump.allocations.get(at + 1).map(|next| next.index);
+        let is_missing = next.is_some() && next == allocation.index.checked_add(1);
         if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
             let place = header.place(header.row.index.span);
             let message = format!(
                 "allocation {} stands where allocation {expected} is expected",
                 allocation.index
             );
-            findings.push(
-                Finding::new(Code::AllocationIndex, place, message).fixed_by(expected.to_string()),
-            );
+            let finding = Finding::new(Code::AllocationIndex, place, message);
+            findings.push(if is_missing {
+                finding
+            } else {
+                finding.fixed_by(expected.to_string())
+            });
         }
-        // If the next one goes on from here, an allocation is missing; else one number is wrong.
-        expected = if next.is_some_and(|next| Some(next.index) == allocation.index.checked_add(1)) {
+        expected = if is_missing {
             allocation.index + 1
         } else {
             expected + 1
@@ -287,19 +287,6 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                 );
                 let place = placement.place(placement.row.offset.span);
                 findings.push(Finding::new(Code::ValueOffset, place, message).fixed_by("0"));
-                doubts.allocations.insert(number);
-                continue;
-            }
-            if !value.offset.is_multiple_of(SMALLEST_ALIGNMENT) {
-                let message = format!(
-                    "offset {} is no multiple of {SMALLEST_ALIGNMENT}, the smallest alignment of any platform",
-                    value.offset
-                );
-                findings.push(Finding::new(
-                    Code::ValueOffset,
-                    placement.place(placement.row.offset.span),
-                    message,
-                ));
                 doubts.allocations.insert(number);
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Value};
+use crate::model::{At, Dump, Instruction, NameId, Value};
 use buflens_syntax::facts::{self, Heading};
 
 /// From so many values without a live range on, the live ranges may be another compilation's.
@@ -20,15 +20,17 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &Doubts, findings: &mut Findin
         if number != expected {
             is_sound = false;
             let message = format!("step {number} where step {expected} is expected");
-            let place = line.place(line.row.step.span);
-            findings
-                .push(Finding::new(Code::Sequence, place, message).fixed_by(expected.to_string()));
+            let finding = Finding::new(Code::Sequence, line.place(line.row.step.span), message);
+            // If the next one goes on from here, a step is missing; else one number is wrong.
             let next = dump
                 .steps
                 .get(at + 1)
                 .and_then(|next| dump.at::<facts::Step>(next.row));
             if next.is_some_and(|next| Some(next.row.step.value) == number.checked_add(1)) {
+                findings.push(finding);
                 expected = number;
+            } else {
+                findings.push(finding.fixed_by(expected.to_string()));
             }
         }
         expected = expected.saturating_add(1);
@@ -54,8 +56,11 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &Doubts, findings: &mut Findin
             .last()
             .and_then(|step| dump.at::<facts::Step>(step.row));
         let message = format!("max {} where the schedule has {count} steps", max.value);
-        let mut finding =
-            Finding::new(Code::Sequence, place.clone(), message).fixed_by(count.to_string());
+        let mut finding = Finding::new(Code::Sequence, place.clone(), message);
+        // Where a value lives on, a step may be missing at the end.
+        if dump.values.iter().all(|value| value.live.1 <= count) {
+            finding = finding.fixed_by(count.to_string());
+        }
         if let Some(last) = last {
             finding = finding.related(last.place(last.row.step.span), "the last step");
         }
@@ -201,6 +206,39 @@ fn entry_parameter_problem(
     Some(Finding::new(Code::LiveRange, line.place(span), message))
 }
 
+/// Whether the value may be one of a computation that runs asynchronously. Their live ranges begin
+/// elsewhere: at the step of the call's start since libtpu 0.0.51, at the start of the caller's
+/// computation in newer sources.
+fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
+    // The root of such a computation is visible as the result of the call's start.
+    let positions = &dump.positions[value.positions.start as usize..value.positions.end as usize];
+    let is_result = positions.iter().any(|position| {
+        position.name != value.name
+            && dump.names[position.index].starts_with("{1")
+            && is_start(dump, position.name)
+    });
+    let is_elsewhere = |instruction: &Instruction| {
+        let computation = instruction
+            .computation
+            .and_then(|at| dump.computations.get(at as usize));
+        computation
+            .and_then(|&row| dump.at::<facts::Computation>(row))
+            .is_some_and(|computation| !computation.row.entry)
+    };
+    is_result
+        || (dump.has_async_calls && dump.instructions.get(&value.name).is_none_or(is_elsewhere))
+}
+
+/// Whether an instruction starts something asynchronous.
+fn is_start(dump: &Dump, name: NameId) -> bool {
+    let mut values = dump
+        .values_of(name)
+        .filter_map(|at| dump.instruction(&dump.values[at as usize]));
+    values
+        .next()
+        .is_some_and(|at| at.text(at.row.opcode).ends_with("-start"))
+}
+
 fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {
     let (start, end) = (line.row.start, line.row.end);
     if start.value > end.value {
@@ -227,8 +265,8 @@ fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -
         .map(|instruction| instruction.text(instruction.row.opcode));
     let is_fine = match opcode {
         // A parameter is there from the start of its computation on.
-        Some("parameter") | None => start.value <= defined,
-        Some(_) => start.value == defined,
+        Some("parameter") | None => start.value <= defined || is_asynchronous(dump, value),
+        Some(_) => start.value == defined || is_asynchronous(dump, value),
     };
     if is_fine {
         return entry_parameter_problem(dump, value, line, last);

@@ -32,13 +32,14 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
 }
 
 /// The contexts of asynchronous calls share bytes although their printed ranges overlap: their
-/// thread runs them one after the other.
+/// thread runs them one after the other. They are elements of what an `async-start`, printed as
+/// `OPCODE-start` where it calls a single instruction, and its updates return.
 fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     dump.instruction(value).is_some_and(|instruction| {
-        matches!(
-            instruction.text(instruction.row.opcode),
-            "async-start" | "async-update"
-        )
+        let opcode = instruction.text(instruction.row.opcode);
+        opcode == "async-start"
+            || opcode.ends_with("-update")
+            || (opcode.ends_with("-start") && dump.names[value.index].starts_with("{2,"))
     })
 }
 

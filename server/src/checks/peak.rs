@@ -262,44 +262,74 @@ fn rows_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Vec<Row> {
 fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut sum = 0_u128;
-    let mut last = None;
-    for &row in &peak.values {
-        let Some(line) = dump.at::<facts::PeakValue>(row) else {
-            continue;
-        };
+    let lines: Vec<_> = peak
+        .values
+        .iter()
+        .filter_map(|&row| dump.at::<facts::PeakValue>(row))
+        .collect();
+    let total = dump
+        .tree
+        .as_ref()
+        .map(|(total, ..)| u128::from(total.value));
+    for (at, line) in lines.iter().enumerate() {
         let printed = line.row.bytes.value;
-        let expected = expected_bytes(context, &line, doubts);
-        let mut counted = printed;
+        let cumulative = line.row.cumulative.get().map(u128::from);
+        // What follows tells whether a sum is right: it goes on from it.
+        let is_confirmed = |sum: u128| match lines.get(at + 1) {
+            Some(next) => {
+                next.row.cumulative.get().map(u128::from)
+                    == Some(sum + u128::from(next.row.bytes.value))
+            }
+            None => total == Some(sum),
+        };
+        let rise = cumulative.and_then(|cumulative| cumulative.checked_sub(sum));
+        let expected = expected_bytes(context, line, doubts);
         if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
-            findings.push(finding.related(place, "the shape"));
-            // The running sum tells which of the two was wrong.
-            if line
-                .row
-                .cumulative
-                .get()
-                .is_some_and(|cumulative| u128::from(cumulative) == sum + u128::from(expected))
-            {
-                counted = expected;
-            }
+            let finding = finding.related(place, "the shape");
+            let is_certain = rise == Some(expected.into());
+            findings.push(if is_certain {
+                finding.fixed_by(expected.to_string())
+            } else {
+                finding
+            });
+            sum = if is_certain {
+                sum + u128::from(expected)
+            } else {
+                sum + u128::from(printed)
+            };
+        } else if let (Some(cumulative), Some(rise)) = (cumulative, rise)
+            && rise != u128::from(printed)
+            && expected_bytes(context, line, doubts).is_none()
+            && is_confirmed(cumulative)
+        {
+            let message = format!("{printed} bytes where the running sum rises by {rise}");
+            let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message)
+                .related(line.place(line.row.cumulative.span), "the running sum");
+            findings.push(finding.fixed_by(rise.to_string()));
+            sum = cumulative;
+            continue;
+        } else {
+            sum += u128::from(printed);
         }
-        sum += u128::from(counted);
-        if let Some(cumulative) = line.row.cumulative.get() {
-            if u128::from(cumulative) != sum {
-                let message = format!("cumulative: {cumulative} where the bytes add up to {sum}");
-                let finding = Finding::new(
-                    Code::CumulativeBytes,
-                    line.place(line.row.cumulative.span),
-                    message,
-                )
-                .related(line.place(line.row.bytes.span), "the bytes of this line")
-                .fixed_by(sum.to_string());
+        if let Some(cumulative) = cumulative.filter(|&cumulative| cumulative != sum) {
+            let message = format!("cumulative: {cumulative} where the bytes add up to {sum}");
+            let place = line.place(line.row.cumulative.span);
+            let finding = Finding::new(Code::CumulativeBytes, place, message)
+                .related(line.place(line.row.bytes.span), "the bytes of this line");
+            if is_confirmed(cumulative) {
+                // The next lines go on from here; the mistake is not repeated for each.
+                sum = cumulative;
                 findings.push(finding);
+            } else {
+                findings.push(finding.fixed_by(sum.to_string()));
             }
-            last = Some(line);
         }
     }
+    let last = lines
+        .last()
+        .filter(|last| last.row.cumulative.get().is_some());
     // A heading that its own tree disagrees with is the tree's finding.
     let root = dump
         .tree

@@ -39,7 +39,7 @@ fn section_at(dump: &Dump, file: FileId, offset: u32) -> Section {
         (Some((Heading::Values, _)), _) | (None, DocumentKind::Values) => Section::Values,
         (Some((Heading::Peak(_) | Heading::PeakUnknown, _)), _) => Section::Peak,
         (Some((Heading::Tree(_), _)), _) => Section::Tree,
-        (Some((Heading::Assignment, _)), _) | (None, _) => Section::Allocations,
+        (Some((Heading::Assignment, _)) | None, _) => Section::Allocations,
         (Some(_), _) => Section::LiveRanges,
     }
 }

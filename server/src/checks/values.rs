@@ -105,6 +105,30 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
             _ => {}
         }
     }
+    if is_whole && !findings.has(Code::UnknownValue) && !findings.has(Code::DuplicateValue) {
+        check_order(dump, findings);
+    }
+}
+
+/// `unknown-value`: the entries below `Used values:` ascend by id. To be asked where the ids are right.
+fn check_order(dump: &Dump, findings: &mut Findings) {
+    let mut entries: Vec<_> = dump
+        .values
+        .iter()
+        .filter_map(|value| dump.used(value))
+        .collect();
+    entries.sort_by_key(|entry| entry.start + entry.row.value.span.start);
+    for pair in entries.windows(2) {
+        let (before, entry) = (&pair[0].row.value, &pair[1].row.value);
+        if entry.id.value < before.id.value {
+            let message = format!(
+                "value {} stands behind value {}: the entries ascend",
+                entry.id.value, before.id.value
+            );
+            let finding = Finding::new(Code::UnknownValue, pair[1].place(entry.id.span), message);
+            findings.push(finding.related(pair[0].place(before.id.span), "the entry before"));
+        }
+    }
 }
 
 fn id_place(

@@ -267,6 +267,8 @@ pub struct Dump {
     pub tree: Option<(facts::Number, Place, Vec<Row>)>,
     /// `Total bytes used` in the assignment or values file.
     pub total: Option<Row>,
+    /// Whether some instruction of section C calls a computation asynchronously.
+    pub has_async_calls: bool,
     /// The platforms that it can come from.
     pub platforms: Platforms,
     /// Every section heading.

@@ -50,13 +50,17 @@ impl Dump {
             }
         }
         dump.platforms = dump.judge_platforms();
+        dump.has_async_calls = dump.values.iter().any(|value| {
+            let instruction = dump.instruction(value);
+            instruction.is_some_and(|at| is_async_call(at.text(at.row.opcode)))
+        });
         dump
     }
 
     fn read_assignment(&mut self, file: FileId, document: &Document) {
         // Rows that belong to the value or allocation read last, maybe in an earlier block.
         let mut current: Option<u32> = None;
-        for (block, (start, content)) in document.blocks().enumerate() {
+        for (block, (start, content)) in document.blocks().enumerate().take(one_dump(document)) {
             let facts = content.facts();
             let text = content.text();
             let row = |row: usize| Row {
@@ -299,7 +303,7 @@ impl Dump {
     fn read_module(&mut self, file: FileId, document: &Document) {
         let mut computation = None;
         let mut table = "";
-        for (block, (_, content)) in document.blocks().enumerate() {
+        for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
             let facts = content.facts();
             let row = |row: usize| Row {
                 file: file as u32,
@@ -372,7 +376,7 @@ impl Dump {
     }
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {
-        for (block, (_, content)) in document.blocks().enumerate() {
+        for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
             for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
                 let row = Row {
                     file: file as u32,
@@ -427,4 +431,40 @@ impl Dump {
             only(true, true, true)
         }
     }
+}
+
+/// How many blocks of a document belong to its first dump: a log can hold several, and the values
+/// of one are not those of another. A section always begins a block.
+fn one_dump(document: &Document) -> usize {
+    let mut seen = Vec::new();
+    let repeats = |heading: &Heading| {
+        let is_first = matches!(
+            heading,
+            Heading::Assignment | Heading::Values | Heading::LiveRange(_) | Heading::Module(_)
+        );
+        let kind = std::mem::discriminant(heading);
+        let repeats = is_first && seen.contains(&kind);
+        seen.push(kind);
+        repeats
+    };
+    let mut headings = document.blocks().enumerate().flat_map(|(at, (_, block))| {
+        block
+            .facts()
+            .headings
+            .iter()
+            .map(move |(heading, _)| (at, heading))
+    });
+    let mut repeats = repeats;
+    headings
+        .find(|(_, heading)| repeats(heading))
+        .map_or(usize::MAX, |(at, _)| at)
+}
+
+/// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form
+/// `OPCODE-start` for a computation of one instruction. Copies and collectives have starts of their own.
+fn is_async_call(opcode: &str) -> bool {
+    const OWN: [&str; 4] = ["copy", "all-gather", "all-reduce", "collective-permute"];
+    opcode
+        .strip_suffix("-start")
+        .is_some_and(|what| !OWN.contains(&what))
 }
