@@ -155,7 +155,15 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
                 vec![message],
             )
         }
-        Ok(Err(_)) | Err(_) => (Vec::new(), Vec::new()),
+        Ok(Err(Unavailable::Outdated)) => {
+            // If it is a sibling that has changed, this text still waits for its answer.
+            let now = session.view(path).moment().map(|now| now.revision);
+            if now == Some(moment.revision) {
+                schedule(session, path.to_owned(), trigger);
+            }
+            (Vec::new(), Vec::new())
+        }
+        Ok(Err(Unavailable::Absent)) | Err(_) => (Vec::new(), Vec::new()),
     };
     for report in reports {
         for (uri, diagnostics, version) in session.publisher.admit(report) {

@@ -148,10 +148,14 @@ impl Cache {
         }
         match reading.get() {
             Some(Ok(file)) => return Some((stamp, file.clone())),
-            Some(Err(reason)) => notes.push(Note::Unreadable {
-                path: path.to_owned(),
-                reason: reason.clone(),
-            }),
+            Some(Err(reason)) => {
+                notes.push(Note::Unreadable {
+                    path: path.to_owned(),
+                    reason: reason.clone(),
+                });
+                // What kept it from being read may be mended without a change of the file.
+                lock(&self.files).remove(path);
+            }
             None => notes.push(Note::Reading {
                 path: path.to_owned(),
                 bytes,

@@ -166,7 +166,9 @@ pub(super) fn read(path: &Path) -> Result<File, ReadError> {
         Ok(text) => (text, false),
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
     };
-    let document = Document::new(&text).map_err(ReadError::TooLarge)?;
+    // Some editors mark UTF-8 so; no editor counts the mark as text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let document = Document::new(text).map_err(ReadError::TooLarge)?;
     Ok(File {
         path: path.to_owned(),
         document,
