@@ -202,7 +202,16 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 Ok(())
             }
             LineKind::Unknown => {
-                let _ = self.fail("a line of a section of the dump");
+                self.peek();
+                let (start, text) = (self.position(), self.remaining());
+                let more = match text.lines().count() {
+                    0 | 1 => String::new(),
+                    lines => format!(" and {} more lines", lines - 1),
+                };
+                let found = shortened(text.lines().next().unwrap_or_default());
+                let message =
+                    format!("expected a line of a section of the dump, found `{found}`{more}");
+                self.report(start, self.end, message);
                 self.rest(Text);
                 Ok(())
             }

@@ -30,7 +30,7 @@ use crate::model::{Dump, Place};
 pub use code::{Code, Severities, Severity};
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.
-const MAX_OF_CODE: usize = 1_000;
+const MAX_OF_CODE: usize = 10_000;
 
 /// A change that certainly mends a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
