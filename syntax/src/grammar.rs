@@ -206,6 +206,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 let (start, text) = (self.position(), self.remaining());
                 let more = match text.lines().count() {
                     0 | 1 => String::new(),
+                    2 => " and one more line".to_owned(),
                     lines => format!(" and {} more lines", lines - 1),
                 };
                 let found = shortened(text.lines().next().unwrap_or_default());

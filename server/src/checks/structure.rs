@@ -51,7 +51,11 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         match document.kind() {
             DocumentKind::Foreign => continue,
             DocumentKind::Unknown => {
-                findings.push(not_a_dump(file, document));
+                let mut finding = not_a_dump(file, document);
+                if content.lossy {
+                    finding.message.push_str("; nor is it UTF-8");
+                }
+                findings.push(finding);
                 continue;
             }
             _ => {}
