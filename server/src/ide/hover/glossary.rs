@@ -49,9 +49,9 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         "value" | "value:" => {
             "What one instruction defines at one index of its result, and where it lies."
         }
-        "BufferAssignment:" => "Section A: every allocation, and the values that lie in it.",
+        "BufferAssignment:" => "Every allocation, and the values that lie in it.",
         "Used values:" => {
-            "Section C: for each value where it is visible, who reads it, and the instruction that defines it."
+            "For each value where it is visible, who reads it, and the instruction that defines it."
         }
         "positions:" => {
             "The instructions at which this same value is visible without a copy (tuples, get-tuple-element, bitcast, \
@@ -72,7 +72,7 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         }
         "Total bytes" => "The sum of the allocations of this memory space.",
         "HloLiveRange" | "max" => {
-            "Section D: when each value is alive. `max` is the number of steps; a live range that ends there lasts to \
+            "When each value is alive. `max` is the number of steps; a live range that ends there lasts to \
              the end of the program."
         }
         "InstructionSequence:" => {
@@ -114,6 +114,21 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         "ROOT" => "The instruction whose result is the computation's.",
         _ => return report(word),
     })
+}
+
+/// The words around `word` that make sense together only.
+pub(super) fn phrase(line: SyntaxKind, word: &str) -> &str {
+    match word {
+        "output" | "is" => "output shape is",
+        "ShapeIndex" | "at"
+            if line == SyntaxKind::AllocationHeader || line == SyntaxKind::ReportAllocation =>
+        {
+            "at ShapeIndex"
+        }
+        "from" | "instruction" => "from instruction",
+        // The heading of a report's table is one token.
+        word => word.split(';').next().unwrap_or(word).trim_end_matches(':'),
+    }
 }
 
 fn report(word: &str) -> Option<&'static str> {
