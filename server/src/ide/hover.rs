@@ -55,6 +55,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
         document,
         block,
         start,
+        offset: offset - start,
         token,
         line,
     };
@@ -78,6 +79,8 @@ struct Cursor<'c, 'd> {
     block: &'d Block,
     /// The first byte of the block.
     start: u32,
+    /// Where the cursor is, in bytes from there.
+    offset: u32,
     token: SyntaxToken,
     /// The line that the token is in.
     line: SyntaxNode,
@@ -299,6 +302,13 @@ impl Cursor<'_, '_> {
         if self.line.kind() == SyntaxKind::Heading {
             return self.heading_with(word);
         }
+        // The heading of a report's table is one token.
+        let in_word = self
+            .offset
+            .saturating_sub(self.token.text_range().start().into());
+        if let Some((column, sentence)) = glossary::column(word, in_word as usize) {
+            return Some(format!("**{}**: {sentence}", code(column)));
+        }
         let sentence = glossary::sentence(self.line.kind(), word)?;
         let word = glossary::phrase(self.line.kind(), word);
         Some(self.with_value(format!("**{}**: {sentence}", code(&cut(word, 60)))))
@@ -403,8 +413,8 @@ impl Cursor<'_, '_> {
         };
         let title = code(&cut(&title, 100));
         let instruction = Instruction::named(context, name);
-        let opcode = role::opcode(dump, name).unwrap_or_default();
-        if opcode == "copy-start" && index == Some("{1}") {
+        let opcode = role::opcode(dump, name);
+        if opcode == Some("copy-start") && index == Some("{1}") {
             return value::list(
                 context,
                 &format!("**{title}**: the source of the copy"),
@@ -415,10 +425,10 @@ impl Cursor<'_, '_> {
             .map(|instruction| format!(": {}", instruction.plain(context)))
             .unwrap_or_default();
         // What an asynchronous operation has done is no other name, but printed as one.
-        let what = if opcode.ends_with("-done") {
-            "Its result is"
-        } else {
-            "Not a copy, but another name of"
+        let what = match opcode {
+            Some(opcode) if opcode.ends_with("-done") => "Its result is",
+            Some(_) => "Not a copy, but another name of",
+            None => "It shows the bytes of",
         };
         value::list(context, &format!("**{title}**{plain}. {what}:"), values)
     }

@@ -378,7 +378,8 @@ mod tests {
         expect![[r#"
             4.0 KiB (4,096 B) for 4 B of data: without a tile a TPU takes blocks of 1,024 elements
 
-            `u32[]{:S(6)}`"#]].assert_eq(&super::array(text, &array, TPU));
+            `u32[]{:S(6)}`"#]]
+        .assert_eq(&super::array(text, &array, TPU));
         let Ok(Shape::Array(flag)) = Shape::read("u32[]{:S(2)}") else {
             panic!("{text}")
         };

@@ -295,7 +295,7 @@ fn position_and_use() {
         "bitcast.6",
         &expect![[r#"
             [bitcast.6]
-            **`bitcast.6`**. Not a copy, but another name of:
+            **`bitcast.6`**. It shows the bytes of:
 
             **`Arg_0.1`** (value 1): parameter 0, `params['w']`
 

@@ -208,19 +208,24 @@ fn a_loop_takes_its_state_over() {
         steps 8-10 of 0-12: defined by `fusion.3`, a part of the result of the body of the loop `while.4` |"#]].assert_eq(&of_value(&both, 8, "alive"));
     expect![[r#"
         **`tuple.5`** (value 9): a tuple: a table of pointers to its elements
-        steps 9-10 of 0-12: defined by `tuple.5`, the result of the body of the loop `while.4` |"#]].assert_eq(&of_value(&both, 9, "alive"));
+        steps 9-10 of 0-12: defined by `tuple.5`, the result of the body of the loop `while.4` |"#]]
+    .assert_eq(&of_value(&both, 9, "alive"));
     expect![[r#"
         **`lt.1`** (value 12): custom call `Flip`
-        steps 4-5 of 0-12: defined by `lt.1`, the condition of the loop `while.4` |"#]].assert_eq(&of_value(&both, 12, "alive"));
+        steps 4-5 of 0-12: defined by `lt.1`, the condition of the loop `while.4` |"#]]
+    .assert_eq(&of_value(&both, 12, "alive"));
     expect![[r#"
         **`lt.1`** (value 12): custom call `Flip`
-        steps 4-5 of 0-12: defined by `lt.1`, no use is printed |"#]].assert_eq(&of_value(&alone, 12, "alive"));
+        steps 4-5 of 0-12: defined by `lt.1`, no use is printed |"#]]
+    .assert_eq(&of_value(&alone, 12, "alive"));
     expect![[r#"
         **`copy.7`** (value 13): copy of `x.1` (parameter 0)
-        step 5 (5-5) of 0-12: defined by `copy.7`, never read |"#]].assert_eq(&of_value(&both, 13, "alive"));
+        step 5 (5-5) of 0-12: defined by `copy.7`, never read |"#]]
+    .assert_eq(&of_value(&both, 13, "alive"));
     expect![[r#"
         **`while.4{0}`** (value 11): loop result `{0}` (phi)
-        steps 10-12 of 0-12: defined by `while.4`, kept to the end as a part of the result |"#]].assert_eq(&of_value(&both, 11, "alive"));
+        steps 10-12 of 0-12: defined by `while.4`, kept to the end as a part of the result |"#]]
+    .assert_eq(&of_value(&both, 11, "alive"));
 }
 
 #[test]
@@ -237,7 +242,8 @@ fn a_step_tells_new_bytes_from_those_taken_over() {
 
         | born here | nothing: its value begins at step 5 |
         |---|---|
-        | needed here for the last time | nothing |"#]].assert_eq(&on(&[(TPU, LOOP)], "    6:arg.1", "arg"));
+        | needed here for the last time | nothing |"#]]
+    .assert_eq(&on(&[(TPU, LOOP)], "    6:arg.1", "arg"));
 }
 
 #[test]
@@ -274,7 +280,11 @@ fn bytes_that_are_listed_twice_are_named() {
 
 #[test]
 fn targets_of_custom_calls_are_shown() {
-    expect!["**`custom_call_target`**: custom call `Flip`"].assert_eq(&on(&[(HLO, MODULE)], "%lt.1", "Flip"));
+    expect!["**`custom_call_target`**: custom call `Flip`"].assert_eq(&on(
+        &[(HLO, MODULE)],
+        "%lt.1",
+        "Flip",
+    ));
     expect!["**`custom_call_target`**: room reserved without data; filled by `while.4` (operand 0, element `{0}`)"].assert_eq(&on(&[(TPU, LOOP)], "%custom-call.1 =", "AllocateBuffer"));
 }
 
