@@ -190,7 +190,8 @@ fn asynchronous_results_are_no_other_names() {
     let module = "HloModule m\n\nENTRY %main (x: f32[]) -> f32[] {\n  ROOT %copy-done = f32[] copy-done(%copy-start)\n}\n";
     let dump = dump(&[(TPU, DUMP), (&other, module)]);
     let at = DUMP.find("  copy-done\n").unwrap() as u32 + 4;
-    expect!["**`copy-done`**: end of the asynchronous copy `copy-start`. Its result is:"].assert_eq(&first(hover(&dump, 0, at).unwrap().markdown));
+    expect!["**`copy-done`**: end of the asynchronous copy `copy-start`. Its result is:"]
+        .assert_eq(&first(hover(&dump, 0, at).unwrap().markdown));
     expect!["**`copy-start {1}`**: the source of the copy"]
         .assert_eq(&first(markdown("  copy-start {1}", "copy-start")));
     expect!["**`copy-done`** reads `copy-start` as operand 0 (step 4)"]
