@@ -99,6 +99,13 @@ impl Instruction {
         token(&self.list()?, SyntaxKind::ParameterNumber)
     }
 
+    /// Whether its result is the result of its computation: `ROOT` stands before it.
+    pub fn is_root(&self) -> bool {
+        let line = self.0.parent();
+        line.and_then(|line| token(&line, SyntaxKind::Keyword))
+            .is_some_and(|word| word.text() == "ROOT")
+    }
+
     /// The attributes, in order.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute> + use<> {
         self.0.children().filter_map(Attribute::cast)
@@ -139,6 +146,20 @@ impl Attribute {
     /// The attribute's name.
     pub fn key(&self) -> Option<SyntaxToken> {
         token(&self.0, SyntaxKind::AttributeName)
+    }
+
+    /// What stands behind the `=`, if it is a string.
+    pub fn string(&self) -> Option<SyntaxToken> {
+        token(&self.0, SyntaxKind::String)
+    }
+
+    /// The computations that it names, in order: one in `body=%b`, any number in
+    /// `branch_computations={%b, %c}`.
+    pub fn computations(&self) -> impl Iterator<Item = SyntaxToken> + use<> {
+        self.0
+            .descendants_with_tokens()
+            .filter_map(SyntaxElement::into_token)
+            .filter(|token| token.kind() == SyntaxKind::ComputationName)
     }
 }
 

@@ -8,6 +8,7 @@ mod instruction;
 mod life;
 mod opcode;
 mod report;
+mod role;
 mod shape;
 mod source;
 mod space;
@@ -20,13 +21,13 @@ mod value;
 use std::ops::Range;
 
 use buflens_syntax::ast::{self, AstNode};
-use buflens_syntax::facts::Span;
+use buflens_syntax::facts::{self, Span};
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
 use self::instruction::Instruction;
 use super::markdown::{code, cut};
 use crate::model::bytes;
-use crate::model::{Dump, FileId, Platforms};
+use crate::model::{Allocation, Dump, FileId, NameId, Platforms};
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
         document,
         block,
         start,
+        offset: offset - start,
         token,
         line,
     };
@@ -77,6 +79,8 @@ struct Cursor<'c, 'd> {
     block: &'d Block,
     /// The first byte of the block.
     start: u32,
+    /// Where the cursor is, in bytes from there.
+    offset: u32,
     token: SyntaxToken,
     /// The line that the token is in.
     line: SyntaxNode,
@@ -92,6 +96,10 @@ impl Cursor<'_, '_> {
             self.ancestor(|kind| matches!(kind, SyntaxKind::ArrayShape | SyntaxKind::TupleShape))
         {
             let text = shape::hover(&self.token, &node, self.context.platforms)?;
+            let text = match self.header_layout(&node) {
+                Some(layout) => format!("{text}\n\n{layout}"),
+                None => text,
+            };
             return Some((self.with_value(text), node.text_range().into()));
         }
         let by_token = match self.token.kind() {
@@ -202,14 +210,23 @@ impl Cursor<'_, '_> {
             .ok()
     }
 
-    /// `text`, and the value of the line below it if the line places one.
+    /// `text`, and a sentence on the value of the line below it if the line places one.
     fn with_value(&self, text: String) -> String {
         match self.value_of_line() {
             Some(at) if self.line.kind() == SyntaxKind::ValueLine => {
-                format!("{}\n\n---\n\n{}", text, value::hover(self.context, at))
+                format!("{}\n\n---\n\n{}", text, value::brief(self.context, at))
             }
             _ => text,
         }
+    }
+
+    /// How the shape in an allocation's header, which has no layout, is laid out.
+    fn header_layout(&self, shape: &SyntaxNode) -> Option<String> {
+        if self.line.kind() != SyntaxKind::AllocationHeader {
+            return None;
+        }
+        let allocation = self.allocation_of_line()?;
+        allocation::layout(self.context, allocation, &shape.text().to_string())
     }
 
     /// The value that the line's reference names, as a number into [`Dump::values`].
@@ -240,8 +257,12 @@ impl Cursor<'_, '_> {
     /// The size or offset on a value's line.
     fn number(&self, what: &str) -> Option<String> {
         let dump = self.context.dump;
-        let value = dump.values.get(self.value_of_line()? as usize)?;
-        Some(self.with_value(allocation::number(dump, what, value)))
+        let at = self.value_of_line()?;
+        let number = allocation::number(dump, what, dump.values.get(at as usize)?);
+        Some(format!(
+            "{number}\n\n---\n\n{}",
+            value::hover(self.context, at)
+        ))
     }
 
     fn color(&self) -> String {
@@ -278,9 +299,18 @@ impl Cursor<'_, '_> {
             }
             _ => {}
         }
-        let sentence = glossary::sentence(self.line.kind(), word)?;
+        if self.line.kind() == SyntaxKind::Heading {
+            return self.heading_with(word);
+        }
         // The heading of a report's table is one token.
-        let word = word.split(';').next().unwrap_or(word).trim_end_matches(':');
+        let in_word = self
+            .offset
+            .saturating_sub(self.token.text_range().start().into());
+        if let Some((column, sentence)) = glossary::column(word, in_word as usize) {
+            return Some(format!("**{}**: {sentence}", code(column)));
+        }
+        let sentence = glossary::sentence(self.line.kind(), word)?;
+        let word = glossary::phrase(self.line.kind(), word);
         Some(self.with_value(format!("**{}**: {sentence}", code(&cut(word, 60)))))
     }
 
@@ -291,7 +321,12 @@ impl Cursor<'_, '_> {
             .descendants_with_tokens()
             .filter_map(SyntaxElement::into_token);
         let word = tokens.find(|token| token.kind() == SyntaxKind::Keyword)?;
-        let sentence = glossary::sentence(SyntaxKind::Heading, word.text())?;
+        self.heading_with(word.text())
+    }
+
+    /// A heading, explained by one of its words.
+    fn heading_with(&self, word: &str) -> Option<String> {
+        let sentence = glossary::sentence(SyntaxKind::Heading, word)?;
         Some(format!(
             "**{}**: {sentence}",
             code(&cut(
@@ -302,6 +337,11 @@ impl Cursor<'_, '_> {
     }
 
     fn allocation(&self) -> Option<String> {
+        let found = self.allocation_of_line()?;
+        Some(allocation::hover(self.context, found))
+    }
+
+    fn allocation_of_line(&self) -> Option<&Allocation> {
         let index = self.number_on_line(SyntaxKind::AllocationIndex)?;
         let allocations = &self.context.dump.allocations;
         // In a sound dump the number is the place.
@@ -309,8 +349,7 @@ impl Cursor<'_, '_> {
             .ok()
             .and_then(|at| allocations.get(at));
         let found = by_place.filter(|found| found.index == index);
-        let found = found.or_else(|| allocations.iter().find(|other| other.index == index))?;
-        Some(allocation::hover(self.context, found))
+        found.or_else(|| allocations.iter().find(|other| other.index == index))
     }
 
     fn total(&self) -> Option<String> {
@@ -359,20 +398,39 @@ impl Cursor<'_, '_> {
             here.filter(|position| position.index == index)
                 .map(|position| position.value),
         );
-        let title = code(&cut(
-            &format!("{} {}", &dump.names[name], &dump.names[index]),
-            100,
-        ));
-        let plain =
-            Instruction::named(context, name).map(|found| format!(": {}", found.plain(context)));
-        Some(value::list(
-            context,
-            &format!(
-                "**{title}**{}. Not a copy, but another name of:",
-                plain.unwrap_or_default()
-            ),
-            &values,
-        ))
+        Some(self.other_name(name, Some(index), &values))
+    }
+
+    /// What is visible at `name`, which defines no value: at `index`, or anywhere in its result.
+    fn other_name(&self, name: NameId, index: Option<NameId>, values: &[u32]) -> String {
+        let (context, dump) = (self.context, self.context.dump);
+        let index = index
+            .map(|index| &dump.names[index])
+            .filter(|&index| index != "{}");
+        let title = match index {
+            Some(index) => format!("{} {index}", &dump.names[name]),
+            None => dump.names[name].to_owned(),
+        };
+        let title = code(&cut(&title, 100));
+        let instruction = Instruction::named(context, name);
+        let opcode = role::opcode(dump, name);
+        if opcode == Some("copy-start") && index == Some("{1}") {
+            return value::list(
+                context,
+                &format!("**{title}**: the source of the copy"),
+                values,
+            );
+        }
+        let plain = instruction
+            .map(|instruction| format!(": {}", instruction.plain(context)))
+            .unwrap_or_default();
+        // What an asynchronous operation has done is no other name, but printed as one.
+        let what = match opcode {
+            Some(opcode) if opcode.ends_with("-done") => "Its result is",
+            Some(_) => "Not a copy, but another name of",
+            None => "It shows the bytes of",
+        };
+        value::list(context, &format!("**{title}**{plain}. {what}:"), values)
     }
 
     /// A line below `uses:`.
@@ -380,15 +438,34 @@ impl Cursor<'_, '_> {
         let dump = self.context.dump;
         let row = row_at(&self.block.facts().uses, self.end(), |row| row.name)?;
         let name = row.name.text(self.block.text());
-        let operand = row
-            .operand
-            .get()
-            .map(|operand| format!(" as operand {operand}"))
+        let operand = match (row.operand.get(), row.index.text(self.block.text())) {
+            (Some(operand), "" | "{}") => format!(" as operand {operand}"),
+            (Some(operand), index) => {
+                format!(" as element {} of operand {operand}", code(&cut(index, 40)))
+            }
+            (None, _) => String::new(),
+        };
+        let known = dump.names.get(name);
+        let here = self.start + row.name.start;
+        let mut uses = known
+            .into_iter()
+            .flat_map(|name| dump.uses_by(name))
+            .map(|at| &dump.uses[at as usize]);
+        let this = uses.find(|entry| {
+            dump.at::<facts::Use>(entry.row)
+                .is_some_and(|at| at.start + at.row.name.start == here)
+        });
+        let value = this
+            .and_then(|entry| dump.values.get(entry.value as usize))
+            .map_or_else(
+                || "the value above".to_owned(),
+                |value| value::title(dump, value),
+            );
+        let step = known
+            .and_then(|name| dump.step_of(name))
+            .map(|step| format!(" (step {step})"))
             .unwrap_or_default();
-        let heading = format!(
-            "**{}** reads the value above{operand}",
-            code(&cut(name, 100))
-        );
+        let heading = format!("**{}** reads {value}{operand}{step}", code(&cut(name, 100)));
         match dump.names.get(name).and_then(|name| self.named(name)) {
             Some(text) => Some(format!("{heading}\n\n---\n\n{text}")),
             None => Some(heading),
@@ -396,9 +473,14 @@ impl Cursor<'_, '_> {
     }
 
     /// What `name` stands for: its values, or those that are visible there, or the bare instruction.
-    fn named(&self, name: crate::model::NameId) -> Option<String> {
+    fn named(&self, name: NameId) -> Option<String> {
         let (context, dump) = (self.context, self.context.dump);
-        let values: Vec<u32> = dump.values_of(name).collect();
+        let mut values: Vec<u32> = dump.values_of(name).collect();
+        // Elements by their number: longer indices are larger ones or deeper ones.
+        values.sort_by_key(|&at| {
+            let index = &dump.names[dump.values[at as usize].index];
+            (index.len(), index)
+        });
         let title = code(&cut(&dump.names[name], 100));
         let plain = || {
             Instruction::named(context, name)
@@ -421,11 +503,7 @@ impl Cursor<'_, '_> {
                 .map(|at| dump.positions[at as usize].value),
         );
         if !visible.is_empty() {
-            return Some(value::list(
-                context,
-                &format!("**{title}**{}. Not a copy, but another name of:", plain()),
-                &visible,
-            ));
+            return Some(self.other_name(name, None, &visible));
         }
         Some(Instruction::named(context, name)?.hover(context))
     }
@@ -459,12 +537,26 @@ impl Cursor<'_, '_> {
         {
             return Some(text);
         }
+        if key_is(attribute.as_ref(), "custom_call_target")
+            && let Some(node) = ast::Instruction::around(&self.token)
+        {
+            let read = Instruction::read(self.context.dump, self.block.text(), &node);
+            return Some(format!(
+                "**`custom_call_target`**: {}",
+                read.custom_call(self.context)
+            ));
+        }
         if self.token.kind() != SyntaxKind::AttributeName {
             return None;
         }
         let key = self.token.text();
         Some(format!("**{}**: {}", code(key), glossary::attribute(key)?))
     }
+}
+
+fn key_is(attribute: Option<&SyntaxNode>, wanted: &str) -> bool {
+    let key = attribute.and_then(SyntaxNode::first_token);
+    key.is_some_and(|key| key.text() == wanted)
 }
 
 /// The row of the line that ends at `end`: the last one that begins before.

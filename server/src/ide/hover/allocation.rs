@@ -1,12 +1,20 @@
 //! Allocations: what the bytes are for and who lies in them.
 
+use buflens_syntax::Shape;
+use rustc_hash::FxHashMap;
+
 use super::instruction::Instruction;
-use super::life::alive;
+use super::life::{self, alive};
 use super::value::{self, MAX_LISTED, extent, kind, title};
-use super::{Context, percent, space};
+use super::{Context, percent, shape, space};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
 use crate::model::{Allocation, Dump, Value};
+
+/// So many values are asked for their layout.
+const MAX_ASKED: usize = 1000;
+/// So many values of a slot are named.
+const MAX_IN_SLOT: usize = 6;
 
 /// The bytes of all allocations: as printed, else their sum.
 pub(super) fn total(dump: &Dump) -> u64 {
@@ -21,24 +29,39 @@ pub(super) fn total(dump: &Dump) -> u64 {
     }
 }
 
+/// The bytes that the program reserves, in memory space `color` or in all: thread-local scratch is apart.
+pub(super) fn reserved(dump: &Dump, color: Option<u64>) -> u64 {
+    dump.allocations
+        .iter()
+        .filter(|allocation| !allocation.kinds.thread_local)
+        .filter(|allocation| color.is_none_or(|color| allocation.color == color))
+        .fold(0, |sum: u64, allocation| {
+            sum.saturating_add(allocation.size)
+        })
+}
+
 /// The hover on an allocation's header.
 pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
-    let total = total(dump);
+    let reserved = reserved(dump, Some(allocation.color));
+    let share = if allocation.kinds.thread_local || reserved == 0 {
+        String::new()
+    } else {
+        format!(
+            ", {} of the {} reserved in {}",
+            percent(allocation.size, reserved),
+            bytes::rounded(reserved),
+            space::named(allocation.color, context.platforms)
+        )
+    };
     let mut hover = Text::new(&format!(
-        "**allocation {}**: {}\n\n{}, {}, {} of all {}",
+        "**allocation {}**: {}\n\n{}, {}{share}",
         allocation.index,
         purpose(context, allocation),
         bytes::display(allocation.size),
         space::short(allocation.color, context.platforms),
-        percent(allocation.size, total),
-        bytes::display(total),
     ));
-    let values = dump
-        .values
-        .get(allocation.values.start as usize..allocation.values.end as usize)
-        .unwrap_or_default();
-    match values {
+    match values_of(dump, allocation) {
         [] => hover.paragraph("No value lies in it: reserved, or never used."),
         [only] => {
             let mut table = Table::default();
@@ -58,22 +81,17 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     hover.finish()
 }
 
-/// The largest values, in time order.
+fn values_of<'d>(dump: &'d Dump, allocation: &Allocation) -> &'d [Value] {
+    dump.values
+        .get(allocation.values.start as usize..allocation.values.end as usize)
+        .unwrap_or_default()
+}
+
+/// The values in time order; of many only the slots with the largest.
 fn values_in_time_order(dump: &Dump, values: &[Value]) -> String {
-    let mut largest: Vec<&Value> = values.iter().collect();
-    if largest.len() > MAX_LISTED {
-        largest.select_nth_unstable_by_key(MAX_LISTED, |value| {
-            (std::cmp::Reverse(value.size), value.id)
-        });
-        largest.truncate(MAX_LISTED);
+    if values.len() > MAX_LISTED {
+        return slots(dump, values);
     }
-    largest.sort_by_key(|value| (value.live_range.is_none(), value.live, value.id));
-    let count = bytes::grouped(values.len() as u64);
-    let which = if values.len() > largest.len() {
-        format!("The {} largest of {count} values", largest.len())
-    } else {
-        format!("{count} values")
-    };
     let mut table = Table::default();
     table.row([
         "steps".into(),
@@ -81,25 +99,89 @@ fn values_in_time_order(dump: &Dump, values: &[Value]) -> String {
         "bytes".into(),
         "offset .. end".into(),
     ]);
-    for value in largest {
+    let mut values: Vec<&Value> = values.iter().collect();
+    let count = values.len();
+    values.sort_by_key(|value| time(value));
+    for value in values {
         let steps = match value.live_range {
             Some(_) => format!("{}-{}", value.live.0, value.live.1),
             None => String::new(),
         };
-        let end = bytes::grouped(value.offset.saturating_add(value.size));
         table.row([
             steps,
             title(dump, value),
             bytes::rounded(value.size),
-            format!("{} .. {end}", bytes::grouped(value.offset)),
+            span(value.offset, value.size),
         ]);
     }
-    let order = if dump.has_live_ranges() {
+    format!("{count} values{}:\n\n{table}", order(dump))
+}
+
+/// Values by where they begin: those of one slot take turns.
+fn slots(dump: &Dump, values: &[Value]) -> String {
+    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
+    for value in values {
+        let size = sizes.entry(value.offset).or_default();
+        *size = value.size.max(*size);
+    }
+    let mut largest: Vec<(u64, u64)> = sizes.into_iter().collect();
+    let count = largest.len();
+    largest.sort_unstable_by_key(|&(offset, size)| (std::cmp::Reverse(size), offset));
+    largest.truncate(MAX_LISTED);
+    let mut table = Table::default();
+    table.row(["offset .. end".into(), "bytes".into(), "values".into()]);
+    for &(offset, size) in &largest {
+        let mut here: Vec<&Value> = values
+            .iter()
+            .filter(|value| value.offset == offset)
+            .collect();
+        here.sort_by_key(|value| time(value));
+        let mut names: Vec<String> = here
+            .iter()
+            .take(MAX_IN_SLOT)
+            .map(|value| match value.live_range {
+                Some(_) => format!("{} {}-{}", title(dump, value), value.live.0, value.live.1),
+                None => title(dump, value),
+            })
+            .collect();
+        if here.len() > names.len() {
+            let more = (here.len() - names.len()) as u64;
+            names.push(format!("{} more", bytes::grouped(more)));
+        }
+        table.row([span(offset, size), bytes::rounded(size), names.join(", ")]);
+    }
+    let which = if count > largest.len() {
+        format!(
+            "the {} largest of {} slots",
+            largest.len(),
+            bytes::grouped(count as u64)
+        )
+    } else {
+        life::count(count as u64, "slot")
+    };
+    format!(
+        "{} values in {which}{}:\n\n{table}",
+        bytes::grouped(values.len() as u64),
+        order(dump)
+    )
+}
+
+/// What values are sorted by: those without live range come last.
+pub(super) fn time(value: &Value) -> (bool, (u64, u64), u64) {
+    (value.live_range.is_none(), value.live, value.id)
+}
+
+fn order(dump: &Dump) -> &'static str {
+    if dump.has_live_ranges() {
         ", in time order"
     } else {
         ""
-    };
-    format!("{which}{order}:\n\n{table}")
+    }
+}
+
+fn span(offset: u64, size: u64) -> String {
+    let end = bytes::grouped(offset.saturating_add(size));
+    format!("{} .. {end}", bytes::grouped(offset))
 }
 
 /// What the allocation is for, in plain words.
@@ -135,7 +217,9 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         }
         None if allocation.has_output_shape => "holds the program's result".to_owned(),
         None if kinds.maybe_live_out => "holds a part of the program's result".to_owned(),
-        None if kinds.constant => "a constant of the program".to_owned(),
+        None if kinds.constant => {
+            "a constant of the program; the memory is held for the whole run".to_owned()
+        }
         None if kinds.thread_local => {
             "scratch of a computation called per element; in no live range and no peak".to_owned()
         }
@@ -144,7 +228,50 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         }
         None => "memory of a kind that is not printed".to_owned(),
     };
-    format!("{words} ({})", kind(allocation))
+    let is_result = kinds.maybe_live_out && allocation.parameter.is_none();
+    // A loop's state has the bytes of the result in good time, so it is no temporary.
+    let others = values_of(dump, allocation)
+        .iter()
+        .filter(|value| value.live_range.is_some())
+        .filter(|value| {
+            dump.max
+                .as_ref()
+                .is_none_or(|(max, _)| value.live.1 < max.value)
+        })
+        .any(|value| value.size < allocation.size);
+    let scratch = if is_result && others {
+        "; before the result smaller temporaries lie in it too"
+    } else {
+        ""
+    };
+    format!("{words}{scratch} ({})", kind(allocation))
+}
+
+/// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions.
+pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) -> Option<String> {
+    let Ok(Shape::Array(wanted)) = Shape::read(shape) else {
+        return None;
+    };
+    let values = values_of(context.dump, allocation).iter().take(MAX_ASKED);
+    let mut arrays = values.filter_map(|value| {
+        let text = value::shape_text(context.dump, value);
+        match Shape::read(text) {
+            Ok(Shape::Array(array)) => Some((value, text, array)),
+            _ => None,
+        }
+    });
+    let (value, text, array) = arrays.find(|(_, _, array)| {
+        (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)
+    })?;
+    let taken = shape::taken(&array, context.platforms)?;
+    let logical = bytes::logical_bytes(&Shape::Array(wanted))?;
+    Some(format!(
+        "laid out as {} by {}: {}, {}",
+        code(&cut(&text[text.find('{')?..], 100)),
+        title(context.dump, value),
+        bytes::display(taken),
+        shape::ratio(taken, logical)
+    ))
 }
 
 /// The hover on an offset or size of a value's line: exact, for people, the end and the share.
@@ -158,9 +285,11 @@ pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
     } else {
         value.size
     };
-    let text = if what == "offset" {
+    let text = if what == "offset" && number == 0 {
+        "0 B: at the start of the allocation".to_owned()
+    } else if what == "offset" {
         format!(
-            "{} from the start of the allocation",
+            "{} behind the start of the allocation",
             bytes::display(number)
         )
     } else {

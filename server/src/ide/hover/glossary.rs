@@ -49,9 +49,9 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         "value" | "value:" => {
             "What one instruction defines at one index of its result, and where it lies."
         }
-        "BufferAssignment:" => "Section A: every allocation, and the values that lie in it.",
+        "BufferAssignment:" => "Every allocation, and the values that lie in it.",
         "Used values:" => {
-            "Section C: for each value where it is visible, who reads it, and the instruction that defines it."
+            "For each value where it is visible, who reads it, and the instruction that defines it."
         }
         "positions:" => {
             "The instructions at which this same value is visible without a copy (tuples, get-tuple-element, bitcast, \
@@ -72,7 +72,7 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         }
         "Total bytes" => "The sum of the allocations of this memory space.",
         "HloLiveRange" | "max" => {
-            "Section D: when each value is alive. `max` is the number of steps; a live range that ends there lasts to \
+            "When each value is alive. `max` is the number of steps; a live range that ends there lasts to \
              the end of the program."
         }
         "InstructionSequence:" => {
@@ -114,6 +114,53 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
         "ROOT" => "The instruction whose result is the computation's.",
         _ => return report(word),
     })
+}
+
+/// The column of a report's table that byte `at` of its heading is in, and what it means.
+pub(super) fn column(heading: &str, at: usize) -> Option<(&str, &'static str)> {
+    if !heading.starts_with("cumulative_size;") {
+        return None;
+    }
+    let end = heading
+        .bytes()
+        .skip(at)
+        .position(|byte| byte == b';')
+        .map_or(heading.len(), |length| at + length);
+    let column = heading.get(..end)?.rsplit(';').next()?.trim();
+    let is_of_slots = !heading.contains("total_size");
+    let sentence = match column {
+        "cumulative_size" if is_of_slots => {
+            "This row's slot and all above it. Slots may overlap, so it can be more than the allocation, and its \
+             percentage is relative to the sum of slots."
+        }
+        "cumulative_size" => "This allocation and all above it, and their share of all.",
+        "total_size - cumulative_size" => "What the allocations below this one take.",
+        "allocation" => "The allocation, the largest first.",
+        "size" => {
+            "The largest value of the slot, padding included. A slot is all values at one offset."
+        }
+        "offset" => "Where the slot begins, in bytes from the start of the allocation.",
+        "used_by_n_values" => "How many values begin at this offset; they take turns.",
+        "shapes_list" => {
+            "The shapes of these values without layout, each with how often it occurs."
+        }
+        _ => return None,
+    };
+    Some((column, sentence))
+}
+
+/// The words around `word` that make sense together only.
+pub(super) fn phrase(line: SyntaxKind, word: &str) -> &str {
+    match word {
+        "output" | "is" => "output shape is",
+        "ShapeIndex" | "at"
+            if line == SyntaxKind::AllocationHeader || line == SyntaxKind::ReportAllocation =>
+        {
+            "at ShapeIndex"
+        }
+        "from" | "instruction" => "from instruction",
+        word => word.trim_end_matches(':'),
+    }
 }
 
 fn report(word: &str) -> Option<&'static str> {
@@ -171,4 +218,38 @@ pub(super) fn attribute(key: &str) -> Option<&'static str> {
         "dimensions" => "The dimensions that the operation works on.",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_of_a_report_has_its_own_meaning() {
+        let heading = "cumulative_size;       size;       offset; used_by_n_values; shapes_list";
+        for (at, name) in [
+            (0, "cumulative_size"),
+            (25, "size"),
+            (37, "offset"),
+            (45, "used_by_n_values"),
+            (heading.len() - 1, "shapes_list"),
+        ] {
+            assert_eq!(
+                column(heading, at).map(|(name, _)| name),
+                Some(name),
+                "{at}"
+            );
+        }
+        assert_eq!(column("Used values:", 3), None);
+    }
+
+    #[test]
+    fn words_are_explained_as_the_phrase_they_are_in() {
+        assert_eq!(
+            phrase(SyntaxKind::AllocationHeader, "is"),
+            "output shape is"
+        );
+        assert_eq!(phrase(SyntaxKind::AllocationHeader, "at"), "at ShapeIndex");
+        assert_eq!(phrase(SyntaxKind::Heading, "uses:"), "uses");
+    }
 }

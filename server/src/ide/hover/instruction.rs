@@ -3,13 +3,16 @@
 use std::ops::Range;
 
 use buflens_syntax::ast::{self, AstNode};
-use buflens_syntax::{Shape, SyntaxNode, SyntaxToken};
+use buflens_syntax::facts::Use;
+use buflens_syntax::{ArrayShape, Shape, SyntaxNode, SyntaxToken};
 
-use super::shape::shown;
+use super::life::steps;
+use super::shape::{shown, taken};
 use super::source::Metadata;
 use super::{Context, opcode, space, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
+use crate::model::source::unescaped;
 use crate::model::{Dump, NameId};
 
 /// So many operands are listed.
@@ -26,6 +29,8 @@ pub(super) struct Instruction<'d> {
     pub(super) operand_count: usize,
     /// The number of a `parameter`.
     pub(super) parameter: Option<&'d str>,
+    /// Whom a `custom-call` calls.
+    target: Option<String>,
     pub(super) metadata: Metadata,
 }
 
@@ -44,7 +49,16 @@ impl<'d> Instruction<'d> {
                 operands.push((shape(operand.shape()), name));
             }
         }
+        let is_target = |attribute: &ast::Attribute| {
+            attribute
+                .key()
+                .is_some_and(|key| key.text() == "custom_call_target")
+        };
+        let target = node.attributes().find(is_target);
         Self {
+            target: target
+                .and_then(|target| target.string())
+                .map(|string| unescaped(string.text())),
             name: token(node.name()).unwrap_or_default(),
             opcode: token(node.opcode()).unwrap_or_default(),
             shape: shape(node.shape()).unwrap_or_default(),
@@ -71,18 +85,39 @@ impl<'d> Instruction<'d> {
     /// What the instruction does, in plain words.
     pub(super) fn plain(&self, context: &Context) -> String {
         let words = match self.opcode {
+            "parameter" if self.is_loop_state(context.dump) => "loop state".to_owned(),
             "parameter" => match self.parameter {
                 Some(number) => format!("parameter {number}"),
                 None => "parameter".to_owned(),
             },
-            "copy" => match self.layout_change(context) {
-                Some(_) => "layout copy".to_owned(),
-                None => "copy".to_owned(),
-            },
-            "copy-start" => match self.copied_spaces(context) {
-                Some(between) => format!("asynchronous copy {between}"),
+            "copy" => {
+                let what = match self.layout_change(context) {
+                    Some(_) => "layout copy",
+                    None => "copy",
+                };
+                match self.source(context) {
+                    Some(source) => format!("{what} of {source}"),
+                    None => what.to_owned(),
+                }
+            }
+            "copy-start" => match self.spaces(context) {
+                Some((from, to)) => format!("asynchronous copy {from} -> {to}"),
                 None => "start of an asynchronous copy".to_owned(),
             },
+            "copy-done" => match self.operands.first() {
+                Some((_, start)) => {
+                    format!("end of the asynchronous copy {}", code(&cut(start, 60)))
+                }
+                None => "end of an asynchronous copy".to_owned(),
+            },
+            "custom-call" => self.custom_call(context),
+            start if start.ends_with("-start") => {
+                let words = opcode::plain(start).unwrap_or_default();
+                match self.spaces(context).filter(|(from, to)| from != to) {
+                    Some((from, to)) => format!("{words}, {from} -> {to}"),
+                    None => words.to_owned(),
+                }
+            }
             other if opcode::is_elementwise(other) => format!("elementwise {}", code(other)),
             other => opcode::plain(other).map_or_else(|| code(other), str::to_owned),
         };
@@ -97,22 +132,103 @@ impl<'d> Instruction<'d> {
         }
     }
 
-    /// `HBM -> VMEM`, of a copy between memory spaces.
-    fn copied_spaces(&self, context: &Context) -> Option<String> {
+    /// What a custom call does. Some targets are XLA's own.
+    pub(super) fn custom_call(&self, context: &Context) -> String {
+        match self.target.as_deref() {
+            Some("AllocateBuffer") => match self.first_use(context) {
+                Some(filler) => format!("room reserved without data; filled by {filler}"),
+                None => "room reserved without data, filled later".to_owned(),
+            },
+            Some("ConcatBitcast") => {
+                "operands that already lie side by side, seen as one array; no copy".to_owned()
+            }
+            Some(target) => format!("custom call {}", code(&cut(target, 100))),
+            None => "custom call".to_owned(),
+        }
+    }
+
+    /// `while.4` (operand 0, element `{4}`)
+    fn first_use(&self, context: &Context) -> Option<String> {
+        let dump = context.dump;
+        let at = value::named(dump, dump.names.get(self.name)?)?;
+        let first = dump.values[at as usize].uses.clone().next()?;
+        let at = dump.at::<Use>(dump.uses.get(first as usize)?.row)?;
+        let name = code(&cut(at.text(at.row.name), 60));
+        let operand = at.row.operand.get()?;
+        Some(match at.text(at.row.index) {
+            "" | "{}" => format!("{name} (operand {operand})"),
+            index => format!(
+                "{name} (operand {operand}, element {})",
+                code(&cut(index, 40))
+            ),
+        })
+    }
+
+    /// What a copy reads: the operand, or the value that the operand is another name of.
+    fn source(&self, context: &Context) -> Option<String> {
+        let dump = context.dump;
+        let (_, operand) = self.operands.first()?;
+        let value = dump
+            .names
+            .get(operand)
+            .and_then(|name| value::named(dump, name));
+        let Some(value) = value.map(|at| &dump.values[at as usize]) else {
+            return Some(code(&cut(operand, 60)));
+        };
+        // Of the head of the value's instruction the number of a parameter is known without its tree.
+        let parameter = dump
+            .instruction(value)
+            .and_then(|at| at.row.parameter.get());
+        let parameter = parameter
+            .filter(|_| !value::is_phi(dump, value))
+            .map(|number| format!(" (parameter {number})"));
+        Some(format!(
+            "{}{}",
+            value::title(dump, value),
+            parameter.unwrap_or_default()
+        ))
+    }
+
+    /// From which memory space to which an asynchronous operation moves data, if its tuple tells: copies print the
+    /// result first, others a tuple of their operands.
+    fn spaces(&self, context: &Context) -> Option<(String, String)> {
         let Ok(Shape::Tuple(elements)) = Shape::read(self.shape) else {
             return None;
         };
-        let [Shape::Array(to), Shape::Array(from), ..] = elements.as_slice() else {
-            return None;
+        let (from, to) = match elements.as_slice() {
+            [Shape::Array(to), Shape::Array(from), ..] if self.opcode == "copy-start" => (from, to),
+            [Shape::Tuple(operands), Shape::Array(to), ..] => match operands.first()? {
+                Shape::Array(from) => (from, to),
+                Shape::Tuple(_) => return None,
+            },
+            _ => return None,
         };
-        let space = |array: &buflens_syntax::ArrayShape| {
-            let color = array
-                .layout
-                .as_ref()
-                .map_or(0, |layout| layout.memory_space);
+        let space = |array: &ArrayShape| {
+            let layout = array.layout.as_ref();
+            let color = layout.map_or(0, |layout| layout.memory_space);
             space::name(color, context.platforms).map_or_else(|| format!("@{color}"), str::to_owned)
         };
-        Some(format!("{} -> {}", space(from), space(to)))
+        Some((space(from), space(to)))
+    }
+
+    /// Whether it is the parameter of a loop's condition or body.
+    fn is_loop_state(&self, dump: &Dump) -> bool {
+        let values = dump.names.get(self.name).map(|name| dump.values_of(name));
+        values
+            .and_then(|mut values| values.next())
+            .is_some_and(|at| value::is_phi(dump, &dump.values[at as usize]))
+    }
+
+    /// Whether the instruction is in a computation that has no memory of its own: it has no step and defines nothing.
+    fn is_fused(&self, dump: &Dump) -> bool {
+        let Some(name) = dump.names.get(self.name) else {
+            return false;
+        };
+        dump.has_used_values()
+            && !dump.steps.is_empty()
+            && dump.step_of(name).is_none()
+            && dump.values_of(name).next().is_none()
+            && dump.positions_at(name).next().is_none()
     }
 
     /// `in flight at steps 1-10`, of an asynchronous operation: as long as its tuple is alive.
@@ -126,10 +242,7 @@ impl<'d> Instruction<'d> {
             .next()?;
         let value = &context.dump.values[whole as usize];
         value.live_range?;
-        Some(format!(
-            "in flight at steps {}-{}",
-            value.live.0, value.live.1
-        ))
+        Some(format!("in flight at {}", steps(value.live)))
     }
 
     /// The layouts of the operand and the result of a copy, if they differ.
@@ -168,7 +281,16 @@ impl<'d> Instruction<'d> {
 
     /// The hover on the instruction itself.
     pub(super) fn hover(&self, context: &Context) -> String {
-        let mut hover = Text::new(&format!("**{}**: {}", code(self.name), self.plain(context)));
+        let fused = if self.is_fused(context.dump) {
+            "; inside a fused or applied computation: takes no memory of its own"
+        } else {
+            ""
+        };
+        let mut hover = Text::new(&format!(
+            "**{}**: {}{fused}",
+            code(&cut(self.name, value::NAME_LIMIT)),
+            self.plain(context)
+        ));
         let mut table = Table::default();
         table.row([
             String::new(),
@@ -176,15 +298,15 @@ impl<'d> Instruction<'d> {
             "unpadded".into(),
             "with padding".into(),
         ]);
-        table.row(row("result", self.shape));
+        table.row(row(context, "result", self.shape));
         for (number, (printed, name)) in self.operands.iter().enumerate() {
-            let shape = printed
-                .or_else(|| value::shape_of_name(context, name))
-                .unwrap_or_default();
-            table.row(row(
-                &format!("operand {number} {}", code(&cut(name, 60))),
-                shape,
-            ));
+            let label = format!("operand {number} {}", code(&cut(name, 60)));
+            table.row(
+                match printed.or_else(|| value::shape_of_name(context, name)) {
+                    Some(shape) => row(context, &label, shape),
+                    None => shown_value(context, &label, name),
+                },
+            );
         }
         hover.paragraph(&table.to_string());
         if self.operand_count > self.operands.len() {
@@ -216,11 +338,28 @@ impl<'d> Instruction<'d> {
     }
 }
 
-fn row(label: &str, text: &str) -> [String; 4] {
+/// The row of an operand that is another name of a value, maybe under another shape: that value's.
+fn shown_value(context: &Context, label: &str, name: &str) -> [String; 4] {
+    let dump = context.dump;
+    let value = dump
+        .names
+        .get(name)
+        .and_then(|name| value::named(dump, name));
+    match value.map(|at| &dump.values[at as usize]) {
+        Some(value) => row(
+            context,
+            &format!("{label}, which shows {}", value::title(dump, value)),
+            value::shape_text(dump, value),
+        ),
+        None => row(context, label, ""),
+    }
+}
+
+fn row(context: &Context, label: &str, text: &str) -> [String; 4] {
     let (logical, padded) = match Shape::read(text) {
         Ok(shape @ Shape::Array(_)) => {
             let padded = match &shape {
-                Shape::Array(array) => bytes::padded_bytes(array),
+                Shape::Array(array) => taken(array, context.platforms),
                 Shape::Tuple(_) => None,
             };
             (bytes::logical_bytes(&shape), padded)

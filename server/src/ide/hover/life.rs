@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::instruction::Instruction;
+use super::role;
 use super::value::{NAME_LIMIT, allocation, is_phi, named, title};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes;
-use crate::model::{Dump, Value};
+use crate::model::{Dump, NameId, Part, Value};
 
 /// So many values with the same bytes are named.
 const MAX_NEIGHBOURS: usize = 6;
@@ -16,6 +17,15 @@ const NEIGHBOURHOOD: usize = 20_000;
 /// Whether the value is known to be alive at `step`.
 pub(super) fn is_alive(value: &Value, step: u64) -> bool {
     value.live_range.is_some() && value.live.0 <= step && step <= value.live.1
+}
+
+/// `steps 13-14`, or `step 26 (26-26)`.
+pub(super) fn steps((start, end): (u64, u64)) -> String {
+    if start == end {
+        format!("step {start} ({start}-{end})")
+    } else {
+        format!("steps {start}-{end}")
+    }
 }
 
 /// `steps 13-14 of 0-17: defined by copy.3, last read by reshape.6`
@@ -44,25 +54,39 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         (true, false) => ", kept to the end",
         (false, _) => "",
     };
-    let read = match last_read(dump, value) {
-        Some((reader, step)) if u64::from(step) == end => format!(", last read by {reader}"),
-        Some((reader, step)) => format!(", last read by {reader} at step {step}"),
-        None if is_last && is_result => String::new(),
-        // Loops hand bytes from value to value without an instruction that reads them.
-        None if is_phi(dump, value) => {
-            ", not read itself: control flow hands its bytes on".to_owned()
-        }
-        None => ", never read".to_owned(),
+    let read = reading(dump, value)
+        .filter(|(is_read, _)| *is_read || !(is_last && is_result))
+        .map(|(_, text)| format!(", {text}"))
+        .unwrap_or_default();
+    let wrong = match max {
+        _ if start > end => "; **it ends before it begins**".to_owned(),
+        Some(max) if end > max => format!(
+            "; **it ends {} behind the schedule**",
+            count(end - max, "step")
+        ),
+        _ => String::new(),
     };
-    format!("steps {start}-{end}{of}: {defined}{read}{kept}")
+    format!("{}{of}: {defined}{read}{kept}{wrong}", steps(value.live))
+}
+
+/// `1 step`, `2 steps`
+pub(super) fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", bytes::grouped(number))
 }
 
 fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
+    // Older dumps hold everything in one file.
+    let is_combined = dump.file_of(Part::Assignment).is_some()
+        && dump.file_of(Part::Values).is_none()
+        && dump.has_used_values();
     let kinds = allocation(dump, value)
         .map(|allocation| allocation.kinds)
         .unwrap_or_default();
     if kinds.thread_local {
         "during each call: thread-local scratch has no live range"
+    } else if !dump.has_live_ranges() && is_combined {
+        "unknown: the file ends before its live ranges"
     } else if !dump.has_live_ranges() {
         "unknown: the live ranges are not there (in newer dumps they are a file of their own, `...-live-range.txt`)"
     } else if kinds.constant {
@@ -72,21 +96,57 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
     }
 }
 
-/// Who is the last to read the value within its live range, or to pass it on, and when.
-fn last_read(dump: &Dump, value: &Value) -> Option<(String, u32)> {
-    let uses = slice(&dump.uses, &value.uses)
-        .iter()
-        .map(|entry| (entry.name, true));
-    let positions = slice(&dump.positions, &value.positions)
-        .iter()
-        .map(|entry| (entry.name, false));
-    let others = positions.filter(|(name, _)| *name != value.name);
-    let (step, _, name) = uses
-        .chain(others)
-        .filter_map(|(name, is_use)| Some((dump.step_of(name)?, is_use, name)))
-        .filter(|(step, ..)| u64::from(*step) <= value.live.1)
-        .max()?;
-    Some((code(&cut(&dump.names[name], NAME_LIMIT)), step))
+/// Who is the last to read the value, or to take over its bytes, and whether it is read at all. `None` if the dump
+/// does not tell.
+fn reading(dump: &Dump, value: &Value) -> Option<(bool, String)> {
+    value.used?;
+    let uses = slice(&dump.uses, &value.uses);
+    if uses.is_empty() {
+        return Some((false, without_use(dump, value)));
+    }
+    let end = value.live.1;
+    let last = |is_wanted: &dyn Fn(u32) -> bool| {
+        let steps = uses
+            .iter()
+            .filter_map(|entry| Some((dump.step_of(entry.name)?, entry.name)));
+        steps.filter(|&(step, _)| is_wanted(step)).max()
+    };
+    let shown = |name: NameId| code(&cut(&dump.names[name], NAME_LIMIT));
+    let (step, reader) = last(&|_| true)?;
+    let opcode = role::opcode(dump, reader).unwrap_or_default();
+    // A loop's computations stand before it in the schedule: its state has the bytes from there on.
+    if let Some(taker) = role::taker(opcode).filter(|_| u64::from(step) > end) {
+        return Some((
+            true,
+            format!("handed to the {taker} {} at step {end}", shown(reader)),
+        ));
+    }
+    let text = match last(&|step| u64::from(step) <= end) {
+        Some((_, reader))
+            if role::opcode(dump, reader) == Some("tuple")
+                && let Some(role) = role::of_root(dump, reader) =>
+        {
+            format!("a part of {role}")
+        }
+        Some((step, reader)) if u64::from(step) == end => format!("last read by {}", shown(reader)),
+        Some((step, reader)) => format!("last read by {} at step {step}", shown(reader)),
+        None => format!("handed on to {} (step {step})", shown(reader)),
+    };
+    Some((true, text))
+}
+
+/// What is to be said of a value without any use.
+fn without_use(dump: &Dump, value: &Value) -> String {
+    if let Some(role) = role::of_root(dump, value.name) {
+        role
+    } else if is_phi(dump, value) && role::opcode(dump, value.name) != Some("while") {
+        // Loops hand bytes from value to value without an instruction that reads them.
+        "not read itself: control flow hands its bytes on".to_owned()
+    } else if dump.instructions.contains_key(&value.name) {
+        "never read".to_owned()
+    } else {
+        "no use is printed".to_owned()
+    }
 }
 
 fn slice<'d, T>(all: &'d [T], range: &Range<u32>) -> &'d [T] {
@@ -119,7 +179,7 @@ pub(super) fn written_over(
     Some(title(dump, other))
 }
 
-/// The values that have the same bytes at other times: those nearest in time, in time order.
+/// The values that have the same bytes, as a rule at other times: those nearest in time, in time order.
 pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let value = &dump.values[at as usize];
     if value.size == 0 || value.live_range.is_none() {
@@ -152,9 +212,23 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
         found.truncate(MAX_NEIGHBOURS);
     }
     found.sort_unstable_by_key(|other| (other.live, other.id));
+    let shared = |other: &Value| {
+        if other.live.1.min(value.live.1) > other.live.0.max(value.live.0) {
+            " (**at the same time**)".to_owned()
+        } else if other.live.0 == value.live.1 {
+            format!(" (takes over at step {})", value.live.1)
+        } else if other.live.1 == value.live.0 {
+            format!(" (until step {})", value.live.0)
+        } else {
+            String::new()
+        }
+    };
     let mut texts: Vec<String> = found
         .iter()
-        .map(|other| format!("{} {}-{}", title(dump, other), other.live.0, other.live.1))
+        .map(|other| {
+            let (start, end) = other.live;
+            format!("{} {start}-{end}{}", title(dump, other), shared(other))
+        })
         .collect();
     let more = count - found.len();
     if more > 0 || (from, to) != (all.start, all.end) {

@@ -3,7 +3,7 @@
 use buflens_syntax::Document;
 use buflens_syntax::facts::{Number, ReportRow};
 
-use super::{Context, value};
+use super::{Context, allocation, value};
 use crate::model::bytes;
 use crate::model::{Allocation, Dump};
 
@@ -23,7 +23,7 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
         "**slot at offset {offset_text}** of allocation {} ({kind})",
         allocation.index
     );
-    let values: Vec<u32> = allocation
+    let mut values: Vec<u32> = allocation
         .values
         .clone()
         .filter(|&at| {
@@ -34,13 +34,14 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
                 .is_some_and(|value| value.offset == offset.value)
         })
         .collect();
+    values.sort_by_key(|&at| allocation::time(&context.dump.values[at as usize]));
     if values.is_empty() {
         return Some(format!("{heading}: {count} values"));
     }
     let takes = if values.len() == 1 {
         "one value lies there"
     } else {
-        "values that begin there"
+        "values that begin there, in time order; the row's size is that of the largest"
     };
     Some(value::list(
         context,

@@ -2,6 +2,7 @@
 
 use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxNode, SyntaxToken, TileExtent};
 
+use super::life::count;
 use super::token;
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::Platforms;
@@ -21,10 +22,10 @@ pub(super) fn hover(
     let text = node.text().to_string();
     let shape = Shape::read(&text).ok()?;
     Some(match &shape {
-        Shape::Tuple(elements) => tuple(&text, elements),
+        Shape::Tuple(elements) => tuple(&text, elements, platforms),
         Shape::Array(array) => {
             let focus = token::meaning(token, array, platforms);
-            let body = self::array(&text, array);
+            let body = self::array(&text, array, platforms);
             if focus.is_empty() {
                 body
             } else {
@@ -77,14 +78,14 @@ fn dimension_name(dimension: &PaddedDimension) -> String {
     }
 }
 
-fn tuple(text: &str, elements: &[Shape]) -> String {
+fn tuple(text: &str, elements: &[Shape], platforms: Platforms) -> String {
     let mut hover = Text::new(&format!(
-        "**tuple** of {} elements: {}",
-        elements.len(),
+        "**tuple** of {}: {}",
+        count(elements.len() as u64, "element"),
         shown(text)
     ));
     hover.paragraph(&format!(
-        "A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists \
+        "A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists \
          count {} for the table (8 B per element).",
         bytes::display(elements.len() as u64 * 8),
     ));
@@ -100,7 +101,7 @@ fn tuple(text: &str, elements: &[Shape]) -> String {
     ]);
     for (number, element) in elements.iter().enumerate().take(MAX_ELEMENTS) {
         let (shape, padded) = match element {
-            Shape::Array(array) => (without_layout(array), bytes::padded_bytes(array)),
+            Shape::Array(array) => (without_layout(array), taken(array, platforms)),
             Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
         };
         let size = |size: Option<u64>| size.map_or_else(String::new, bytes::display);
@@ -137,8 +138,26 @@ fn without_layout(array: &ArrayShape) -> String {
     format!("{}[{}]", array.element.name, dimensions.join(","))
 }
 
+/// The bytes that an array takes: with its padding, and on TPU in blocks where it has no tile.
+pub(super) fn taken(array: &ArrayShape, platforms: Platforms) -> Option<u64> {
+    if is_untiled(array, platforms) {
+        bytes::untiled_tpu_bytes(array)
+    } else {
+        bytes::padded_bytes(array)
+    }
+}
+
+/// Whether it is an array on TPU whose layout has no tiles. Flags for synchronisation never have any.
+fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
+    platforms.tpu
+        && !(platforms.cpu || platforms.gpu)
+        && array.layout.as_ref().is_some_and(|layout| {
+            layout.tiles.is_empty() && !matches!(layout.memory_space, 2 | 8 | 10)
+        })
+}
+
 /// The bytes of an array and how they come about.
-fn array(text: &str, array: &ArrayShape) -> String {
+fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
     let logical = bytes::logical_bytes(&Shape::Array(array.clone()));
     let Some((padding, logical)) = Padding::of(array).zip(logical) else {
         return format!("{}: its size cannot be told from the text", shown(text));
@@ -156,7 +175,15 @@ fn array(text: &str, array: &ArrayShape) -> String {
         .iter()
         .any(|dimension| dimension.from != dimension.whole);
     let mut hover = Text::default();
-    if is_split {
+    let untiled = taken(array, platforms).filter(|_| is_untiled(array, platforms));
+    if let Some(taken) = untiled.filter(|&taken| taken != logical) {
+        hover.paragraph(&format!(
+            "{} for {} of data: without a tile a TPU takes blocks of 1,024 elements",
+            bytes::display(taken),
+            bytes::display(logical)
+        ));
+        hover.paragraph(&shown(text));
+    } else if is_split {
         hover.paragraph(&format!(
             "{}: {} in each memory, padding included, for {} of data in all",
             shown(text),
@@ -329,11 +356,41 @@ mod tests {
 
     use super::*;
 
+    const ANY: Platforms = Platforms {
+        cpu: true,
+        gpu: true,
+        tpu: true,
+    };
+    const TPU: Platforms = Platforms {
+        cpu: false,
+        gpu: false,
+        tpu: true,
+    };
+
+    #[test]
+    fn a_tpu_takes_blocks_where_there_is_no_tile() {
+        let text = "u32[]{:S(6)}";
+        let Ok(Shape::Array(array)) = Shape::read(text) else {
+            panic!("{text}")
+        };
+        assert_eq!(taken(&array, TPU), Some(4096));
+        assert_eq!(taken(&array, ANY), Some(4));
+        expect![[r#"
+            4.0 KiB (4,096 B) for 4 B of data: without a tile a TPU takes blocks of 1,024 elements
+
+            `u32[]{:S(6)}`"#]]
+        .assert_eq(&super::array(text, &array, TPU));
+        let Ok(Shape::Array(flag)) = Shape::read("u32[]{:S(2)}") else {
+            panic!("{text}")
+        };
+        assert_eq!(taken(&flag, TPU), Some(4));
+    }
+
     fn check(text: &str, expect: &Expect) {
         let shape = Shape::read(text).unwrap();
         expect.assert_eq(&match &shape {
-            Shape::Array(array) => super::array(text, array),
-            Shape::Tuple(elements) => tuple(text, elements),
+            Shape::Array(array) => super::array(text, array, ANY),
+            Shape::Tuple(elements) => tuple(text, elements, ANY),
         });
     }
 
@@ -433,7 +490,7 @@ mod tests {
             &expect![[r#"
                 **tuple** of 10 elements: `(f32[9]{0:T(128)}, (s32[], pred[2]), s8[1], s8[2], s8[3], /*index=5*/s8[4], s8[5], s8[6], s8[7], s8[8])`
 
-                A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 80 B for the table (8 B per element).
+                A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists count 80 B for the table (8 B per element).
 
                 | element | shape | unpadded | with padding |
                 |---|---|---|---|
@@ -453,7 +510,7 @@ mod tests {
             &expect![[r#"
                 **tuple** of 0 elements: `()`
 
-                A value of this shape is a table of pointers only; every element is a value with bytes of its own. XLA's lists count 0 B for the table (8 B per element)."#]],
+                A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists count 0 B for the table (8 B per element)."#]],
         );
     }
 

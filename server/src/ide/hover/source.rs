@@ -94,17 +94,21 @@ impl Metadata {
         if let Some(op_name) = &self.op_name {
             text.paragraph(&format!("**op_name**: {}", code(&shorten(op_name, 600))));
         }
-        if !self.frames.is_empty() {
-            text.paragraph("Called from, innermost first:");
-            for frame in self.frames.iter().take(MAX_FRAMES) {
+        let mut frames = self.frames.clone();
+        // A scanned or mapped function is on the stack several times in a row.
+        frames.dedup();
+        if let Some((innermost, callers)) = frames.split_first() {
+            let called = if callers.is_empty() {
+                ""
+            } else {
+                ", called from, innermost first:"
+            };
+            text.paragraph(&format!("{}{called}", shown(innermost)));
+            for frame in callers.iter().take(MAX_FRAMES) {
                 text.item(&shown(frame));
             }
-            if let Some(more) = self
-                .frames
-                .len()
-                .checked_sub(MAX_FRAMES)
-                .filter(|&more| more > 0)
-            {
+            let more = callers.len().saturating_sub(MAX_FRAMES);
+            if more > 0 {
                 text.item(&format!("and {more} more"));
             }
         }

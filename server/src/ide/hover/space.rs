@@ -41,6 +41,11 @@ pub(super) fn short(color: u64, platforms: Platforms) -> String {
     }
 }
 
+/// `HBM`, or `memory space 0`.
+pub(super) fn named(color: u64, platforms: Platforms) -> String {
+    name(color, platforms).map_or_else(|| format!("memory space {color}"), str::to_owned)
+}
+
 /// The hover on a color, maybe where a report prints a label beside it.
 pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
     let platform = match (platforms.cpu, platforms.gpu, platforms.tpu) {
@@ -70,7 +75,7 @@ pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String
     let meaning = match (platform, color) {
         ("TPU", 0) => "The chip's main memory; running out of it is what fails a compile.",
         ("TPU", 1) => {
-            "On-chip vector memory. Values here are prefetched from HBM and take none of it."
+            "On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip."
         }
         ("TPU", 2 | 8 | 10) => {
             "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."

@@ -1,11 +1,12 @@
 //! Steps of the schedule, live ranges, the peak list and the stack trace breakdown.
 
 use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::instruction::Instruction;
-use super::life::is_alive;
+use super::life::{count, is_alive, steps};
 use super::value::{self, MAX_LISTED, title};
-use super::{Context, percent};
+use super::{Context, allocation, percent};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Value};
@@ -42,8 +43,23 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
     };
     let mut born = at_step(|value, step| value.live.0 == step);
     let mut dies = at_step(|value, step| value.live.1 == step);
+    let taken = take_over(step, &mut born, &mut dies);
     let mut table = Table::default();
-    table.fact("born here", some(dump, &mut born));
+    let begins = dump.values_of(name).map(|at| &dump.values[at as usize]);
+    let begins = begins
+        .filter(|value| value.live_range.is_some())
+        .map(|value| value.live.0)
+        .min();
+    let new = match begins {
+        Some(begins) if begins != step && born.is_empty() => {
+            format!("nothing: its value begins at step {begins}")
+        }
+        _ => some(dump, &mut born),
+    };
+    table.fact("born here", new);
+    if !taken.is_empty() {
+        table.fact("taken over in place", handed(dump, taken));
+    }
     table.fact("needed here for the last time", some(dump, &mut dies));
     // Without the allocations no live range is known by its value.
     if dump.has_live_ranges() && !dump.allocations.is_empty() {
@@ -61,6 +77,54 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         hover.paragraph(&source);
     }
     Some(hover.finish())
+}
+
+/// Takes from `born` and `dies` the values that take over the bytes of another at `step`, each behind the one before.
+fn take_over<'d>(
+    step: u64,
+    born: &mut Vec<&'d Value>,
+    dies: &mut Vec<&'d Value>,
+) -> Vec<(&'d Value, &'d Value)> {
+    let bytes = |value: &Value| (value.allocation, value.offset, value.size);
+    // What lives for this step only may be one in a chain: it takes over, and has no heir.
+    let before: FxHashMap<_, &'d Value> = dies
+        .iter()
+        .filter(|value| value.live.0 < step && value.size > 0 && value.allocation.is_some())
+        .map(|&value| (bytes(value), value))
+        .collect();
+    let mut taken = Vec::new();
+    born.retain(|&value| match before.get(&bytes(value)) {
+        Some(&old) => {
+            taken.push((old, value));
+            false
+        }
+        None => true,
+    });
+    let gone: FxHashSet<u64> = taken.iter().map(|(old, _)| old.id).collect();
+    dies.retain(|value| !gone.contains(&value.id));
+    taken
+}
+
+/// 10.00 GiB (10,737,418,240 B): `custom-call.1` -> `wide.arg_tuple.3{3}`, the largest first.
+fn handed(dump: &Dump, mut taken: Vec<(&Value, &Value)>) -> String {
+    taken.sort_unstable_by_key(|(_, new)| (std::cmp::Reverse(new.size), new.id));
+    // One buffer may have several heirs in a row.
+    let mut old: Vec<(u64, u64)> = taken.iter().map(|(old, _)| (old.id, old.size)).collect();
+    old.sort_unstable();
+    old.dedup();
+    let sum = old
+        .iter()
+        .fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
+    let names: Vec<String> = taken
+        .iter()
+        .take(MAX_LISTED)
+        .map(|(old, new)| format!("{} -> {}", title(dump, old), title(dump, new)))
+        .collect();
+    let more = match taken.len() - names.len() {
+        0 => String::new(),
+        more => format!(", {} more", bytes::grouped(more as u64)),
+    };
+    format!("{}: {}{more}", bytes::display(sum), names.join(", "))
 }
 
 /// A value that is visible at `name`, for instructions that define none.
@@ -113,24 +177,32 @@ pub(super) fn stray_live_range(dump: &Dump, text: &str, row: &LiveRange) -> Stri
     let name = format!("{}{}", row.name.text(text), row.index.text(text));
     let (start, end) = (row.start.value, row.end.value);
     format!(
-        "**{}**: alive at steps {start}-{end}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.",
+        "**{}**: alive at {}, {}\n\nIts bytes are unknown: no allocation at hand holds this value.",
         code(&cut(&name, 100)),
+        steps((start, end)),
         length(dump, start, end)
     )
 }
 
-/// `2 steps (11.8 % of the program), both ends included`
+/// `2 steps (11.8 % of the program), both ends included`. The step behind the last instruction is none.
 fn length(dump: &Dump, start: u64, end: u64) -> String {
-    let length = end.saturating_sub(start).saturating_add(1);
-    let share = match dump.max.as_ref().map(|(max, _)| max.value) {
-        Some(max) if max > 0 => format!(" ({} of the program)", percent(length.min(max), max)),
-        _ => String::new(),
+    let max = dump
+        .max
+        .as_ref()
+        .map(|(max, _)| max.value)
+        .filter(|&max| max > 0);
+    let last = max.map_or(end, |max| end.min(max - 1));
+    let length = (last + 1).saturating_sub(start);
+    let share = match max {
+        Some(max) => format!(" ({} of the program)", percent(length, max)),
+        None => String::new(),
     };
-    let plural = if length == 1 { "" } else { "s" };
-    format!(
-        "{} step{plural}{share}, both ends included",
-        bytes::grouped(length)
-    )
+    let ends = if max == Some(end) {
+        "alive to the end"
+    } else {
+        "both ends included"
+    };
+    format!("{}{share}, {ends}", count(length, "step"))
 }
 
 /// The hover on a line of the peak list.
@@ -173,7 +245,11 @@ pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> Strin
             ));
         }
     }
-    hover.item("XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory");
+    if let [only] = values.as_slice()
+        && let Some(twins) = listed_twins(dump, *only, step)
+    {
+        hover.item(&format!("same bytes as {twins}, also listed"));
+    }
     match values.as_slice() {
         [] => {}
         [only] => hover.paragraph(&value::hover(context, *only)),
@@ -200,6 +276,21 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
         .collect()
 }
 
+/// The other values alive at `step` with the very bytes of value `at`: what the list counts again.
+fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
+    let value = &dump.values[at as usize];
+    let all = &value::allocation(dump, value)?.values;
+    let twins: Vec<String> = (all.start..all.end)
+        .filter(|&other| other != at && value.size > 0)
+        .filter_map(|other| dump.values.get(other as usize))
+        .filter(|other| (other.offset, other.size) == (value.offset, value.size))
+        .filter(|other| is_alive(other, step))
+        .take(MAX_LISTED)
+        .map(|other| title(dump, other))
+        .collect();
+    (!twins.is_empty()).then(|| twins.join(", "))
+}
+
 /// The bytes that the peak list adds up to.
 fn listed_bytes(dump: &Dump) -> Option<u64> {
     if let Some((total, ..)) = &dump.tree {
@@ -218,10 +309,18 @@ fn listed_bytes(dump: &Dump) -> Option<u64> {
 
 /// The hover on the step of `Live ranges at N (peak)`.
 pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
-    let listed = listed_bytes(context.dump)
-        .map(|bytes| format!(", where it lists {}", bytes::display(bytes)));
+    let listed_bytes = listed_bytes(context.dump);
+    let listed = listed_bytes.map(|bytes| format!(", where it lists {}", bytes::display(bytes)));
+    let reserved = allocation::reserved(context.dump, None);
+    let twice = match listed_bytes {
+        Some(listed) if reserved > 0 && listed > reserved => format!(
+            "; more than the {} reserved: values that take each other's place are counted twice",
+            bytes::rounded(reserved)
+        ),
+        _ => String::new(),
+    };
     Some(format!(
-        "**step {step}** is what XLA takes for the peak{}\n\nXLA chooses it by unpadded bytes, all memory spaces mixed, \
+        "**step {step}** is what XLA takes for the peak{}{twice}\n\nXLA chooses it by unpadded bytes, all memory spaces mixed, \
          and counts the table of pointers for every element of a tuple. Another step may need more memory.\n\n{}",
         listed.unwrap_or_default(),
         self::step(context, step)?

@@ -1,6 +1,7 @@
 // Expected texts are written by a tool.
 #![allow(clippy::needless_raw_string_hashes)]
 
+mod loops;
 mod parts;
 mod robust;
 
@@ -129,7 +130,7 @@ fn value() {
         "copy.3",
         &expect![[r#"
             [<4 copy.3 @0>]
-            **`copy.3`** (value 4): layout copy
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -139,7 +140,7 @@ fn value() {
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | XLA's peak | alive at step 6, which XLA prints as the peak |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes, other steps | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -152,16 +153,16 @@ fn parameter_that_is_donated() {
         "allocation 1:",
         "allocation",
         &expect![[r#"
-        [allocation]
-        **allocation 1**: buffer of entry parameter 0, `params['w']`; donated: the result, or a part of it, is written over it (parameter 0, maybe-live-out)
+            [allocation]
+            **allocation 1**: buffer of entry parameter 0, `params['w']`; donated: the result, or a part of it, is written over it (parameter 0, maybe-live-out)
 
-        320.6 MiB (336,199,680 B), HBM (@0), 49.6 % of all 645.8 MiB (677,152,768 B)
+            320.6 MiB (336,199,680 B), HBM (@0), 49.7 % of the 645.7 MiB reserved in HBM
 
-        | value | `Arg_0.1` |
-        |---|---|
-        | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-        | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-    "#]],
+            | value | `Arg_0.1` |
+            |---|---|
+            | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
+            | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
+        "#]],
     );
 }
 
@@ -171,19 +172,19 @@ fn arena() {
         "allocation 3:",
         "3",
         &expect![[r#"
-        [3]
-        **allocation 3**: holds the program's result (output, maybe-live-out)
+            [3]
+            **allocation 3**: holds the program's result; before the result smaller temporaries lie in it too (output, maybe-live-out)
 
-        325.0 MiB (340,819,968 B), HBM (@0), 50.3 % of all 645.8 MiB (677,152,768 B)
+            325.0 MiB (340,819,968 B), HBM (@0), 50.3 % of the 645.7 MiB reserved in HBM
 
-        3 values, in time order:
+            3 values, in time order:
 
-        | steps | value | bytes | offset .. end |
-        |---|---|---|---|
-        | 2-4 | `copy-start` | 32 B | 0 .. 32 |
-        | 5-5 | `fusion` | 4.0 KiB | 32,768 .. 36,864 |
-        | 6-7 | `copy.3` | 325.0 MiB | 32,768 .. 340,819,968 |
-    "#]],
+            | steps | value | bytes | offset .. end |
+            |---|---|---|---|
+            | 2-4 | `copy-start` | 32 B | 0 .. 32 |
+            | 5-5 | `fusion` | 4.0 KiB | 32,768 .. 36,864 |
+            | 6-7 | `copy.3` | 325.0 MiB | 32,768 .. 340,819,968 |
+        "#]],
     );
 }
 
@@ -208,14 +209,7 @@ fn tiled_shape() {
 
             ---
 
-            **`constant.6`** (value 6): constant of the program
-
-            `pred[32,513]{0,1:T(8,128)(4,1)}` 65.0 KiB (66,560 B), HBM (@0), allocation 0 (constant)
-
-            | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
-            |---|---|
-            | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
-            | alive | steps 1-4 of 0-7: defined by `constant.6`, last read by `copy-start` at step 2 |
+            value 6 `constant.6`: 66,560 B at 0 .. 66,560 of allocation 0, steps 1-4
         "#]],
     );
 }
@@ -236,11 +230,13 @@ fn dimension() {
         "allocation 1:",
         "5120",
         &expect![[r#"
-        [f32[32,513,5120]]
-        **dimension 2**: 5,120 elements
+            [f32[32,513,5120]]
+            **dimension 2**: 5,120 elements
 
-        `f32[32,513,5120]`: 320.6 MiB (336,199,680 B) of data; no layout is printed here, so padding is not told
-    "#]],
+            `f32[32,513,5120]`: 320.6 MiB (336,199,680 B) of data; no layout is printed here, so padding is not told
+
+            laid out as `{2,0,1:T(8,128)}` by `Arg_0.1`: 320.6 MiB (336,199,680 B), 1.00x
+        "#]],
     );
 }
 
@@ -251,11 +247,11 @@ fn offset() {
         "32768",
         &expect![[r#"
             [32768]
-            **offset**: 32.0 KiB (32,768 B) from the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
+            **offset**: 32.0 KiB (32,768 B) behind the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
 
             ---
 
-            **`copy.3`** (value 4): layout copy
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -265,7 +261,7 @@ fn offset() {
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | XLA's peak | alive at step 6, which XLA prints as the peak |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes, other steps | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -286,8 +282,8 @@ fn array_without_tile() {
             | bytes | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
             |---|---|
             | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
-            | alive | steps 5-5 of 0-7: defined by `fusion`, never read |
-            | same bytes, other steps | `copy.3` 6-7 |
+            | alive | step 5 (5-5) of 0-7: defined by `fusion`, no use is printed |
+            | same bytes | `copy.3` 6-7 |
         "#]],
     );
 }
@@ -299,7 +295,7 @@ fn position_and_use() {
         "bitcast.6",
         &expect![[r#"
             [bitcast.6]
-            **`bitcast.6 {}`**. Not a copy, but another name of:
+            **`bitcast.6`**. It shows the bytes of:
 
             **`Arg_0.1`** (value 1): parameter 0, `params['w']`
 
@@ -315,16 +311,16 @@ fn position_and_use() {
         "  copy-start, operand 0",
         "copy-start",
         &expect![[r#"
-        [copy-start]
-        **`copy-start`** reads the value above as operand 0
+            [copy-start]
+            **`copy-start`** reads `constant.6` as operand 0 (step 2)
 
-        ---
+            ---
 
-        **`copy-start`**: asynchronous copy HBM -> VMEM, in flight at steps 2-4
+            **`copy-start`**: asynchronous copy HBM -> VMEM, in flight at steps 2-4
 
-        - `copy-start`, 32 B, HBM (@0), allocation 3, steps 2-4
-        - `copy-start{0}`, 65.0 KiB, VMEM (@1), allocation 2, steps 2-5
-    "#]],
+            - `copy-start`, 32 B, HBM (@0), allocation 3, steps 2-4
+            - `copy-start{0}`, 65.0 KiB, VMEM (@1), allocation 2, steps 2-5
+        "#]],
     );
 }
 
@@ -334,18 +330,18 @@ fn instruction() {
         " from instruction: %copy.3",
         " copy(",
         &expect![[r#"
-        [copy]
-        **`copy.3`**: layout copy
+            [copy]
+            **`copy.3`**: layout copy of `Arg_0.1` (parameter 0)
 
-        |  | shape | unpadded | with padding |
-        |---|---|---|---|
-        | result | `f32[32,513,5120]{2,1,0:T(8,128)}` | 320.6 MiB (336,199,680 B) | 325.0 MiB (340,787,200 B) |
-        | operand 0 `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
+            |  | shape | unpadded | with padding |
+            |---|---|---|---|
+            | result | `f32[32,513,5120]{2,1,0:T(8,128)}` | 320.6 MiB (336,199,680 B) | 325.0 MiB (340,787,200 B) |
+            | operand 0 `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
 
-        The data is rewritten from layout `{2,0,1}` to `{2,1,0}`.
+            The data is rewritten from layout `{2,0,1}` to `{2,1,0}`.
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
     check(
         " from instruction: %copy.3",
@@ -366,13 +362,11 @@ fn instruction() {
         " from instruction: %copy.3",
         "source_line",
         &expect![[r#"
-        [source_line]
-        **op_name**: jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;
+            [source_line]
+            **op_name**: jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;
 
-        Called from, innermost first:
-
-        - `linear.py:663` (library frame)
-    "#]],
+            `linear.py:663` (library frame)
+        "#]],
     );
 }
 
@@ -382,15 +376,15 @@ fn step() {
         "    6:copy.3",
         "copy.3",
         &expect![[r#"
-        [copy.3]
-        **step 6** of 0-7: runs `copy.3`, layout copy
+            [copy.3]
+            **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
-        | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-        |---|---|
-        | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
+            | born here | `copy.3` 325.0 MiB (340,787,200 B) |
+            |---|---|
+            | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
     check(
         "    3:bitcast.6",
@@ -440,9 +434,8 @@ fn peak() {
 
             - 50.0 % of the 641.2 MiB (672,399,360 B) listed
             - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
-            - XLA chooses this step by unpadded bytes, all memory spaces mixed; another step may need more memory
 
-            **`copy.3`** (value 4): layout copy
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -452,7 +445,7 @@ fn peak() {
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | XLA's peak | alive at step 6, which XLA prints as the peak |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes, other steps | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -461,19 +454,19 @@ fn peak() {
         "  Live ranges at 6",
         "6",
         &expect![[r#"
-        [6]
-        **step 6** is what XLA takes for the peak, where it lists 641.2 MiB (672,399,360 B)
+            [6]
+            **step 6** is what XLA takes for the peak, where it lists 641.2 MiB (672,399,360 B)
 
-        XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. Another step may need more memory.
+            XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. Another step may need more memory.
 
-        **step 6** of 0-7: runs `copy.3`, layout copy
+            **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
-        | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-        |---|---|
-        | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
+            | born here | `copy.3` 325.0 MiB (340,787,200 B) |
+            |---|---|
+            | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
 
-        jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
-    "#]],
+            jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
+        "#]],
     );
 }
 
@@ -516,11 +509,11 @@ fn words() {
         "allocation 2:",
         " 1",
         &expect![[r#"
-        [1]
-        **memory space 1**: VMEM (TPU)
+            [1]
+            **memory space 1**: VMEM (TPU)
 
-        On-chip vector memory. Values here are prefetched from HBM and take none of it.
-    "#]],
+            On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip.
+        "#]],
     );
     check(
         "Total bytes used",
@@ -536,16 +529,16 @@ fn words() {
         "HloLiveRange",
         "max",
         &expect![[r#"
-        [max]
-        **`max`**: Section D: when each value is alive. `max` is the number of steps; a live range that ends there lasts to the end of the program.
-    "#]],
+            [max]
+            **`HloLiveRange (max 7)`**: When each value is alive. `max` is the number of steps; a live range that ends there lasts to the end of the program.
+        "#]],
     );
     check(
         "Used values:",
         "Used",
         &expect![[r#"
-        [Used values:]
-        **`Used values`**: Section C: for each value where it is visible, who reads it, and the instruction that defines it.
-    "#]],
+            [Used values:]
+            **`Used values`**: For each value where it is visible, who reads it, and the instruction that defines it.
+        "#]],
     );
 }

@@ -2,6 +2,7 @@
 
 use buflens_syntax::{ArrayShape, SyntaxKind, SyntaxToken};
 
+use super::life::count;
 use super::space;
 use crate::model::Platforms;
 use crate::model::bytes::{self, PaddedDimension, Padding};
@@ -28,10 +29,11 @@ pub(super) fn meaning(token: &SyntaxToken, array: &ArrayShape, platforms: Platfo
             _ if place + 1 == array.dimensions.len() => {
                 format!("**dimension {}** varies slowest", token.text())
             }
+            1 => format!("**dimension {}** varies second fastest", token.text()),
+            2 => format!("**dimension {}** varies third fastest", token.text()),
             _ => format!(
-                "**dimension {}** is number {} from the fastest varying one",
-                token.text(),
-                place + 1
+                "**dimension {}**: {place} dimensions vary faster",
+                token.text()
             ),
         },
         SyntaxKind::TileSize => {
@@ -59,8 +61,12 @@ pub(super) fn meaning(token: &SyntaxToken, array: &ArrayShape, platforms: Platfo
                     "**tile extent {}**: dimension {number} is rounded up to a multiple of it",
                     token.text()
                 ),
+                None if array.dimensions.is_empty() => format!(
+                    "**tile extent {0}**: a scalar takes one whole tile of {0}",
+                    token.text()
+                ),
                 None => format!(
-                    "**tile extent {}**: of a dimension that the shape does not have",
+                    "**tile extent {}**: the tile has more dimensions than the shape, whose missing ones count as 1 and are rounded up to it",
                     token.text()
                 ),
             }
@@ -78,11 +84,8 @@ fn dimension_focus(place: usize, array: &ArrayShape) -> String {
         return String::new();
     };
     let size = match (dimension.size, dimension.dynamic) {
-        (Some(size), true) => format!(
-            "at most {} elements, known at run time",
-            bytes::grouped(size)
-        ),
-        (Some(size), false) => format!("{} elements", bytes::grouped(size)),
+        (Some(size), true) => format!("at most {}, known at run time", count(size, "element")),
+        (Some(size), false) => count(size, "element"),
         (None, _) => "unbounded".to_owned(),
     };
     let padded = Padding::of(array).and_then(|padding| {
@@ -190,7 +193,7 @@ mod tests {
                 "**inner tile**: reorders the elements within the tile before it",
                 "**E(n)**: an element takes n bits; without it a narrow type takes a whole byte.",
                 "**S(n)**: memory space n, the color of the value.",
-                "**memory space 1**: VMEM (TPU)\n\nOn-chip vector memory. Values here are prefetched from HBM and take none of it.",
+                "**memory space 1**: VMEM (TPU)\n\nOn-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip.",
             ]
         );
     }
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn a_tile_may_have_more_extents_than_the_shape() {
         assert!(meanings("f32[16]{0:T(8,128)}").contains(
-            &"**tile extent 8**: of a dimension that the shape does not have".to_owned()
+            &"**tile extent 8**: the tile has more dimensions than the shape, whose missing ones count as 1 and are rounded up to it".to_owned()
         ));
     }
 }

@@ -3,7 +3,7 @@
 use buflens_syntax::{Shape, SyntaxKind};
 
 use super::instruction::Instruction;
-use super::life::{alive, is_alive, neighbours, written_over};
+use super::life::{alive, count, is_alive, neighbours, steps, written_over};
 use super::shape::{self, shown};
 use super::{Context, percent, space};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -84,9 +84,35 @@ pub(super) fn line(context: &Context, at: u32) -> String {
         ));
     }
     if value.live_range.is_some() {
-        parts.push(format!("steps {}-{}", value.live.0, value.live.1));
+        parts.push(steps(value.live));
     }
     parts.join(", ")
+}
+
+/// A value in one sentence, below the explanation of something else on its line.
+pub(super) fn brief(context: &Context, at: u32) -> String {
+    let Some(value) = context.dump.values.get(at as usize) else {
+        return String::new();
+    };
+    let place = match allocation(context.dump, value) {
+        Some(allocation) => format!(
+            " at {} .. {} of allocation {}",
+            bytes::grouped(value.offset),
+            bytes::grouped(value.offset.saturating_add(value.size)),
+            allocation.index
+        ),
+        None => String::new(),
+    };
+    let live = match value.live_range {
+        Some(_) => format!(", {}", steps(value.live)),
+        None => String::new(),
+    };
+    format!(
+        "value {} {}: {} B{place}{live}",
+        value.id,
+        title(context.dump, value),
+        bytes::grouped(value.size)
+    )
 }
 
 /// A list of values, or the one value in full.
@@ -131,10 +157,12 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let text = shape_text(dump, value);
 
     let mut hover = Text::new(&format!(
-        "**{}** (value {}): {}",
+        "**{}** (value {}){}",
         title(dump, value),
         value.id,
         verdict(context, value, instruction.as_ref())
+            .map(|verdict| format!(": {verdict}"))
+            .unwrap_or_default()
     ));
     let mut facts = Vec::new();
     if !text.is_empty() {
@@ -199,7 +227,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         table.fact("in place", format!("written over its operand {operand}"));
     }
     if let Some(neighbours) = neighbours(dump, at) {
-        table.fact("same bytes, other steps", neighbours);
+        table.fact("same bytes", neighbours);
     }
     hover.paragraph(&table.to_string());
     // A parameter's metadata is its argument's name, which stands above.
@@ -217,27 +245,57 @@ pub(super) fn is_phi(dump: &Dump, value: &Value) -> bool {
         || dump.used(value).is_some_and(|used| used.row.value.phi)
 }
 
-/// What the value is, in a few words.
-fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) -> String {
+/// What the value is, in a few words; `None` where the dump does not tell.
+fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) -> Option<String> {
     let dump = context.dump;
+    let index = Some(&dump.names[value.index])
+        .filter(|&index| index != "{}")
+        .map(|index| code(&cut(index, NAME_LIMIT)));
+    let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode == wanted);
+    let is_parameter = is_opcode("parameter");
+    let is_scratch =
+        allocation(dump, value).is_some_and(|allocation| allocation.kinds.thread_local);
+    let is_table = shape_text(dump, value).starts_with('(');
+    let table = "the table of pointers to its elements";
+    if is_phi(dump, value) && (is_parameter || is_opcode("while")) {
+        let words = if is_parameter {
+            "loop state"
+        } else {
+            "loop result"
+        };
+        return Some(match index {
+            Some(index) => format!("{words} {index} (phi)"),
+            None if is_table => format!("{words} (phi): {table}"),
+            None => format!("{words} (phi)"),
+        });
+    }
     let mut words = match instruction {
+        Some(instruction) if is_parameter && is_scratch => format!(
+            "argument {} of a computation called per element",
+            instruction.parameter.unwrap_or_default()
+        ),
         Some(instruction) => match instruction.argument() {
             Some(argument) => format!("{}, {argument}", instruction.plain(context)),
             None => instruction.plain(context),
         },
-        None => "value".to_owned(),
+        None => String::new(),
     };
     if is_phi(dump, value) {
-        words = format!("merged by control flow (phi): {words}");
+        let colon = if words.is_empty() { "" } else { ": " };
+        words = format!("merged by control flow (phi){colon}{words}");
     }
-    let is_table = shape_text(dump, value).starts_with('(');
-    if is_table && !words.starts_with("a tuple") {
-        words.push_str("; this is the table of pointers to its elements");
-    } else if &dump.names[value.index] != "{}" {
-        let index = code(&cut(&dump.names[value.index], NAME_LIMIT));
-        words = format!("{words}; this is element {index} of its result");
+    let part = match index {
+        _ if is_table && words.starts_with("a tuple") => None,
+        _ if is_table => Some(table.to_owned()),
+        Some(index) => Some(format!("element {index} of its result")),
+        None => None,
+    };
+    match part {
+        None => {}
+        Some(part) if words.is_empty() => words = part,
+        Some(part) => words = format!("{words}; this is {part}"),
     }
-    words
+    Some(words).filter(|words| !words.is_empty())
 }
 
 /// What an allocation is for, as its header says it.
@@ -269,11 +327,20 @@ pub(super) fn kind(allocation: &Allocation) -> String {
     }
 }
 
+/// Behind the value's last byte; a broken dump's numbers may add up to more than 64 bits.
+fn end(value: &Value) -> u128 {
+    u128::from(value.offset) + u128::from(value.size)
+}
+
 /// `32,768 .. 340,819,968 of 677,019,648 (50.3 %)`
 pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
-    let end = u128::from(value.offset) + u128::from(value.size);
+    let end = end(value);
+    let behind = end.saturating_sub(u128::from(allocation.size));
     let end = u64::try_from(end).map_or_else(|_| "more than 64 bits".to_owned(), bytes::grouped);
-    let whole = if value.size == allocation.size && value.offset == 0 {
+    let whole = if behind > 0 {
+        let behind = u64::try_from(behind).map_or_else(|_| "far".to_owned(), bytes::display);
+        format!("**ends {behind} behind the allocation**")
+    } else if value.size == allocation.size && value.offset == 0 {
         "the whole allocation".to_owned()
     } else {
         percent(value.size, allocation.size)
@@ -311,8 +378,9 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
             .checked_mul(8)
             .filter(|&logical| logical != value.size)?;
         return Some(format!(
-            "{}: XLA's lists count 8 B for each of {elements} pointers",
-            bytes::display(logical)
+            "{}: XLA's lists count 8 B for each of {}",
+            bytes::display(logical),
+            count(elements, "pointer")
         ));
     }
     let shape = Shape::read(text).ok()?;
@@ -342,6 +410,10 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
         "without a tile a TPU takes blocks of 1,024 elements".to_owned()
     } else if is_dynamic {
         "with the run-time sizes of its dynamic dimensions".to_owned()
+    } else if allocation(context.dump, value)
+        .is_some_and(|allocation| end(value) > u128::from(allocation.size))
+    {
+        format!("its shape would take {}", bytes::display(padding.bytes))
     } else {
         format!(
             "its shape alone would take {}; values of one shared buffer have one size",

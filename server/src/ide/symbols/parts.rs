@@ -75,7 +75,6 @@ fn of_allocation(
             .map(|(_, word)| (*word).to_owned()),
     );
     words.extend((allocation.color != 0).then(|| format!("color {}", allocation.color)));
-    words.push(counted(allocation.values.len(), "value"));
     let line = header.place(header.row.line).range;
     let last = dump.values[range_of(&allocation.values)].last();
     let last = last
@@ -87,8 +86,16 @@ fn of_allocation(
         Some(of_value(dump, value, line, name))
     };
     Symbol {
-        name: format!("allocation {}", allocation.index),
-        detail: format!("{} {}", rounded(allocation.size), words.join(", ")),
+        // Editors seldom show the detail, and size and kind are what one looks for.
+        name: format!(
+            "allocation {}: {} {}",
+            allocation.index,
+            rounded(allocation.size),
+            words.join(", ")
+        )
+        .trim_end()
+        .to_owned(),
+        detail: counted(allocation.values.len(), "value"),
         kind: SymbolKind::Allocation,
         range: line.start..last.unwrap_or(line.end).max(line.end),
         selection: header.place(header.row.index.span).range,

@@ -53,17 +53,17 @@ fn an_outline_of_the_combined_form() {
         100,
         &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
-              Allocation allocation 0 | 512 B parameter 0, 1 value
+              Allocation allocation 0: 512 B parameter 0 | 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 1 | 512 B maybe-live-out, 1 value
+              Allocation allocation 1: 512 B maybe-live-out | 1 value
                 Value add.2 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 2 | 512 B preallocated-temp, color 1, 1 value
+              Allocation allocation 2: 512 B preallocated-temp, color 1 | 1 value
                 Value copy-start{0} | 512 B f32[16]{0:T(128)S(1)}
-              Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
+              Allocation allocation 3: 16.1 KiB preallocated-temp | 3 values
                 Value copy-start{} | 32 B (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})
                 Value while.4{} | 32 B (s32[], f32[16]{0:T(128)})
                 Value while.4{1} | 64 B f32[16]{0:T(128)}
-              Allocation allocation 4 | 4 B preallocated-temp, color 2, 1 value
+              Allocation allocation 4: 4 B preallocated-temp, color 2 | 1 value
                 Value copy-start{2} | 4 B u32[]{:S(2)}
             Section Used values | 7 values
               Value x.1 | 512 B f32[16]{0:T(128)}
@@ -97,8 +97,8 @@ fn outlines_of_the_run_on_and_split_forms() {
         8,
         &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
-              Allocation allocation 0 | 512 B parameter 0, 1 value
-              Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
+              Allocation allocation 0: 512 B parameter 0 | 1 value
+              Allocation allocation 3: 16.1 KiB preallocated-temp | 3 values
               More 3 allocations and 7 values more | search the symbols of the workspace by name or op_name
             Section Used values | 7 values
               Value x.1 | 512 B f32[16]{0:T(128)}
@@ -120,17 +120,17 @@ fn outlines_of_the_run_on_and_split_forms() {
         100,
         &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
-              Allocation allocation 0 | 512 B parameter 0, 1 value
+              Allocation allocation 0: 512 B parameter 0 | 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 1 | 512 B maybe-live-out, 1 value
+              Allocation allocation 1: 512 B maybe-live-out | 1 value
                 Value add.2 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 2 | 512 B preallocated-temp, color 1, 1 value
+              Allocation allocation 2: 512 B preallocated-temp, color 1 | 1 value
                 Value copy-start{0} | 512 B f32[16]{0:T(128)S(1)}
-              Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
+              Allocation allocation 3: 16.1 KiB preallocated-temp | 3 values
                 Value copy-start{} | 32 B (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})
                 Value while.4{} | 32 B (s32[], f32[16]{0:T(128)})
                 Value while.4{1} | 64 B f32[16]{0:T(128)}
-              Allocation allocation 4 | 4 B preallocated-temp, color 2, 1 value
+              Allocation allocation 4: 4 B preallocated-temp, color 2 | 1 value
                 Value copy-start{2} | 4 B u32[]{:S(2)}
         "#]],
     );
@@ -176,11 +176,11 @@ fn a_limited_outline_has_the_largest_and_says_how_many_more() {
         5,
         &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
-              Allocation allocation 0 | 512 B parameter 0, 1 value
+              Allocation allocation 0: 512 B parameter 0 | 1 value
                 Value x.1 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 1 | 512 B maybe-live-out, 1 value
+              Allocation allocation 1: 512 B maybe-live-out | 1 value
                 Value add.2 | 512 B f32[16]{0:T(128)}
-              Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
+              Allocation allocation 3: 16.1 KiB preallocated-temp | 3 values
               More 2 allocations and 5 values more | search the symbols of the workspace by name or op_name
         "#]],
     );
@@ -190,8 +190,8 @@ fn a_limited_outline_has_the_largest_and_says_how_many_more() {
         2,
         &expect![[r#"
             Section BufferAssignment | 5 allocations, 17.6 KiB
-              Allocation allocation 0 | 512 B parameter 0, 1 value
-              Allocation allocation 3 | 16.1 KiB preallocated-temp, 3 values
+              Allocation allocation 0: 512 B parameter 0 | 1 value
+              Allocation allocation 3: 16.1 KiB preallocated-temp | 3 values
               More 3 allocations and 7 values more | search the symbols of the workspace by name or op_name
         "#]],
     );

@@ -93,7 +93,12 @@ fn values_of_real_dumps_are_told_in_full() {
                     .map(bytes::display),
             );
             if value.live_range.is_some() {
-                wanted.push(format!("steps {}-{} of", value.live.0, value.live.1));
+                let (start, end) = value.live;
+                wanted.push(if start == end {
+                    format!("step {start} ({start}-{end}) of")
+                } else {
+                    format!("steps {start}-{end} of")
+                });
             }
             for wanted in wanted {
                 assert!(
