@@ -501,3 +501,66 @@ fn findings_of_an_edited_dump_are_those_of_one_read_fresh() {
         "the edits break the dumps: {found} of 10,000"
     );
 }
+
+/// As libtpu 0.0.51 prints a computation that runs asynchronously: `s` is its root, and lives from
+/// the step of the call's start on.
+const ASYNCHRONOUS: &str = "\
+BufferAssignment:
+allocation 0: size 8, parameter 0, shape |f32[2]| at ShapeIndex {}:
+ value: <0 p @0> (size=8,offset=0): f32[2]{0}
+allocation 1: size 8, output shape is |f32[2]|, maybe-live-out:
+ value: <1 s @0> (size=8,offset=0): f32[2]{0}
+allocation 2: size 24, preallocated-temp:
+ value: <2 slice-start{} @0> (size=24,offset=0): ((f32[2]{0}), f32[2]{0}, u32[])
+
+Total bytes used: 40 (40B)
+
+Used values:
+<0 p @0>
+ positions:
+  p
+ uses:
+  s, operand 0
+ from instruction: %p = f32[2]{0} parameter(0)
+<1 s @0>
+ positions:
+  s
+  slice-start {1}
+  slice-done
+ uses:
+ from instruction: %s = f32[2]{0} slice(%p), slice={[0:2]}
+<2 slice-start{} @0>
+ positions:
+  slice-start {}
+ uses:
+  slice-done, operand 0 {}
+ from instruction: %slice-start = ((f32[2]{0}), f32[2]{0}, u32[]) slice-start(%p), slice={[0:2]}
+
+
+HloLiveRange (max 4):
+  InstructionSequence:
+    0:p
+    1:s
+    2:slice-start
+    3:slice-done
+  BufferLiveRange:
+    p{}:0-4
+    s{}:2-4
+    slice-start{}:2-3
+  Live ranges at 2 (peak):
+    slice-start{}: 24 bytes (cumulative: 24 bytes)
+    p{}: 8 bytes (cumulative: 32 bytes)
+    s{}: 8 bytes (cumulative: 40 bytes)
+";
+
+#[test]
+fn values_of_asynchronous_computations_may_begin_at_the_call() {
+    assert_eq!(check(&dump(&[ASYNCHRONOUS])), []);
+    // Without the call, the same live range is wrong.
+    let other = ASYNCHRONOUS
+        .replace("  slice-start {1}\n", "")
+        .replace(" slice-start(%p)", " copy-start(%p)");
+    let findings = check(&dump(&[&other]));
+    let codes: Vec<_> = findings.iter().map(|finding| finding.code.name()).collect();
+    assert_eq!(codes, ["live-range"]);
+}
