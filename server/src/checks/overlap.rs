@@ -8,6 +8,9 @@ use crate::model::{Dump, Value};
 /// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
 const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
 
+/// So many values that lie over others are looked at for each value.
+const MOST_OVER: usize = 64;
+
 /// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.
 /// At a single common step one value takes the other's place.
 pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
@@ -46,7 +49,9 @@ fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
 /// Takes the values by their start; those alive lie side by side in a sound dump, so that only the
 /// neighbours in memory need a look.
 fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
+    // By offset, side by side; and those that lie over others, of which a sound dump has none.
     let mut alive: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut over: Vec<u32> = Vec::new();
     let mut ends = std::collections::BinaryHeap::new();
     for &at in values {
         let value = &dump.values[at as usize];
@@ -60,21 +65,35 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
                 alive.remove(&offset);
             }
         }
-        let end = value.offset.saturating_add(value.size);
+        over.retain(|&at| dump.values[at as usize].live.1 > value.live.0);
         let below = alive.range(..=value.offset).next_back();
-        let above = alive.range(value.offset.saturating_add(1)..end).next();
-        let conflict = below
-            .filter(|&(_, &other)| {
-                let other = &dump.values[other as usize];
-                other.offset.saturating_add(other.size) > value.offset
-            })
-            .or(above);
-        if let Some((_, &other)) = conflict {
+        let above = alive.range(value.offset..end_of(value)).next();
+        let mut neighbours = below.into_iter().chain(above).map(|(_, &at)| at);
+        let conflict = neighbours
+            .find(|&at| intersect(value, &dump.values[at as usize]))
+            .or_else(|| {
+                over.iter()
+                    .copied()
+                    .find(|&at| intersect(value, &dump.values[at as usize]))
+            });
+        if let Some(other) = conflict {
             findings.extend(report(dump, value, &dump.values[other as usize]));
+            if over.len() < MOST_OVER {
+                over.push(at);
+            }
+        } else {
+            alive.insert(value.offset, at);
+            ends.push((std::cmp::Reverse(value.live.1), at));
         }
-        alive.insert(value.offset, at);
-        ends.push((std::cmp::Reverse(value.live.1), at));
     }
+}
+
+fn end_of(value: &Value) -> u64 {
+    value.offset.saturating_add(value.size)
+}
+
+fn intersect(one: &Value, other: &Value) -> bool {
+    one.offset < end_of(other) && other.offset < end_of(one)
 }
 
 fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
