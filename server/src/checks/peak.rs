@@ -284,6 +284,7 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
         };
         let rise = cumulative.and_then(|cumulative| cumulative.checked_sub(sum));
         let expected = expected_bytes(context, line, doubts);
+        let has_shape = expected.is_some();
         if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
@@ -301,7 +302,7 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
             };
         } else if let (Some(cumulative), Some(rise)) = (cumulative, rise)
             && rise != u128::from(printed)
-            && expected_bytes(context, line, doubts).is_none()
+            && !has_shape
             && is_confirmed(cumulative)
         {
             let message = format!("{printed} bytes where the running sum rises by {rise}");

@@ -13,7 +13,8 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
 use super::{actions, calls, diagnostics, navigation, outline, sync, tokens};
-use crate::ide;
+use crate::ide::{self, navigation::Navigation};
+use crate::model::{Dump, FileId};
 
 /// The server as the protocol sees it.
 #[derive(Debug)]
@@ -22,6 +23,21 @@ pub struct Buflens(pub Arc<Session>);
 impl Buflens {
     pub fn new(client: Client) -> Self {
         Self(Session::new(client))
+    }
+
+    /// The four ways to go somewhere have the same parameters and answers.
+    async fn goto(
+        &self,
+        params: lsp::GotoDefinitionParams,
+        links: bool,
+        lookup: fn(&Dump, FileId, u32) -> Option<Navigation>,
+    ) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position_params;
+        let answer = move |view: &_| navigation::goto(view, position, links, lookup);
+        self.0.ask(&text_document.uri, answer).await
     }
 }
 
@@ -83,58 +99,34 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::GotoDefinitionParams,
     ) -> Result<Option<lsp::GotoDefinitionResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
         let links = self.0.capabilities().definition_links;
-        let answer =
-            move |view: &_| navigation::goto(view, position, links, ide::navigation::definition);
-        self.0.ask(&text_document.uri, answer).await
+        self.goto(params, links, ide::navigation::definition).await
     }
 
     async fn goto_declaration(
         &self,
         params: GotoDeclarationParams,
     ) -> Result<Option<GotoDeclarationResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
         let links = self.0.capabilities().declaration_links;
-        let answer =
-            move |view: &_| navigation::goto(view, position, links, ide::navigation::declaration);
-        self.0.ask(&text_document.uri, answer).await
+        self.goto(params, links, ide::navigation::declaration).await
     }
 
     async fn goto_type_definition(
         &self,
         params: GotoTypeDefinitionParams,
     ) -> Result<Option<GotoTypeDefinitionResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
         let links = self.0.capabilities().type_definition_links;
-        let answer = move |view: &_| {
-            navigation::goto(view, position, links, ide::navigation::type_definition)
-        };
-        self.0.ask(&text_document.uri, answer).await
+        self.goto(params, links, ide::navigation::type_definition)
+            .await
     }
 
     async fn goto_implementation(
         &self,
         params: GotoImplementationParams,
     ) -> Result<Option<GotoImplementationResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
         let links = self.0.capabilities().implementation_links;
-        let answer = move |view: &_| {
-            navigation::goto(view, position, links, ide::navigation::implementation)
-        };
-        self.0.ask(&text_document.uri, answer).await
+        self.goto(params, links, ide::navigation::implementation)
+            .await
     }
 
     async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {

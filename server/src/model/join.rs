@@ -437,27 +437,24 @@ impl Dump {
 /// of one are not those of another. A section always begins a block.
 fn one_dump(document: &Document) -> usize {
     let mut seen = Vec::new();
-    let repeats = |heading: &Heading| {
-        let is_first = matches!(
-            heading,
-            Heading::Assignment | Heading::Values | Heading::LiveRange(_) | Heading::Module(_)
-        );
-        let kind = std::mem::discriminant(heading);
-        let repeats = is_first && seen.contains(&kind);
-        seen.push(kind);
-        repeats
-    };
-    let mut headings = document.blocks().enumerate().flat_map(|(at, (_, block))| {
-        block
-            .facts()
-            .headings
-            .iter()
-            .map(move |(heading, _)| (at, heading))
-    });
-    let mut repeats = repeats;
-    headings
-        .find(|(_, heading)| repeats(heading))
-        .map_or(usize::MAX, |(at, _)| at)
+    document
+        .blocks()
+        .position(|(_, block)| {
+            block.facts().headings.iter().any(|(heading, _)| {
+                let opens_dump = matches!(
+                    heading,
+                    Heading::Assignment
+                        | Heading::Values
+                        | Heading::LiveRange(_)
+                        | Heading::Module(_)
+                );
+                let kind = std::mem::discriminant(heading);
+                let repeats = opens_dump && seen.contains(&kind);
+                seen.push(kind);
+                repeats
+            })
+        })
+        .unwrap_or(usize::MAX)
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form
