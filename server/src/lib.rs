@@ -1,8 +1,9 @@
 //! Buflens: what the text dumps of XLA's buffer assignment say, explained and checked.
 //!
-//! Arrows point one way: `lsp` and `cli` use `ide`, `checks` and `report`; these use `model` and
-//! `workspace`; all read through `buflens-syntax`. Only `lsp` knows the editor's protocol.
+//! Arrows point one way: `lsp` and `cli` use `ide`, `checks` and `report`; these use `audit`, `model`
+//! and `workspace`; all read through `buflens-syntax`. Only `lsp` knows the editor's protocol.
 
+pub mod audit;
 pub mod checks;
 pub mod cli;
 pub mod ide;

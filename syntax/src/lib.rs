@@ -4,7 +4,7 @@
 //! - [`Document`] holds a text in blocks, takes edits, and gives each block's tree and facts;
 //! - the tree ([`SyntaxNode`]) is lossless and fine-grained, built for a block when asked;
 //! - [`facts`] are rows of numbers and spans for whole documents;
-//! - [`Shape`] is a shape with its layout, read from its text.
+//! - [`Shape`] is a shape with its layout, [`InstructionParts`] an instruction, read from its text.
 //!
 //! Nothing here does I/O, knows the editor's protocol, or panics on any text.
 #![warn(missing_docs)]
@@ -13,6 +13,7 @@ pub mod ast;
 mod document;
 pub mod facts;
 mod grammar;
+mod instruction;
 mod kind;
 pub mod lexer;
 mod line;
@@ -22,6 +23,7 @@ mod shape;
 mod sink;
 
 pub use document::{Block, Document, DocumentKind, TooLarge};
+pub use instruction::{InstructionParts, OperandParts};
 pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 pub use line::Mode;
 pub use position::{Encoding, LineColumn};

@@ -17,14 +17,13 @@ mod totals;
 mod tree;
 mod values;
 
-use std::cell::RefCell;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use buflens_syntax::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
+use crate::model::shapes::Shapes;
 use crate::model::{Dump, Place};
 
 pub use code::{Code, Severities, Severity};
@@ -90,7 +89,7 @@ impl Finding {
 pub fn check(dump: &Dump) -> Vec<Finding> {
     let context = Context {
         dump,
-        shapes: RefCell::default(),
+        shapes: Shapes::default(),
     };
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
@@ -119,17 +118,13 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// What several checks need.
 struct Context<'d> {
     dump: &'d Dump,
-    /// Shapes by their text: few of a dump's shapes are distinct.
-    shapes: RefCell<FxHashMap<&'d str, Option<Arc<Shape>>>>,
+    shapes: Shapes<'d>,
 }
 
 impl<'d> Context<'d> {
     /// The shape that `text` is, if it is one.
     fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
-        match self.shapes.borrow_mut().entry(text) {
-            Entry::Occupied(entry) => entry.get().clone(),
-            Entry::Vacant(entry) => entry.insert(Shape::read(text).ok().map(Arc::new)).clone(),
-        }
+        self.shapes.read(text)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
 use super::names::{NameId, Names};
+use super::occupancy::Occupancy;
 
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
@@ -291,6 +293,8 @@ pub struct Dump {
     pub(super) uses_by_name: Vec<u32>,
     /// The step of an instruction.
     pub(super) step_of: FxHashMap<NameId, u32>,
+    /// Computed when it is asked for first.
+    pub(super) occupancy: OnceLock<Occupancy>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].
@@ -465,5 +469,57 @@ impl Dump {
         self.headings
             .iter()
             .any(|(heading, _)| *heading == Heading::Ranges)
+    }
+
+    /// How many bytes of each memory space are occupied at each step. The first call computes it.
+    pub fn occupancy(&self) -> &Occupancy {
+        self.occupancy.get_or_init(|| Occupancy::without(self, &[]))
+    }
+
+    /// The name of the instruction that runs at `step`.
+    pub fn instruction_at(&self, step: u64) -> Option<&str> {
+        let step = self.steps.get(usize::try_from(step).ok()?)?;
+        Some(&self.names[step.name])
+    }
+
+    /// The allocation that holds `value`.
+    pub fn allocation_of(&self, value: &Value) -> Option<&Allocation> {
+        self.allocations.get(value.allocation? as usize)
+    }
+
+    /// The text of the instruction called `name`: as printed with one of its values, else in the
+    /// HLO text.
+    pub fn instruction_text(&self, name: NameId) -> Option<&str> {
+        let at = self.instruction_named(name)?;
+        Some(at.text(at.row.span))
+    }
+
+    /// The opcode of the instruction called `name`.
+    pub fn opcode(&self, name: NameId) -> Option<&str> {
+        let at = self.instruction_named(name)?;
+        Some(at.text(at.row.opcode))
+    }
+
+    fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
+        let with_value = self.values_of(name).next();
+        with_value
+            .and_then(|at| self.instruction(&self.values[at as usize]))
+            .or_else(|| self.at(self.instructions.get(&name)?.row))
+    }
+
+    /// The bytes that the compiler's peak list adds up to: unpadded, all memory spaces mixed.
+    pub fn listed_bytes(&self) -> Option<u64> {
+        if let Some((total, ..)) = &self.tree {
+            return Some(total.value);
+        }
+        let rows = self.peak.as_ref()?.values.iter();
+        let lines = rows.filter_map(|&row| self.at::<facts::PeakValue>(row));
+        let last = lines.clone().next_back()?.row;
+        let sum = || lines.map(|line| line.row.bytes.value);
+        Some(
+            last.cumulative
+                .get()
+                .unwrap_or_else(|| sum().fold(0, u64::saturating_add)),
+        )
     }
 }

@@ -4,7 +4,11 @@ pub mod bytes;
 mod dump;
 mod join;
 mod names;
+pub mod occupancy;
+pub mod origin;
+pub mod shapes;
 pub mod source;
+pub mod space;
 
 pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,

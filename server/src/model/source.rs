@@ -19,6 +19,49 @@ pub struct Frame {
     pub function: Option<String>,
 }
 
+/// Which files of source are not the user's own but an installed library's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Libraries(Vec<String>);
+
+impl Default for Libraries {
+    fn default() -> Self {
+        let known = [
+            "site-packages/",
+            "dist-packages/",
+            "/lib/python3",
+            "<frozen ",
+            "jax/_src/",
+            "jax/experimental/",
+            "flax/linen/",
+            "flax/nnx/",
+            "flax/core/",
+            "haiku/_src/",
+            "optax/_src/",
+            "torch/nn/modules/",
+            "torch_xla/core/",
+            "tensorflow/python/",
+            "keras/src/",
+        ];
+        Self(known.map(str::to_owned).into())
+    }
+}
+
+impl Libraries {
+    /// These, and every file whose path holds one of `marks`.
+    #[must_use]
+    pub fn with(mut self, marks: impl IntoIterator<Item = String>) -> Self {
+        self.0
+            .extend(marks.into_iter().filter(|mark| !mark.is_empty()));
+        self
+    }
+
+    /// Whether `file` is a library's.
+    pub fn hold(&self, file: &str) -> bool {
+        let file = file.replace('\\', "/");
+        self.0.iter().any(|mark| file.contains(mark.as_str()))
+    }
+}
+
 /// The frames of `stack_frame_id` `id`, the innermost first, by the tables of the HLO text. Rows
 /// are numbered from 1.
 pub fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
@@ -117,6 +160,17 @@ pub fn unescaped(string: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn installed_packages_are_libraries() {
+        let libraries = Libraries::default();
+        assert!(libraries.hold("/opt/venv/lib/python3.11/site-packages/jax/numpy.py"));
+        assert!(libraries.hold("C:\\venv\\Lib\\site-packages\\jax\\numpy.py"));
+        assert!(!libraries.hold("/home/dev/models/train.py"));
+        let own = libraries.with(["dev/models/".to_owned(), String::new()]);
+        assert!(own.hold("/home/dev/models/train.py"));
+        assert!(!own.hold("/home/dev/train.py"));
+    }
 
     #[test]
     fn strings_are_decoded_as_bytes() {

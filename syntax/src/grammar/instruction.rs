@@ -21,7 +21,7 @@ const COMPUTATIONS: [&str; 10] = [
 ];
 
 /// `%a = f32[] add(%b, %c), metadata={op_name="f"}`
-pub(super) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
+pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::Instruction, |p| {
         p.eat(Token::Percent, K::Punctuation);
         p.expect(Token::Word, K::Name, "an instruction's name")?;

@@ -72,7 +72,7 @@ pub(super) fn instruction_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     if p.at_word("ROOT") {
         p.bump(K::Keyword);
     }
-    instruction::instruction(p)
+    instruction(p)
 }
 
 /// `}`, `}, execution_thread="sparsecore"`, `} // fused_computation`

@@ -62,5 +62,5 @@ pub(super) fn from_instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_word("from")?;
     p.expect_word("instruction")?;
     p.expect_mark(Token::Colon, "`:`")?;
-    instruction::instruction(p)
+    instruction(p)
 }

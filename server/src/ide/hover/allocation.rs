@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 use super::instruction::Instruction;
 use super::life::{self, alive};
 use super::value::{self, MAX_LISTED, extent, kind, title};
-use super::{Context, percent, shape, space};
+use super::{Context, percent, shape};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
+use crate::model::space;
 use crate::model::{Allocation, Dump, Value};
 
 /// So many values are asked for their layout.
@@ -276,7 +277,7 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
 
 /// The hover on an offset or size of a value's line: exact, for people, the end and the share.
 pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
-    let share = match value::allocation(dump, value) {
+    let share = match dump.allocation_of(value) {
         Some(allocation) => format!("; bytes {}", extent(value, allocation)),
         None => String::new(),
     };

@@ -9,10 +9,11 @@ use buflens_syntax::{ArrayShape, Shape, SyntaxNode, SyntaxToken};
 use super::life::steps;
 use super::shape::{shown, taken};
 use super::source::Metadata;
-use super::{Context, opcode, space, value};
+use super::{Context, opcode, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::source::unescaped;
+use crate::model::space;
 use crate::model::{Dump, NameId};
 
 /// So many operands are listed.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::instruction::Instruction;
 use super::role;
-use super::value::{NAME_LIMIT, allocation, is_phi, named, title};
+use super::value::{NAME_LIMIT, is_phi, named, title};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Part, Value};
@@ -47,8 +47,9 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         _ => format!("defined by {name}"),
     };
     let is_last = max == Some(end);
-    let is_result =
-        allocation(dump, value).is_some_and(|allocation| allocation.kinds.maybe_live_out);
+    let is_result = dump
+        .allocation_of(value)
+        .is_some_and(|allocation| allocation.kinds.maybe_live_out);
     let kept = match (is_last, is_result) {
         (true, true) => ", kept to the end as a part of the result",
         (true, false) => ", kept to the end",
@@ -80,7 +81,8 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
     let is_combined = dump.file_of(Part::Assignment).is_some()
         && dump.file_of(Part::Values).is_none()
         && dump.has_used_values();
-    let kinds = allocation(dump, value)
+    let kinds = dump
+        .allocation_of(value)
         .map(|allocation| allocation.kinds)
         .unwrap_or_default();
     if kinds.thread_local {
@@ -185,7 +187,7 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     if value.size == 0 || value.live_range.is_none() {
         return None;
     }
-    let all = allocation(dump, value)?.values.clone();
+    let all = dump.allocation_of(value)?.values.clone();
     let from = at.saturating_sub(NEIGHBOURHOOD as u32).max(all.start);
     let to = at.saturating_add(NEIGHBOURHOOD as u32).min(all.end);
     let end = |value: &Value| u128::from(value.offset) + u128::from(value.size);

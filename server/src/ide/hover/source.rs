@@ -4,7 +4,7 @@ use buflens_syntax::ast::Instruction;
 
 use crate::ide::markdown::{Text, code, shorten};
 use crate::model::Dump;
-use crate::model::source::{Frame, frames, unescaped};
+use crate::model::source::{Frame, Libraries, frames, unescaped};
 
 /// More frames than this are not shown.
 const MAX_FRAMES: usize = 6;
@@ -70,7 +70,10 @@ impl Metadata {
                 ))
             });
         let source = self.frames.first().map(|innermost| {
-            let own = self.frames.iter().find(|frame| !is_library(&frame.file));
+            let own = self
+                .frames
+                .iter()
+                .find(|frame| !Libraries::default().hold(&frame.file));
             match own {
                 Some(own) if own != innermost => format!("{}, in {}", shown(own), shown(innermost)),
                 _ => shown(innermost),
@@ -127,24 +130,12 @@ fn shown(frame: &Frame) -> String {
         None | Some("") => String::new(),
         Some(function) => format!(" in {}", code(&shorten(function, 80))),
     };
-    let library = if is_library(&frame.file) {
+    let library = if Libraries::default().hold(&frame.file) {
         " (library frame)"
     } else {
         ""
     };
     format!("{}{function}{library}", code(&shorten(&place, 120)))
-}
-
-/// Whether a file belongs to an installed package or to Python itself.
-fn is_library(file: &str) -> bool {
-    const MARKS: [&str; 5] = [
-        "site-packages/",
-        "dist-packages/",
-        "/lib/python3",
-        "<frozen ",
-        "\\site-packages\\",
-    ];
-    MARKS.iter().any(|mark| file.contains(mark))
 }
 
 /// The hover on row `id` of the table of frames.
@@ -154,17 +145,4 @@ pub(super) fn frame(dump: &Dump, id: u64) -> Option<String> {
         frames: frames(dump, id),
     }
     .hover()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn installed_packages_are_libraries() {
-        assert!(is_library(
-            "/opt/venv/lib/python3.11/site-packages/jax/numpy.py"
-        ));
-        assert!(!is_library("/home/dev/models/train.py"));
-    }
 }

@@ -2,49 +2,7 @@
 
 use crate::ide::markdown::Text;
 use crate::model::Platforms;
-
-/// The field's name of memory space `color`; `None` where nobody gave it one.
-pub(super) fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
-    match (platforms.cpu, platforms.gpu, platforms.tpu) {
-        (true, false, false) if color == 0 => Some("host RAM"),
-        (false, true, false) => match color {
-            0 => Some("device memory"),
-            1 => Some("collective memory"),
-            2 => Some("separate temp space"),
-            5 => Some("host memory"),
-            _ => None,
-        },
-        (false, false, true) => match color {
-            0 => Some("HBM"),
-            1 => Some("VMEM"),
-            2 => Some("sync flags"),
-            3 => Some("CMEM"),
-            4 => Some("SMEM"),
-            5 => Some("host memory"),
-            6 => Some("scalar workspace"),
-            7 => Some("SparseCore private-stack HBM"),
-            8 => Some("SparseCore sequencer sync flags"),
-            9 => Some("pinned HBM"),
-            10 => Some("SparseCore tile sync flags"),
-            11 | 12 => Some("SparseCore memory"),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// `HBM (@0)`, or `memory space 0` where the platform is unknown.
-pub(super) fn short(color: u64, platforms: Platforms) -> String {
-    match name(color, platforms) {
-        Some(name) => format!("{name} (@{color})"),
-        None => format!("memory space {color}"),
-    }
-}
-
-/// `HBM`, or `memory space 0`.
-pub(super) fn named(color: u64, platforms: Platforms) -> String {
-    name(color, platforms).map_or_else(|| format!("memory space {color}"), str::to_owned)
-}
+use crate::model::space::name;
 
 /// The hover on a color, maybe where a report prints a label beside it.
 pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
@@ -122,34 +80,6 @@ mod tests {
         gpu: true,
         tpu: true,
     };
-
-    #[test]
-    fn a_color_means_what_its_platform_says() {
-        assert_eq!(short(1, TPU), "VMEM (@1)");
-        assert_eq!(
-            short(
-                1,
-                Platforms {
-                    gpu: true,
-                    tpu: false,
-                    ..TPU
-                }
-            ),
-            "collective memory (@1)"
-        );
-        assert_eq!(short(1, ANY), "memory space 1");
-        assert_eq!(
-            short(
-                0,
-                Platforms {
-                    cpu: true,
-                    tpu: false,
-                    ..TPU
-                }
-            ),
-            "host RAM (@0)"
-        );
-    }
 
     #[test]
     fn wrong_labels_are_named() {

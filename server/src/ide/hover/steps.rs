@@ -209,7 +209,7 @@ fn length(dump: &Dump, start: u64, end: u64) -> String {
 pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> String {
     let dump = context.dump;
     let step = dump.peak.as_ref().map_or(0, |peak| peak.step.value);
-    let total = listed_bytes(dump);
+    let total = dump.listed_bytes();
     let name = row.name.text(text);
     let values = peak_values(dump, name, row.index.text(text), step);
     let allocated = match values.as_slice() {
@@ -279,7 +279,7 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
 /// The other values alive at `step` with the very bytes of value `at`: what the list counts again.
 fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
     let value = &dump.values[at as usize];
-    let all = &value::allocation(dump, value)?.values;
+    let all = &dump.allocation_of(value)?.values;
     let twins: Vec<String> = (all.start..all.end)
         .filter(|&other| other != at && value.size > 0)
         .filter_map(|other| dump.values.get(other as usize))
@@ -291,25 +291,9 @@ fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
     (!twins.is_empty()).then(|| twins.join(", "))
 }
 
-/// The bytes that the peak list adds up to.
-fn listed_bytes(dump: &Dump) -> Option<u64> {
-    if let Some((total, ..)) = &dump.tree {
-        return Some(total.value);
-    }
-    let peak = dump.peak.as_ref()?;
-    let last = dump.at::<PeakValue>(*peak.values.last()?)?.row;
-    last.cumulative.get().or_else(|| {
-        let bytes = peak
-            .values
-            .iter()
-            .filter_map(|&row| Some(dump.at::<PeakValue>(row)?.row.bytes.value));
-        Some(bytes.fold(0, u64::saturating_add))
-    })
-}
-
 /// The hover on the step of `Live ranges at N (peak)`.
 pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
-    let listed_bytes = listed_bytes(context.dump);
+    let listed_bytes = context.dump.listed_bytes();
     let listed = listed_bytes.map(|bytes| format!(", where it lists {}", bytes::display(bytes)));
     let reserved = allocation::reserved(context.dump, None);
     let twice = match listed_bytes {

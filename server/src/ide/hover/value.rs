@@ -5,9 +5,10 @@ use buflens_syntax::{Shape, SyntaxKind};
 use super::instruction::Instruction;
 use super::life::{alive, count, is_alive, neighbours, steps, written_over};
 use super::shape::{self, shown};
-use super::{Context, percent, space};
+use super::{Context, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes::{self, Padding};
+use crate::model::space;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// So many values are listed.
@@ -75,7 +76,7 @@ pub(super) fn shape_of_name<'d>(context: &Context<'d>, name: &str) -> Option<&'d
 pub(super) fn line(context: &Context, at: u32) -> String {
     let value = &context.dump.values[at as usize];
     let mut parts = vec![title(context.dump, value)];
-    if let Some(allocation) = allocation(context.dump, value) {
+    if let Some(allocation) = context.dump.allocation_of(value) {
         parts.push(format!(
             "{}, {}, allocation {}",
             bytes::rounded(value.size),
@@ -94,7 +95,7 @@ pub(super) fn brief(context: &Context, at: u32) -> String {
     let Some(value) = context.dump.values.get(at as usize) else {
         return String::new();
     };
-    let place = match allocation(context.dump, value) {
+    let place = match context.dump.allocation_of(value) {
         Some(allocation) => format!(
             " at {} .. {} of allocation {}",
             bytes::grouped(value.offset),
@@ -134,10 +135,6 @@ pub(super) fn list(context: &Context, heading: &str, values: &[u32]) -> String {
     text.finish()
 }
 
-pub(super) fn allocation<'d>(dump: &'d Dump, value: &Value) -> Option<&'d Allocation> {
-    dump.allocations.get(value.allocation? as usize)
-}
-
 /// The memory space printed with the value, else its allocation's.
 fn color(dump: &Dump, value: &Value, allocation: &Allocation) -> u64 {
     let printed = dump
@@ -153,7 +150,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         return String::new();
     };
     let instruction = Instruction::named(context, value.name);
-    let allocation = allocation(dump, value);
+    let allocation = dump.allocation_of(value);
     let text = shape_text(dump, value);
 
     let mut hover = Text::new(&format!(
@@ -253,8 +250,9 @@ fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) 
         .map(|index| code(&cut(index, NAME_LIMIT)));
     let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode == wanted);
     let is_parameter = is_opcode("parameter");
-    let is_scratch =
-        allocation(dump, value).is_some_and(|allocation| allocation.kinds.thread_local);
+    let is_scratch = dump
+        .allocation_of(value)
+        .is_some_and(|allocation| allocation.kinds.thread_local);
     let is_table = shape_text(dump, value).starts_with('(');
     let table = "the table of pointers to its elements";
     if is_phi(dump, value) && (is_parameter || is_opcode("while")) {
@@ -410,7 +408,9 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
         "without a tile a TPU takes blocks of 1,024 elements".to_owned()
     } else if is_dynamic {
         "with the run-time sizes of its dynamic dimensions".to_owned()
-    } else if allocation(context.dump, value)
+    } else if context
+        .dump
+        .allocation_of(value)
         .is_some_and(|allocation| end(value) > u128::from(allocation.size))
     {
         format!("its shape would take {}", bytes::display(padding.bytes))

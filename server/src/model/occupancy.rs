@@ -1,0 +1,378 @@
+//! How many bytes of each memory space are occupied at each step, and where that is most.
+//!
+//! Occupied at a step are, of each allocation, the bytes that lie in some value alive then, both
+//! ends of its live range included: the length of the union of the values' byte ranges. Summing
+//! the values instead counts bytes twice wherever one value takes over from another at that step.
+//! Values without live range (thread-local ones, and their constants) are left out.
+
+mod curve;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+pub use self::curve::{Curve, Moment};
+
+use self::sweep::Block;
+use super::{Allocation, Dump, Value};
+
+/// What an allocation is for, by its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The buffer of an entry parameter, donated or not.
+    Parameter,
+    /// A part of the result.
+    Output,
+    /// A literal of the program.
+    Constant,
+    /// Everything that comes and goes.
+    Temp,
+    /// Scratch of a computation that is called for each element.
+    ThreadLocal,
+}
+
+impl Kind {
+    /// The kinds that take part in occupancy.
+    pub const OCCUPYING: [Self; 4] = [Self::Parameter, Self::Output, Self::Constant, Self::Temp];
+
+    /// `parameter`, `output`, `constant`, `temp`, `thread-local`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameter",
+            Self::Output => "output",
+            Self::Constant => "constant",
+            Self::Temp => "temp",
+            Self::ThreadLocal => "thread-local",
+        }
+    }
+}
+
+impl Allocation {
+    /// What the allocation is for. A donated parameter is a parameter.
+    pub fn kind(&self) -> Kind {
+        if self.kinds.thread_local {
+            Kind::ThreadLocal
+        } else if self.parameter.is_some() {
+            Kind::Parameter
+        } else if self.kinds.constant {
+            Kind::Constant
+        } else if self.kinds.maybe_live_out {
+            Kind::Output
+        } else {
+            Kind::Temp
+        }
+    }
+
+    /// Whether the result takes the buffer of this parameter over.
+    pub fn is_donated(&self) -> bool {
+        self.parameter.is_some() && self.kinds.maybe_live_out
+    }
+}
+
+/// How full an allocation gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// The first step at which the most bytes are occupied, and these.
+    pub fullest: Moment,
+    /// Bytes occupied at the peak of the memory space.
+    pub at_peak: u64,
+}
+
+/// A memory space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// Its number.
+    pub color: u64,
+    /// The sum of the sizes of its allocations in bytes, without thread-local ones.
+    pub reserved: u64,
+    /// The sum of the sizes of its thread-local allocations in bytes.
+    pub thread_local: u64,
+    /// The bytes occupied over time; `None` where [`Occupancy::reason`] says why.
+    pub curve: Option<Curve>,
+}
+
+impl Space {
+    /// The first step at which the most bytes are occupied.
+    pub fn peak(&self) -> Option<Moment> {
+        self.curve.as_ref().map(Curve::peak)
+    }
+}
+
+/// The occupancy of all memory spaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// The memory spaces that some allocation is in, by number.
+    pub spaces: Vec<Space>,
+    /// How full each allocation of [`Dump::allocations`] gets; `None` for thread-local ones, and
+    /// all without curves.
+    pub fills: Vec<Option<Fill>>,
+    /// Why there are no curves and so no peaks.
+    pub reason: Option<&'static str>,
+    /// So many values that should have a live range have none: the true peak may be higher.
+    pub missing: usize,
+}
+
+impl Occupancy {
+    /// The occupancy of `dump` without the values `left_out`, numbers into [`Dump::values`].
+    /// Whatever else there is stays where and when it is.
+    pub fn without(dump: &Dump, left_out: &[u32]) -> Self {
+        let left_out: FxHashSet<u32> = left_out.iter().copied().collect();
+        let mut spaces = spaces(dump);
+        let steps = match steps(dump) {
+            Ok(steps) => steps,
+            Err(reason) => {
+                let (fills, missing) = (vec![None; dump.allocations.len()], 0);
+                return Self {
+                    spaces,
+                    fills,
+                    reason: Some(reason),
+                    missing,
+                };
+            }
+        };
+        let blocks = |allocation: &Allocation| -> Vec<Block> {
+            let values = allocation.values.clone();
+            let values = values.filter(|at| left_out.is_empty() || !left_out.contains(at));
+            let values = values.filter_map(|at| dump.values.get(at as usize));
+            values.filter_map(|value| block(value, steps)).collect()
+        };
+        let changes: Vec<Vec<(u64, i128)>> = dump
+            .allocations
+            .par_iter()
+            .map(|allocation| match allocation.kind() {
+                Kind::ThreadLocal => Vec::new(),
+                _ => sweep::changes(&blocks(allocation)),
+            })
+            .collect();
+        let place = |spaces: &[Space], allocation: &Allocation| {
+            spaces.binary_search_by_key(&allocation.color, |space| space.color)
+        };
+        let mut of_spaces = vec![Vec::new(); spaces.len()];
+        for (allocation, changes) in dump.allocations.iter().zip(&changes) {
+            if let Ok(place) = place(&spaces, allocation) {
+                of_spaces[place].extend_from_slice(changes);
+            }
+        }
+        for (space, changes) in spaces.iter_mut().zip(of_spaces) {
+            space.curve = Some(Curve::new(changes, steps));
+        }
+        let fills = dump.allocations.iter().zip(changes);
+        let fills = fills.map(|(allocation, changes)| {
+            let peak = spaces[place(&spaces, allocation).ok()?].peak()?;
+            let (fullest, at_peak) = curve::most(&changes, peak.step);
+            let fill = Fill { fullest, at_peak };
+            (allocation.kind() != Kind::ThreadLocal).then_some(fill)
+        });
+        let fills = fills.collect();
+        Self {
+            spaces,
+            fills,
+            reason: None,
+            missing: missing(dump),
+        }
+    }
+
+    /// The space of this number.
+    pub fn space(&self, color: u64) -> Option<&Space> {
+        let place = self
+            .spaces
+            .binary_search_by_key(&color, |space| space.color);
+        Some(&self.spaces[place.ok()?])
+    }
+
+    /// The peak of a memory space.
+    pub fn peak(&self, color: u64) -> Option<Moment> {
+        self.space(color)?.peak()
+    }
+
+    /// How full an allocation gets.
+    pub fn fill(&self, allocation: u32) -> Option<Fill> {
+        *self.fills.get(allocation as usize)?
+    }
+
+    /// The peak of its memory space if the value `at` alone went away, everything else staying
+    /// where and when it is. `None` for a value that does not take part.
+    pub fn if_gone(&self, dump: &Dump, at: u32) -> Option<Moment> {
+        let value = dump.values.get(at as usize)?;
+        let allocation = dump.allocations.get(value.allocation? as usize)?;
+        let curve = self.space(allocation.color)?.curve.as_ref()?;
+        let own = block(value, curve.steps())?;
+        if allocation.kind() == Kind::ThreadLocal {
+            return None;
+        }
+        // Bytes that others hold as well are not freed.
+        let others = allocation.values.clone().filter(|&other| other != at);
+        let others =
+            others.filter_map(|other| block(dump.values.get(other as usize)?, curve.steps()));
+        let shared: Vec<Block> = others.filter_map(|other| other.within(&own)).collect();
+        let mut held = 0_i128;
+        let mut start = own.start;
+        let mut best = [
+            curve.most_in(0, own.start),
+            curve.most_in(own.end, curve.steps()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>();
+        let mut piece = |start: u64, end: u64, held: i128| {
+            if let Some(most) = curve.most_in(start, end) {
+                let freed = i128::from(own.high - own.low) - held;
+                let bytes = u64::try_from(i128::from(most.bytes) - freed).unwrap_or(0);
+                best.push(Moment { bytes, ..most });
+            }
+        };
+        for (step, change) in sweep::changes(&shared) {
+            piece(start, step, held);
+            held += change;
+            start = step;
+        }
+        piece(start, own.end, held);
+        best.into_iter()
+            .max_by_key(|moment| (moment.bytes, std::cmp::Reverse(moment.step)))
+    }
+}
+
+/// The values of a memory space that are alive at `step` and take part in occupancy, as numbers
+/// into [`Dump::values`].
+pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
+    let is_alive = |value: &Value| {
+        value.live_range.is_some()
+            && value.size > 0
+            && (value.live.0..=value.live.1).contains(&step)
+    };
+    let of_space = dump
+        .allocations
+        .iter()
+        .filter(|allocation| allocation.color == color && allocation.kind() != Kind::ThreadLocal);
+    of_space
+        .flat_map(|allocation| allocation.values.clone())
+        .filter(|&at| dump.values.get(at as usize).is_some_and(is_alive))
+        .collect()
+}
+
+/// The bytes that `values` occupy together, by the kind of their allocations, in the order of
+/// [`Kind::OCCUPYING`].
+pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
+    let mut bytes = [0_u64; 4];
+    for (at, own) in exclusive(dump, values) {
+        let allocation = dump.values[at as usize].allocation;
+        let allocation = allocation.and_then(|at| dump.allocations.get(at as usize));
+        let kind = allocation.map(Allocation::kind);
+        if let Some(place) = Kind::OCCUPYING
+            .iter()
+            .position(|&other| Some(other) == kind)
+        {
+            bytes[place] = bytes[place].saturating_add(own);
+        }
+    }
+    bytes
+}
+
+/// Shares the bytes that `values` occupy together out among them: bytes in which several lie
+/// count for the first of them, by offset and then with the largest first. The shares add up to
+/// the length of the union.
+pub fn exclusive(dump: &Dump, values: &[u32]) -> Vec<(u32, u64)> {
+    let value = |&at: &u32| dump.values.get(at as usize);
+    let mut sorted: Vec<u32> = values
+        .iter()
+        .copied()
+        .filter(|at| value(at).is_some())
+        .collect();
+    sorted.sort_unstable_by_key(|&at| {
+        let value = &dump.values[at as usize];
+        (
+            value.allocation,
+            value.offset,
+            std::cmp::Reverse(value.size),
+            at,
+        )
+    });
+    let mut covered = (None, 0_u64);
+    let mut shares = Vec::with_capacity(sorted.len());
+    for at in sorted {
+        let value = &dump.values[at as usize];
+        if covered.0 != value.allocation {
+            covered = (value.allocation, 0);
+        }
+        let end = value.offset.saturating_add(value.size);
+        shares.push((at, end.saturating_sub(covered.1.max(value.offset))));
+        covered.1 = covered.1.max(end);
+    }
+    shares
+}
+
+/// Every memory space with its totals.
+fn spaces(dump: &Dump) -> Vec<Space> {
+    let mut spaces: Vec<Space> = Vec::new();
+    let mut sorted: Vec<&Allocation> = dump.allocations.iter().collect();
+    sorted.sort_by_key(|allocation| allocation.color);
+    for allocation in sorted {
+        if spaces
+            .last()
+            .is_none_or(|space| space.color != allocation.color)
+        {
+            spaces.push(Space {
+                color: allocation.color,
+                reserved: 0,
+                thread_local: 0,
+                curve: None,
+            });
+        }
+        let Some(space) = spaces.last_mut() else {
+            continue;
+        };
+        let total = match allocation.kind() {
+            Kind::ThreadLocal => &mut space.thread_local,
+            _ => &mut space.reserved,
+        };
+        *total = total.saturating_add(allocation.size);
+    }
+    spaces
+}
+
+/// How many steps there are, or why there is no occupancy.
+fn steps(dump: &Dump) -> Result<u64, &'static str> {
+    if dump.allocations.is_empty() {
+        return Err("the allocations are not there, so no bytes are known");
+    }
+    if !dump.has_live_ranges() {
+        return Err(
+            "the live ranges are not there, so it is not known which values exist at the same time",
+        );
+    }
+    match &dump.max {
+        Some((max, _)) if max.value > 0 => Ok(max.value),
+        _ => Err("the schedule has no steps"),
+    }
+}
+
+/// The bytes and steps of a value that takes part.
+fn block(value: &Value, steps: u64) -> Option<Block> {
+    let (start, last) = value.live;
+    let end = last.saturating_add(1).min(steps);
+    let high = value.offset.saturating_add(value.size);
+    let is_some = value.live_range.is_some() && start <= last && start < end && value.offset < high;
+    is_some.then_some(Block {
+        start,
+        end,
+        low: value.offset,
+        high,
+    })
+}
+
+/// How many values of allocations that live in the schedule have no live range.
+fn missing(dump: &Dump) -> usize {
+    let is_missing = |value: &Value| {
+        let allocation = value
+            .allocation
+            .and_then(|at| dump.allocations.get(at as usize));
+        value.live_range.is_none()
+            && value.size > 0
+            && allocation.is_some_and(|allocation| {
+                !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)
+            })
+    };
+    dump.values.iter().filter(|value| is_missing(value)).count()
+}

@@ -1,0 +1,180 @@
+//! Bytes over time.
+
+/// A step and the bytes occupied then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment {
+    /// The step.
+    pub step: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Bytes as a function of the step, kept as the steps at which they change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curve {
+    /// The steps from which on the bytes are others than before; the first is 0.
+    changes: Vec<Moment>,
+    /// How many steps there are.
+    steps: u64,
+    /// A tree of maxima over `changes`: node `n` has the children `2n` and `2n + 1`, the leaves are
+    /// the second half. Each holds the number of the first change with the most bytes below it.
+    most: Vec<u32>,
+}
+
+impl Curve {
+    /// Adds up `changes`, steps before `steps` with the difference that they make, in any order.
+    pub(super) fn new(mut changes: Vec<(u64, i128)>, steps: u64) -> Self {
+        changes.sort_unstable_by_key(|&(step, _)| step);
+        let mut merged = vec![Moment { step: 0, bytes: 0 }];
+        let mut sum = 0_i128;
+        for (step, change) in changes.into_iter().take_while(|&(step, _)| step < steps) {
+            sum += change;
+            let bytes = u64::try_from(sum).unwrap_or(if sum < 0 { 0 } else { u64::MAX });
+            match merged.last_mut() {
+                Some(last) if last.step == step => last.bytes = bytes,
+                _ => merged.push(Moment { step, bytes }),
+            }
+        }
+        merged.dedup_by_key(|moment| moment.bytes);
+        merged.shrink_to_fit();
+        let leaves = merged.len();
+        let mut most = vec![0; leaves];
+        most.extend(0..leaves as u32);
+        for node in (1..leaves).rev() {
+            most[node] = higher(&merged, most[2 * node], most[2 * node + 1]);
+        }
+        Self {
+            changes: merged,
+            steps,
+            most,
+        }
+    }
+
+    /// How many steps there are; the last one is one less.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The steps from which on the bytes are others than before, with the bytes; the first is 0.
+    pub fn changes(&self) -> &[Moment] {
+        &self.changes
+    }
+
+    /// The bytes at `step`; of a step behind the last, as at the last.
+    pub fn at(&self, step: u64) -> u64 {
+        self.changes[self.change_at(step)].bytes
+    }
+
+    /// The first step with the most bytes.
+    pub fn peak(&self) -> Moment {
+        self.most_in(0, self.steps)
+            .unwrap_or(Moment { step: 0, bytes: 0 })
+    }
+
+    /// The first step with the most bytes of those from `start` to before `end`.
+    pub fn most_in(&self, start: u64, end: u64) -> Option<Moment> {
+        let end = end.min(self.steps);
+        if start >= end {
+            return None;
+        }
+        let leaves = self.changes.len();
+        let (mut low, mut high) = (self.change_at(start), self.change_at(end - 1) + 1);
+        let mut best = low as u32;
+        low += leaves;
+        high += leaves;
+        while low < high {
+            if low % 2 == 1 {
+                best = higher(&self.changes, best, self.most[low]);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                best = higher(&self.changes, best, self.most[high]);
+            }
+            low /= 2;
+            high /= 2;
+        }
+        let most = self.changes[best as usize];
+        Some(Moment {
+            step: most.step.max(start),
+            ..most
+        })
+    }
+
+    /// The ranges of steps, both ends included, with at least `percent` % of the most bytes.
+    pub fn near(&self, percent: u8) -> Vec<(u64, u64)> {
+        let peak = u128::from(self.peak().bytes);
+        let is_near = |bytes: u64| u128::from(bytes) * 100 >= peak * u128::from(percent);
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for (start, end, bytes) in self.pieces() {
+            if peak > 0 && is_near(bytes) {
+                match ranges.last_mut() {
+                    Some(last) if last.1 + 1 == start => last.1 = end - 1,
+                    _ => ranges.push((start, end - 1)),
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The highest local maxima apart from the peak, at most `count`, the highest first.
+    pub fn next_peaks(&self, count: usize) -> Vec<Moment> {
+        let bytes = |at: Option<usize>| {
+            at.and_then(|at| self.changes.get(at))
+                .map_or(0, |it| it.bytes)
+        };
+        let peak = self.peak();
+        let is_top = |at: usize| {
+            let own = self.changes[at].bytes;
+            own > bytes(at.checked_sub(1)) && own > bytes(Some(at + 1))
+        };
+        let tops = (0..self.changes.len()).filter(|&at| is_top(at));
+        let mut tops: Vec<Moment> = tops
+            .map(|at| self.changes[at])
+            .filter(|top| *top != peak)
+            .collect();
+        tops.sort_by_key(|top| (std::cmp::Reverse(top.bytes), top.step));
+        tops.truncate(count);
+        tops
+    }
+
+    /// First step, step behind the last one, and bytes.
+    fn pieces(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let ends = self.changes.iter().skip(1).map(|next| next.step);
+        let ends = ends.chain([self.steps]);
+        self.changes
+            .iter()
+            .zip(ends)
+            .map(|(moment, end)| (moment.step, end, moment.bytes))
+    }
+
+    /// The number of the change that holds at `step`.
+    fn change_at(&self, step: u64) -> usize {
+        self.changes
+            .partition_point(|change| change.step <= step)
+            .saturating_sub(1)
+    }
+}
+
+/// The first of two changes with the more bytes.
+fn higher(changes: &[Moment], a: u32, b: u32) -> u32 {
+    let key = |at: u32| (changes[at as usize].bytes, std::cmp::Reverse(at));
+    if key(b) > key(a) { b } else { a }
+}
+
+/// The first moment with the most bytes of changes in the order of time, and the bytes at `step`.
+pub(super) fn most(changes: &[(u64, i128)], step: u64) -> (Moment, u64) {
+    let (mut sum, mut at_step) = (0_i128, 0);
+    let mut most = Moment { step: 0, bytes: 0 };
+    for &(at, change) in changes {
+        sum += change;
+        let bytes = u64::try_from(sum).unwrap_or(u64::MAX);
+        if at <= step {
+            at_step = bytes;
+        }
+        if bytes > most.bytes {
+            most = Moment { step: at, bytes };
+        }
+    }
+    (most, at_step)
+}

@@ -1,0 +1,179 @@
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use buflens_syntax::Document;
+use proptest::prelude::*;
+
+use super::{Kind, Moment, Occupancy, alive, by_kind};
+use crate::model::{Allocation, Dump, File};
+
+/// A dump with a temp allocation, a parameter and a thread-local one, and these values in the temp:
+/// offset, size, first and last step.
+fn dump(max: u64, values: &[(u64, u64, u64, u64)]) -> Dump {
+    let mut text = String::from(
+        "BufferAssignment:\nallocation 0: size 8, parameter 0, shape |f32[2]| at ShapeIndex {}:\n value: <0 p @0> (size=8,offset=0): f32[2]{0}\nallocation 1: size 4, thread-local:\n value: <1 t @0> (size=4,offset=0): f32[]\nallocation 2: size 900, preallocated-temp:\n",
+    );
+    let mut ranges = format!("    p{{}}:0-{max}\n");
+    for (at, (offset, size, start, end)) in values.iter().enumerate() {
+        let id = at + 2;
+        let _ = writeln!(
+            text,
+            " value: <{id} v.{id} @0> (size={size},offset={offset}): f32[]"
+        );
+        let _ = writeln!(ranges, "    v.{id}{{}}:{start}-{end}");
+    }
+    read(&format!(
+        "{text}\n\nHloLiveRange (max {max}):\n  InstructionSequence:\n    0:p\n  BufferLiveRange:\n{ranges}"
+    ))
+}
+
+fn read(text: &str) -> Dump {
+    Dump::new(vec![File {
+        path: PathBuf::from("x-buffer-assignment.txt"),
+        document: Document::new(text).expect("a text below 4 GiB"),
+        lossy: false,
+    }])
+}
+
+/// Byte by byte, step by step.
+fn occupied(values: &[(u64, u64, u64, u64)], step: u64) -> u64 {
+    let is_held = |byte: &u64| {
+        values.iter().any(|&(offset, size, start, end)| {
+            (start..=end).contains(&step) && (offset..offset + size).contains(byte)
+        })
+    };
+    8 + (0..200).filter(is_held).count() as u64
+}
+
+fn first_peak(values: &[(u64, u64, u64, u64)], max: u64) -> Moment {
+    let moments = (0..max).map(|step| Moment {
+        step,
+        bytes: occupied(values, step),
+    });
+    moments
+        .max_by_key(|moment| (moment.bytes, u64::MAX - moment.step))
+        .expect("a step")
+}
+
+proptest! {
+    #[test]
+    fn occupancy_is_the_length_of_the_union(
+        values in prop::collection::vec((0_u64..100, 0_u64..60, 0_u64..12, 0_u64..14), 0..25),
+    ) {
+        let dump = dump(12, &values);
+        let occupancy = dump.occupancy();
+        let curve = occupancy.spaces[0].curve.as_ref().expect("a curve");
+        for step in 0..12 {
+            prop_assert_eq!(curve.at(step), occupied(&values, step));
+            let values = alive(&dump, 0, step);
+            prop_assert_eq!(by_kind(&dump, &values).iter().sum::<u64>(), curve.at(step));
+            for end in step + 1..=12 {
+                let bytes = (step..end).map(|step| curve.at(step)).max();
+                let most = curve.most_in(step, end).expect("a step");
+                prop_assert_eq!(Some(most.bytes), bytes);
+                prop_assert_eq!(curve.at(most.step), most.bytes);
+            }
+        }
+        prop_assert_eq!(curve.peak(), first_peak(&values, 12));
+        for at in 0..values.len() {
+            let (_, size, start, end) = values[at];
+            let mut rest = values.clone();
+            rest.remove(at);
+            let takes_part = size > 0 && start <= end;
+            let gone = takes_part.then(|| first_peak(&rest, 12));
+            let id = at as u32 + 2;
+            prop_assert_eq!(occupancy.if_gone(&dump, id), gone);
+            let without = Occupancy::without(&dump, &[id]);
+            prop_assert_eq!(without.peak(0), Some(first_peak(&rest, 12)));
+        }
+    }
+}
+
+#[test]
+fn near_and_next_peaks() {
+    let values = [
+        (0, 100, 1, 1),
+        (0, 92, 2, 2),
+        (0, 10, 3, 3),
+        (0, 97, 5, 6),
+        (0, 40, 8, 9),
+    ];
+    let dump = dump(10, &values);
+    let curve = dump.occupancy().spaces[0].curve.clone().expect("a curve");
+    assert_eq!(
+        curve.peak(),
+        Moment {
+            step: 1,
+            bytes: 108
+        }
+    );
+    assert_eq!(curve.near(95), [(1, 1), (5, 6)]);
+    let next = [
+        Moment {
+            step: 5,
+            bytes: 105,
+        },
+        Moment { step: 8, bytes: 48 },
+    ];
+    assert_eq!(curve.next_peaks(5), next);
+    let fill = dump.occupancy().fill(2).expect("a fill");
+    assert_eq!(
+        (fill.fullest, fill.at_peak),
+        (
+            Moment {
+                step: 1,
+                bytes: 100
+            },
+            100
+        )
+    );
+    assert_eq!(dump.occupancy().fill(1), None);
+}
+
+#[test]
+fn totals_of_a_space() {
+    let dump = dump(3, &[(0, 900, 0, 3)]);
+    let space = &dump.occupancy().spaces[0];
+    assert_eq!((space.reserved, space.thread_local), (908, 4));
+    let kinds: Vec<Kind> = dump.allocations.iter().map(Allocation::kind).collect();
+    assert_eq!(kinds, [Kind::Parameter, Kind::ThreadLocal, Kind::Temp]);
+}
+
+#[test]
+fn nonsense_overflows_nothing() {
+    let most = u64::MAX;
+    let dump = dump(
+        most,
+        &[(most - 1, most, 0, most), (0, most, 1, 2), (5, 7, 9, 3)],
+    );
+    let occupancy = dump.occupancy();
+    // From step 1 on, all addresses are taken, and the parameter's 8 bytes besides.
+    let bytes = most;
+    assert_eq!(occupancy.peak(0), Some(Moment { step: 1, bytes }));
+    assert!(occupancy.if_gone(&dump, 3).is_some());
+    assert_eq!(occupancy.if_gone(&dump, 4), None);
+}
+
+#[test]
+fn without_live_ranges_it_says_why() {
+    let dump = read(
+        "BufferAssignment:\nallocation 0: size 4, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n\n",
+    );
+    assert_eq!(dump.occupancy().peak(0), None);
+    assert!(
+        dump.occupancy()
+            .reason
+            .is_some_and(|reason| reason.contains("live ranges"))
+    );
+    assert_eq!(dump.occupancy().spaces[0].reserved, 4);
+    assert!(read("").occupancy().reason.is_some());
+}
+
+#[test]
+fn a_missing_live_range_is_counted() {
+    let dump = read(
+        "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n value: <1 b @0> (size=4,offset=4): f32[]\n\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:b\n  BufferLiveRange:\n    a{}:0-1\n",
+    );
+    assert_eq!(dump.occupancy().missing, 1);
+    assert_eq!(dump.occupancy().peak(0), Some(Moment { step: 0, bytes: 4 }));
+}

@@ -1,0 +1,60 @@
+//! Shapes by their text: few of a dump's shapes are distinct, so each is read once.
+
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use buflens_syntax::Shape;
+use rustc_hash::FxHashMap;
+
+use super::bytes::{is_possible_size, logical_bytes};
+use super::{Dump, Value};
+
+/// The shapes of a dump as far as they have been asked for.
+#[derive(Debug, Default)]
+pub struct Shapes<'d>(RefCell<FxHashMap<&'d str, Option<Arc<Shape>>>>);
+
+impl<'d> Shapes<'d> {
+    /// The shape that `text` is, if it is one.
+    pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
+        match self.0.borrow_mut().entry(text) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => entry.insert(Shape::read(text).ok().map(Arc::new)).clone(),
+        }
+    }
+
+    /// The shape printed with the value in its allocation.
+    pub fn of(&self, dump: &'d Dump, value: &Value) -> Option<Arc<Shape>> {
+        self.read(shape_text(dump, value)?)
+    }
+
+    /// The bytes of the value without padding.
+    pub fn logical_bytes(&self, dump: &'d Dump, value: &Value) -> Option<u64> {
+        logical_bytes(self.of(dump, value)?.as_ref())
+    }
+
+    /// How many of the value's bytes are padding. None of a tuple's table; nor where the size is
+    /// not the shape's own, as that of a value that shares a larger one's buffer.
+    pub fn padding(&self, dump: &'d Dump, value: &Value) -> u64 {
+        let Some(shape) = self.of(dump, value) else {
+            return 0;
+        };
+        let is_array = matches!(*shape, Shape::Array(_));
+        match logical_bytes(&shape) {
+            Some(logical)
+                if is_array
+                    && value.size > logical
+                    && is_possible_size(&shape, value.size, dump.platforms) =>
+            {
+                value.size - logical
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The shape with layout that section A prints with the value.
+pub fn shape_text<'d>(dump: &'d Dump, value: &Value) -> Option<&'d str> {
+    let placement = dump.placement(value)?;
+    Some(placement.text(placement.row.shape))
+}
