@@ -1,9 +1,9 @@
 -- What a buffer with a dump gets: options, commands, and what the server adds to the lines.
 local M = {}
 
---- Above so many lines Neovim would ask the server for hints, lenses and folds of all lines and be busy with the
---- answer for seconds. Everything that is asked for at the cursor stays.
-M.LARGE = 100000
+--- Above so many lines Neovim would be busy for long with what it does for all lines at once: an expression for folds
+--- (16 s a million lines), hints and lenses. What is asked for at the cursor or for the window stays.
+M.LARGE = 30000
 
 local COMMANDS = {
   BuflensPeak = { 'peak', { nargs = '?', bang = true, desc = 'What the peak of a memory space is made of' } },
