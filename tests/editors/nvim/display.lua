@@ -11,6 +11,7 @@ local function list(command)
   end)
   t.equal('it is shown', vim.bo.buftype, 'quickfix')
   local found = vim.fn.getqflist({ title = 0, items = 0 })
+  t.equal('without the name of the file', vim.fn.getline(1), found.items[1].text)
   vim.cmd.cclose()
   local texts = { found.title }
   for _, item in ipairs(found.items) do
@@ -43,7 +44,7 @@ t.test(function()
     'XLA prints step 14 as the peak, where 965.7 MiB are occupied',
     'Static, of this module alone. x leaves a value out: where does the peak go then?',
     '',
-    '      bytes   share   padded      alone       steps  kind       value',
+    '      bytes   share  padding    if gone       steps  kind       value',
     '[ ] 325.0 MiB   33.7%    1.01x   -4.8 MiB       13-14  temp       copy.3  model.py:12  jit(conv_general_dilated)/conv_general_dilated',
     '[ ]     512 B    0.0%                                  parameter  copy-start.1{0}  two lines [31m',
     '    and 3 more',
@@ -91,7 +92,7 @@ t.test(function()
 
   vim.cmd('BuflensWhatIf 41 7')
   t.wait('what if', function()
-    return t.told('without 41, 7 the peak goes from 965.7 MiB at step 13, copy.3 to 960.9 MiB at step 16, copy.4: 4.8 MiB less')
+    return t.told('without value 41, 7 the peak goes from 965.7 MiB at step 13, copy.3 to 960.9 MiB at step 16, copy.4: 4.8 MiB less')
   end)
   vim.cmd('BuflensWhatIf 99')
   t.wait('an id that there is not', function()
@@ -117,7 +118,7 @@ t.test(function()
   })
   t.equal('copies', list('BuflensCopies'), {
     'copies: HBM 325.0 MiB, 0 B at the peak',
-    '3:2 325.0 MiB  layout copy.3 of fusion.5  {2,0,1:T(8,128)} -> {2,1,0:T(8,128)}  steps 13  alive at the peak  takes back copy.1',
+    '3:2 325.0 MiB  layout copy.3 of fusion.5  {2,0,1:T(8,128)} -> {2,1,0:T(8,128)}  step 13  alive at the peak  takes back copy.1',
     '4:2 512 B  prefetch copy-start  @0 -> @1  steps 1-4  model.py:3',
   })
 

@@ -44,8 +44,21 @@ function M.list(title, rows, nothing)
       text = text.line(row.text),
     }
   end, rows)
-  vim.fn.setqflist({}, ' ', { title = text.line(title), items = items })
+  vim.fn.setqflist({}, ' ', {
+    title = text.line(title),
+    items = items,
+    quickfixtextfunc = "v:lua.require'buflens.commands'.texts",
+  })
   vim.cmd('botright copen')
+  vim.wo[0][0].wrap = false
+end
+
+--- How the quickfix window shows a list: the names of a dump's files are long, and say nothing here.
+function M.texts(info)
+  local items = vim.fn.getqflist({ id = info.id, items = 0 }).items
+  return vim.tbl_map(function(item)
+    return item.text
+  end, vim.list_slice(items, info.start_idx, info.end_idx))
 end
 
 local function left_out(count)
@@ -58,7 +71,7 @@ local function value_row(value)
     location = value.location,
     text = text.join({
       text.bytes(value.bytes),
-      value.live and 'steps ' .. text.steps(value.live),
+      text.during(value.live),
       value.kind,
       text.name(value),
       value.shape,
@@ -91,7 +104,7 @@ function M.show_what_if(result)
     return text.say(result.reason or 'this dump does not tell when its values are alive')
   end
   text.say(
-    ('without %s the peak goes from %s to %s: %s less, %s'):format(
+    ('without value %s the peak goes from %s to %s: %s less, %s'):format(
       table.concat(result.without, ', '),
       text.moment(result.before),
       text.moment(result.after),
@@ -170,7 +183,7 @@ function M.list_copies(result)
         copy.kind .. ' ' .. copy.name .. (copy.operand and ' of ' .. copy.operand or ''),
         from.layout ~= to.layout and ('%s -> %s'):format(from.layout, to.layout),
         from.space ~= to.space and ('@%s -> @%s'):format(from.space, to.space),
-        copy.window and 'steps ' .. text.steps(copy.window),
+        text.during(copy.window),
         copy.alive_at_peak and 'alive at the peak',
         copy.round_trip and 'takes back ' .. copy.round_trip,
         copy.source,

@@ -6,7 +6,7 @@ local M = {}
 
 local SPACE = vim.api.nvim_create_namespace('buflens.peak')
 local KEYS = ' <CR> go there  x leave it out  <Tab> next space  Q quickfix  q close '
-local HEADER = '      bytes   share   padded      alone       steps  kind       value'
+local HEADER = '      bytes   share  padding    if gone       steps  kind       value'
 
 --- The lines above the values, with the highlight of each.
 local function head(peak)

@@ -38,6 +38,11 @@ function M.steps(range)
   return range[1] == range[2] and tostring(range[1]) or ('%d-%d'):format(range[1], range[2])
 end
 
+--- `steps 13-14`, `step 13`
+function M.during(range)
+  return range and (range[1] == range[2] and 'step ' or 'steps ') .. M.steps(range)
+end
+
 --- A name with its index, which goes without saying if it is empty.
 function M.name(value)
   local index = value.index ~= '{}' and value.index or ''
