@@ -23,8 +23,8 @@
   :type '(repeat string))
 
 (defcustom buflens-settings nil
-  "Settings of the language server, as a property list; docs/lsp.md of Buflens lists them.
-For example (:severity (:value-size \"off\"))."
+  "Settings of the language server, as a property list.
+docs/lsp.md of Buflens lists them.  For example (:severity (:value-size \"off\"))."
   :type 'plist)
 
 (defcustom buflens-start-server t

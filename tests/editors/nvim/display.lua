@@ -42,29 +42,30 @@ t.test(function()
     'of 1.26 GiB reserved: parameter 320.1 MiB, temp 645.6 MiB',
     'within 5 %: steps 13-14, 16; then 960.9 MiB at step 16, copy.4',
     'XLA prints step 14 as the peak, where 965.7 MiB are occupied',
-    'Static, of this module alone. x leaves a value out: where does the peak go then?',
+    'Static, this module only; a what-if keeps schedule and placement.',
+    'x: where would the peak be without this value?',
     '',
-    '      bytes   share  padding    if gone       steps  kind       value',
-    '[ ] 325.0 MiB   33.7%    1.01x   -4.8 MiB       13-14  temp       copy.3  model.py:12  jit(conv_general_dilated)/conv_general_dilated',
-    '[ ]     512 B    0.0%                                  parameter  copy-start.1{0}  two lines [31m',
+    '        bytes  share padding   if gone  steps  value',
+    '[ ] 325.0 MiB  33.7%   1.01x  -4.8 MiB  13-14  copy.3  temp  model.py:12  jit(conv_general_dilated)/conv_general_dilated',
+    '[ ]     512 B   0.0%                           copy-start.1{0}  parameter  two lines [31m',
     '    and 3 more',
   })
-  t.equal('the cursor is on the first value', vim.api.nvim_win_get_cursor(window)[1], 8)
+  t.equal('the cursor is on the first value', vim.api.nvim_win_get_cursor(window)[1], 9)
 
   t.keys('x')
   t.wait('x asks what if', function()
-    return t.float():find('Without 1 of them: 960.9 MiB at step 16, copy.4 (4.8 MiB less)', 1, true)
+    return t.float():find('Without 1 value: 960.9 MiB at step 16, copy.4 (4.8 MiB less)', 1, true)
   end)
   t.equal('without that value', asked(), { 'buflens.whatIf', { space = 0, without = { 41 } } })
   t.check('which is ticked', t.float():find('[x] 325.0 MiB', 1, true) ~= nil)
   t.keys('jx')
   t.wait('and a second', function()
-    return t.float():find('Without 2 of them', 1, true)
+    return t.float():find('Without 2 values', 1, true)
   end)
   t.equal('without both', asked(), { 'buflens.whatIf', { space = 0, without = { 7, 41 } } })
   t.keys('xkx')
   t.wait('and without none', function()
-    return t.float():find('x leaves a value out', 1, true)
+    return t.float():find('x: where would', 1, true)
   end)
 
   t.keys('<Tab>')

@@ -6,7 +6,6 @@ local M = {}
 
 local SPACE = vim.api.nvim_create_namespace('buflens.peak')
 local KEYS = ' <CR> go there  x leave it out  <Tab> next space  Q quickfix  q close '
-local HEADER = '      bytes   share  padding    if gone       steps  kind       value'
 
 --- The lines above the values, with the highlight of each.
 local function head(peak)
@@ -26,13 +25,11 @@ local function head(peak)
       printed = ('%s, where %s are occupied'):format(printed, text.bytes(xla.occupied_bytes))
     end
   end
-  local without = 'Static, of this module alone. x leaves a value out: where does the peak go then?'
+  local without = 'x: where would the peak be without this value?'
   if moved then
-    without = ('Without %d of them: %s (%s less), with schedule and placement as they are'):format(
-      vim.tbl_count(peak.without),
-      text.moment(moved.after),
-      text.bytes(moved.saved_bytes)
-    )
+    local count = vim.tbl_count(peak.without)
+    local values = count == 1 and 'value' or 'values'
+    without = ('Without %d %s: %s (%s less)'):format(count, values, text.moment(moved.after), text.bytes(moved.saved_bytes))
   end
   local lines = {
     { ('%s of %s: %s'):format(text.space(result), result.module, text.moment(result, text.exact)), 'Title' },
@@ -43,9 +40,10 @@ local function head(peak)
         next[1] and 'then ' .. next[1],
       }, '; '),
     },
+    { 'Static, this module only; a what-if keeps schedule and placement.', 'Comment' },
     { without, moved and 'WarningMsg' or 'Comment' },
     { '' },
-    { HEADER, 'Comment' },
+    { ('    %9s %6s %7s %9s  %-' .. peak.steps .. 's  %s'):format('bytes', 'share', 'padding', 'if gone', 'steps', 'value'), 'Comment' },
   }
   if printed ~= '' then
     table.insert(lines, 4, { printed, 'WarningMsg' })
@@ -56,15 +54,14 @@ end
 local function row(peak, value)
   local logical = value.logical_bytes
   local moved = value.what_if and peak.result.occupied_bytes - value.what_if.occupied_bytes
-  return ('%s %9s  %5.1f%%  %7s  %9s  %10s  %-9s  %s'):format(
+  return ('%s %9s %5.1f%% %7s %9s  %-' .. peak.steps .. 's  %s'):format(
     peak.without[value.id] and '[x]' or '[ ]',
     text.bytes(value.bytes),
     100 * value.bytes / math.max(peak.result.occupied_bytes, 1),
     logical and logical > 0 and logical < value.bytes and ('%.2fx'):format(value.bytes / logical) or '',
     moved and (moved > 0 and '-' or '') .. text.bytes(moved) or '',
     text.steps(value.live),
-    value.kind or '',
-    text.join({ text.name(value), value.source, value.op_name })
+    text.join({ text.name(value), value.kind, value.source, value.op_name })
   )
 end
 
@@ -150,6 +147,10 @@ end
 ---@param source { client: vim.lsp.Client, bufnr: integer } where it came from
 function M.open(result, source)
   local peak = { result = result, source = source, without = {}, buffer = vim.api.nvim_create_buf(false, true) }
+  peak.steps = #'steps'
+  for _, value in ipairs(result.values) do
+    peak.steps = math.max(peak.steps, #text.steps(value.live))
+  end
   local lines = draw(peak)
   local width = vim.fn.strdisplaywidth(KEYS) + 2
   for _, line in ipairs(lines) do
