@@ -27,8 +27,7 @@ t.test(function()
   t.equal('once', #t.messages, 1)
   t.check('clearly', t.told('the server stopped 3 times'))
   t.equal('and no more are started', vim.lsp.get_clients({ name = 'buflens' }), {})
-  vim.cmd('normal! GiA line^[')
-  vim.cmd('edit!')
+  vim.cmd.edit()
   t.open('planted-error.txt')
 
   -- A program that is none: it ends at once, each time.
