@@ -1,0 +1,1 @@
+vim.cmd.runtime('ftplugin/xla-buffer-assignment.lua')

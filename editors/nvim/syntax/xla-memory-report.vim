@@ -1,0 +1,1 @@
+runtime! syntax/xla-buffer-assignment.vim

@@ -1,0 +1,77 @@
+-- The commands beyond the protocol, with what the server of today answers: numbers that can be added up by hand.
+local t = require('support')
+
+local function list(command)
+  vim.fn.setqflist({}, 'f')
+  vim.cmd(command)
+  t.wait(command, function()
+    return vim.fn.getqflist({ size = 0 }).size > 0
+  end)
+  local found = vim.fn.getqflist({ title = 0, items = 0 })
+  vim.cmd.cclose()
+  return found.title, found.items
+end
+
+t.test(function()
+  -- Four values of 64 bytes: the parameter x.1 0-4, mul.2 1-3, sub.3 2-3, the output add.4 3-4.
+  t.open(vim.fn.glob('module_0001.smallest.*'))
+  vim.cmd('BuflensPeak')
+  local shown = t.wait('the peak', t.float)
+  t.check('all four at step 3', shown:find('of smallest: 256 B at step 3, add.4', 1, true) ~= nil, shown)
+  t.check('of what is reserved', shown:find('of 256 B reserved', 1, true) ~= nil, shown)
+  for _, name in ipairs({ 'x.1', 'mul.2', 'sub.3', 'add.4' }) do
+    t.check(name .. ' is in it', shown:find(name, 1, true) ~= nil, shown)
+  end
+  vim.fn.search('sub\\.3')
+  t.keys('x')
+  t.wait('without sub.3', function()
+    return t.float():find('Without 1 value: 192 B at step 3, add.4 (64 B less)', 1, true)
+  end)
+  t.keys('<CR>')
+  t.check('<CR> goes there', vim.api.nvim_get_current_line():find('sub.3', 1, true) ~= nil)
+
+  local title, items = list('BuflensPeak!')
+  t.equal('as a list', { title:match(' of .*'), #items }, { ' of smallest: 256 B at step 3, add.4', 4 })
+  vim.cmd.cfirst()
+  t.equal('which leads to the file', vim.bo.filetype, 'xla-buffer-assignment')
+
+  vim.cmd('BuflensWhatIf 3 2')
+  t.wait('what if', function()
+    return t.told('goes from 256 B at step 3, add.4 to 128 B at step 3, add.4: 128 B less')
+  end)
+
+  title, items = list('BuflensOffset 2 64')
+  t.equal('a value at an offset', #items, 1)
+  t.check('sub.3', items[1].text:find('sub.3', 1, true) ~= nil, items[1].text)
+
+  title, items = list('BuflensDonation')
+  t.check('a parameter that fits the output', items[1].text:find('as large as an output', 1, true) ~= nil, items[1].text)
+  vim.cmd('BuflensCopies')
+  t.wait('no copies', function()
+    return t.told('the compiler inserted no copies')
+  end)
+  vim.cmd('BuflensPadding')
+  t.wait('no padding', function()
+    return t.told('no value has padding')
+  end)
+
+  -- A TPU program that copies to host memory and back, and with a file for each section.
+  t.open(vim.fn.glob('module_0017.*-buffer-assignment.txt'))
+  title, items = list('BuflensCopies')
+  t.check('a copy to host memory', vim.iter(items):any(function(item)
+    return item.text:find('offload copy-start', 1, true) ~= nil
+  end), items)
+  t.check('leads to a line', items[1].lnum > 0 and items[1].bufnr > 0, items[1])
+
+  -- Lenses and hints are shown without being asked for.
+  t.wait('code lenses', function()
+    return #vim.lsp.codelens.get({ bufnr = 0 }) > 0
+  end)
+  t.wait('inlay hints', function()
+    return #vim.lsp.inlay_hint.get({ bufnr = 0 }) > 0
+  end)
+  for _, lens in ipairs(vim.lsp.codelens.get({ bufnr = 0 })) do
+    local command = (lens.lens.command or {}).command
+    t.check('somebody shows ' .. tostring(command), not command or command == '' or vim.lsp.commands[command] ~= nil)
+  end
+end)
