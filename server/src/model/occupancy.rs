@@ -238,9 +238,7 @@ impl Occupancy {
 /// into [`Dump::values`].
 pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
     let is_alive = |value: &Value| {
-        value.live_range.is_some()
-            && value.size > 0
-            && (value.live.0..=value.live.1).contains(&step)
+        block(value, u64::MAX).is_some_and(|block| (block.start..block.end).contains(&step))
     };
     let of_space = dump
         .allocations
