@@ -382,6 +382,62 @@ fn errors_beside_the_project_blame_what_is_at_the_peak() {
     none_of(&failures, "values blamed that are not at the peak");
 }
 
+/// The example of `docs/occupancy.md` is a sound dump, and its table is right.
+#[test]
+fn the_example_in_the_docs_is_right() {
+    let docs = fs::read_to_string(root().join("docs/occupancy.md")).expect("the document");
+    let text = docs.split("```text\n").nth(1).expect("an example");
+    let (text, rest) = text.split_once("```").expect("the end of the example");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder
+        .path()
+        .join("module_0001.example.cpu_after_optimizations-buffer-assignment.txt");
+    fs::write(&path, text).expect("a file");
+    let dump = Dump {
+        stem: path.with_extension(""),
+        files: vec![path],
+    };
+    none_of(
+        &differences(&dump, &mut Random(1)),
+        "differences in the example",
+    );
+    let facts = Facts::read(&dump);
+    let model = model_of(&facts);
+    assert_eq!(checks::check(&model), []);
+    let curve = model.occupancy().spaces[0].curve.as_ref().expect("a curve");
+    let mut rows = 0;
+    for line in rest.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let (Ok(step), [_, runs, occupied, sum, _]) = (cells[0].parse(), cells.as_slice()) else {
+            continue;
+        };
+        assert_eq!(Some(*runs), model.instruction_at(step));
+        assert_eq!(*occupied, curve.at(step).to_string(), "step {step}");
+        let sizes = alive(&model, 0, step)
+            .into_iter()
+            .map(|at| model.values[at as usize].size);
+        assert_eq!(*sum, sizes.sum::<u64>().to_string(), "step {step}");
+        rows += 1;
+    }
+    assert_eq!(rows, curve.steps());
+    assert_eq!(
+        curve.peak(),
+        Moment {
+            step: 3,
+            bytes: 3072
+        }
+    );
+    assert_eq!(model.occupancy().spaces[0].reserved, 3584);
+    for (left_out, step, bytes) in [(&[1][..], 3, 2304), (&[1, 2], 5, 2048), (&[3], 3, 2048)] {
+        let left_out: Vec<u32> = left_out
+            .iter()
+            .filter_map(|&id| model.value_with_id(id))
+            .collect();
+        let rest = Occupancy::without(&model, &left_out);
+        assert_eq!(rest.peak(0), Some(Moment { step, bytes }));
+    }
+}
+
 /// The dumps that the benchmarks make are as sound as real ones.
 #[test]
 fn generated_dumps_are_sound() {
