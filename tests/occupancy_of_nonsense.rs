@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
@@ -91,12 +92,15 @@ fn ask_everything(dump: &Dump) {
 fn dump_of(allocation: &str, values: &[&str], max: u64, ranges: &[&str]) -> String {
     let mut text = format!("BufferAssignment:\n{allocation}\n");
     for value in values {
-        text += &format!(" value: {value}: f32[]\n");
+        let _ = writeln!(text, " value: {value}: f32[]");
     }
-    text += &format!("\n\nHloLiveRange (max {max}):\n  InstructionSequence:\n");
+    let _ = writeln!(
+        text,
+        "\n\nHloLiveRange (max {max}):\n  InstructionSequence:"
+    );
     text += "    0:a\n    1:b\n    2:c\n  BufferLiveRange:\n";
     for range in ranges {
-        text += &format!("    {range}\n");
+        let _ = writeln!(text, "    {range}");
     }
     text
 }
@@ -204,11 +208,12 @@ fn indices_and_colors_may_be_anything() {
     for number in 0..100_000_u64 {
         // Every index twice, and colors up to the largest there is.
         let color = u64::MAX - number;
-        text += &format!(
+        let _ = write!(
+            text,
             "allocation {}: size 4, color {color}, preallocated-temp:\n value: <{number} v.{number} @{color}> (size=4,offset=0): f32[]\n",
             number / 2
         );
-        ranges += &format!("    v.{number}{{}}:0-1\n");
+        let _ = writeln!(ranges, "    v.{number}{{}}:0-1");
     }
     let dump = read(&format!(
         "{text}\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:b\n  BufferLiveRange:\n{ranges}"

@@ -129,7 +129,7 @@ fn d_peak(bencher: Bencher, input: &'static Input) {
 #[divan::bench(args = inputs(), sample_count = 10)]
 fn e_padding(bencher: Bencher, input: &'static Input) {
     measure(bencher, input, |audit| {
-        drop(black_box(padding::padding(audit, None)))
+        drop(black_box(padding::padding(audit, None)));
     });
 }
 

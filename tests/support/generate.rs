@@ -122,9 +122,9 @@ pub fn dense(bytes: usize) -> String {
             .collect();
         let operands = operands.join(", ");
         let layer = number / 16;
-        let line = 20 + number % 60;
+        let source_line = 20 + number % 60;
         let metadata = format!(
-            "metadata={{op_name=\"jit(train_step)/jit(main)/layer_{layer}/dot_general\" source_file=\"models/train.py\" source_line={line}}}"
+            "metadata={{op_name=\"jit(train_step)/jit(main)/layer_{layer}/dot_general\" source_file=\"models/train.py\" source_line={source_line}}}"
         );
         let call = if is_copy {
             format!("copy({operands})")
@@ -190,7 +190,7 @@ pub fn huge_lines(bytes: usize) -> String {
             .map(|((rows, columns), _)| format!("f32[{rows},{columns}]")),
     );
     let table = ((4 * count).next_multiple_of(512), 8 * count);
-    let (make, body, last) = (count, count + 1, 3 * count + 3);
+    let (first, body, last) = (count, count + 1, 3 * count + 3);
     let steps = last + 1;
     let names = |name: &str| {
         let names = (0..count).map(|number| format!("%{name}.{number}"));
@@ -230,7 +230,7 @@ pub fn huge_lines(bytes: usize) -> String {
         &tuple,
         (table.0, 0),
         weights,
-        (make, body),
+        (first, body),
         &made,
     );
     program.sequence.push("tuple.1".to_owned());

@@ -100,11 +100,10 @@ pub fn occupied<'b>(blocks: impl IntoIterator<Item = &'b Block>, step: u64) -> u
     bytes
 }
 
-/// The bytes occupied at each step from 0 to before `steps`.
-pub fn curve<'b>(blocks: impl IntoIterator<Item = &'b Block> + Clone, steps: u64) -> Vec<u64> {
-    (0..steps)
-        .map(|step| occupied(blocks.clone(), step))
-        .collect()
+/// The bytes that those of `blocks` that are `chosen` occupy at each step from 0 to before `steps`.
+pub fn curve(blocks: &[Block], steps: u64, chosen: impl Fn(&Block) -> bool) -> Vec<u64> {
+    let blocks: Vec<Block> = blocks.iter().copied().filter(chosen).collect();
+    (0..steps).map(|step| occupied(&blocks, step)).collect()
 }
 
 /// The first step with the most bytes, and these.
