@@ -12,6 +12,8 @@ pub mod command;
 mod cut;
 pub mod dumps;
 pub mod extremes;
+pub mod generate;
+pub mod occupancy;
 pub mod oracle;
 mod reader;
 pub mod shapes;

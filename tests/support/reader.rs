@@ -41,6 +41,7 @@ impl Facts {
             } else if path.ends_with("-buffer-assignment.txt")
                 || path.ends_with("-values.txt")
                 || path.ends_with("-live-range.txt")
+                || facts.files[file].text.starts_with("BufferAssignment:")
             {
                 facts.read_assignment(file, &lines);
             } else {

@@ -74,6 +74,28 @@ fn element_bytes(element: &str) -> u64 {
     }
 }
 
+/// Unpadded bytes of a shape of any kind; of a tuple those of its table alone.
+pub fn logical_bytes(text: &str) -> u64 {
+    if let Some(inside) = text.strip_prefix('(') {
+        let mut depth = 0;
+        let mut elements = u64::from(inside != ")");
+        for byte in inside.bytes() {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth -= 1,
+                b',' if depth == 0 => elements += 1,
+                _ => {}
+            }
+        }
+        return 8 * elements;
+    }
+    match Array::read(text) {
+        Some(array) => array.logical_bytes(),
+        None if text.starts_with("opaque") => 8,
+        None => 0,
+    }
+}
+
 /// The end of the shape that starts at `start`.
 pub fn shape_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
@@ -122,6 +144,18 @@ fn shapes_have_the_bytes_of_the_specification() {
     assert_eq!(bytes("f8e4m3fn[16]{0}"), 16);
     assert_eq!(bytes("bf16[]"), 2);
     assert_eq!(Array::read("(f32[], f32[])"), None);
+    for (text, bytes) in [
+        ("()", 0),
+        ("(f32[2,3]{1,0})", 8),
+        (
+            "(f32[2,3]{1,0:T(8,128)}, (s32[], token[]), /*index=2*/f32[])",
+            24,
+        ),
+        ("token[]", 0),
+        ("f32[4]{0}", 16),
+    ] {
+        assert_eq!(logical_bytes(text), bytes, "{text}");
+    }
     for (bytes, text) in [
         (1023, "1023B"),
         (36864, "36.0KiB"),

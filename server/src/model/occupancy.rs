@@ -158,9 +158,10 @@ impl Occupancy {
         for (space, changes) in spaces.iter_mut().zip(of_spaces) {
             space.curve = Some(Curve::new(changes, steps));
         }
+        let peaks: Vec<Option<Moment>> = spaces.iter().map(Space::peak).collect();
         let fills = dump.allocations.iter().zip(changes);
         let fills = fills.map(|(allocation, changes)| {
-            let peak = spaces[place(&spaces, allocation).ok()?].peak()?;
+            let peak = peaks[place(&spaces, allocation).ok()?]?;
             let (fullest, at_peak) = curve::most(&changes, peak.step);
             let fill = Fill { fullest, at_peak };
             (allocation.kind() != Kind::ThreadLocal).then_some(fill)
@@ -238,9 +239,7 @@ impl Occupancy {
 /// into [`Dump::values`].
 pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
     let is_alive = |value: &Value| {
-        value.live_range.is_some()
-            && value.size > 0
-            && (value.live.0..=value.live.1).contains(&step)
+        block(value, u64::MAX).is_some_and(|block| (block.start..block.end).contains(&step))
     };
     let of_space = dump
         .allocations

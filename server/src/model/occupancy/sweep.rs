@@ -52,7 +52,8 @@ pub fn changes(blocks: &[Block]) -> Vec<(u64, i128)> {
         events.push((block.start, true, low, high));
         events.push((block.end, false, low, high));
     }
-    events.sort_unstable();
+    // Which of the events of one step comes first makes no difference: the length is taken behind all.
+    events.sort_unstable_by_key(|event| event.0);
     let mut cover = Cover::new(ends);
     let mut changes = Vec::new();
     let mut length = 0;
