@@ -27,6 +27,8 @@ pub struct Server {
     answers: HashMap<u64, Answer>,
     /// Diagnostics published and not yet asked for, in their order.
     published: Vec<Value>,
+    /// The methods of what the server has asked.
+    pub asked: Vec<String>,
     /// What the server offered.
     pub capabilities: Value,
 }
@@ -86,6 +88,7 @@ impl Server {
             next_id: 0,
             answers: HashMap::new(),
             published: Vec::new(),
+            asked: Vec::new(),
             capabilities: Value::Null,
         };
         let parameters = json!({
@@ -250,6 +253,7 @@ impl Server {
                 self.published.push(message["params"].clone());
             }
             (method, Some(id)) => {
+                self.asked.push(method.to_owned());
                 let items = message["params"]["items"].as_array().map_or(0, Vec::len);
                 let result = if method == "workspace/configuration" {
                     Value::Array(vec![Value::Null; items])

@@ -8,6 +8,7 @@ use clap::Args;
 use super::complain;
 use super::position::{Failure, Position};
 use crate::ide;
+use crate::model::source::Libraries;
 use crate::report::printable;
 
 /// Explain what is at a place in a dump.
@@ -34,7 +35,7 @@ impl Hover {
 
     fn explain(&self) -> Result<String, Failure> {
         let at = self.position.locate()?;
-        let hover = ide::hover::hover(&at.dump, at.file, at.offset);
+        let hover = ide::hover::hover(&at.dump, at.file, at.offset, &Libraries::default());
         hover
             .map(|hover| hover.markdown)
             .ok_or_else(|| self.position.without("explanation"))

@@ -7,6 +7,7 @@ mod glossary;
 mod instruction;
 mod life;
 mod opcode;
+mod peak;
 mod report;
 mod role;
 mod shape;
@@ -16,6 +17,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod token;
+mod tree;
 mod value;
 
 use std::ops::Range;
@@ -25,8 +27,10 @@ use buflens_syntax::facts::{self, Span};
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
 use self::instruction::Instruction;
-use super::markdown::{code, cut};
+pub(super) use self::peak::of_value as peak_of_value;
+use super::markdown::{Text, code, cut};
 use crate::model::bytes;
+use crate::model::source::Libraries;
 use crate::model::{Allocation, Dump, FileId, NameId, Platforms};
 
 /// An explanation.
@@ -38,8 +42,8 @@ pub struct Hover {
     pub range: Range<u32>,
 }
 
-/// Explains what is at `offset`.
-pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
+/// Explains what is at `offset`. Lines of source in `libraries` are not the user's own.
+pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> Option<Hover> {
     let document = &dump.files.get(file)?.document;
     let (start, token) = document.token_at(offset)?;
     let block = document.block(document.block_at(start)?)?.1;
@@ -48,6 +52,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
         .find(|node| node.kind().is_line())?;
     let context = Context {
         dump,
+        libraries,
         platforms: dump.platforms,
     };
     let cursor = Cursor {
@@ -69,6 +74,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
 /// What every subject needs to know.
 struct Context<'d> {
     dump: &'d Dump,
+    libraries: &'d Libraries,
     platforms: Platforms,
 }
 
@@ -165,7 +171,7 @@ impl Cursor<'_, '_> {
                 text,
                 row_at(&facts.peak_values, self.end(), |row| row.name)?,
             )),
-            SyntaxKind::TreeLine => Some(steps::tree_node(
+            SyntaxKind::TreeLine => Some(tree::node(
                 context,
                 text,
                 row_at(&facts.tree, self.end(), |row| row.label)?,
@@ -174,7 +180,11 @@ impl Cursor<'_, '_> {
             SyntaxKind::TableRow => {
                 let row = ast::TableRow::cast(self.line.clone())?;
                 row.number("parent_frame_id")?;
-                source::frame(dump, self.number_on_line(SyntaxKind::Count)?)
+                source::frame(
+                    dump,
+                    self.number_on_line(SyntaxKind::Count)?,
+                    context.libraries,
+                )
             }
             SyntaxKind::Heading => match self.token.kind() {
                 SyntaxKind::Step => steps::peak_heading(context, self.token.text().parse().ok()?),
@@ -268,7 +278,7 @@ impl Cursor<'_, '_> {
     fn color(&self) -> String {
         let color = self.number_on_line_or_token(SyntaxKind::Color);
         let in_report = self.line.kind() == SyntaxKind::SpaceHeading;
-        space::hover(color.unwrap_or(0), in_report, self.context.platforms)
+        space::hover(self.context, color.unwrap_or(0), in_report)
     }
 
     fn number_on_line_or_token(&self, kind: SyntaxKind) -> Option<u64> {
@@ -371,10 +381,12 @@ impl Cursor<'_, '_> {
             )
         };
         let sentence = glossary::sentence(SyntaxKind::TotalLine, word)?;
-        Some(format!(
-            "**{word}**: {}{share}\n\n{sentence}",
-            bytes::display(size)
-        ))
+        let mut text = Text::new(&format!("**{word}**: {}{share}", bytes::display(size)));
+        text.paragraph(sentence);
+        if is_whole {
+            space::totals(self.context, &mut text);
+        }
+        Some(text.finish())
     }
 
     /// A line below `positions:`: the value defined there, else those visible there.
@@ -533,7 +545,8 @@ impl Cursor<'_, '_> {
         let key = attribute.as_ref().and_then(SyntaxNode::first_token);
         if let Some(key) = key.filter(|key| key.text() == "metadata")
             && let Some(instruction) = ast::Instruction::around(&key)
-            && let Some(text) = source::Metadata::read(self.context.dump, &instruction).hover()
+            && let Some(text) = source::Metadata::read(self.context.dump, &instruction)
+                .hover(self.context.libraries)
         {
             return Some(text);
         }

@@ -10,7 +10,9 @@ mod entries;
 #[cfg(test)]
 mod fixture;
 pub mod folding;
+pub mod hints;
 pub mod hover;
+pub mod lenses;
 pub mod links;
 mod markdown;
 pub mod navigation;

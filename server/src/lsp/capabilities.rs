@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub pulls_diagnostics: bool,
     pub related_documents: bool,
     pub refreshes_diagnostics: bool,
+    pub refreshes_lenses: bool,
+    pub refreshes_hints: bool,
     pub code_actions: bool,
     pub versioned_edits: bool,
     pub answers_configuration: bool,
@@ -70,6 +72,14 @@ impl Capabilities {
             refreshes_diagnostics: workspace
                 .diagnostics
                 .and_then(|diagnostics| diagnostics.refresh_support)
+                .unwrap_or_default(),
+            refreshes_lenses: workspace
+                .code_lens
+                .and_then(|lenses| lenses.refresh_support)
+                .unwrap_or_default(),
+            refreshes_hints: workspace
+                .inlay_hint
+                .and_then(|hints| hints.refresh_support)
                 .unwrap_or_default(),
             code_actions: text
                 .code_action
@@ -158,6 +168,10 @@ pub fn server(client: &Capabilities) -> lsp::ServerCapabilities {
             work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
         }),
         call_hierarchy_provider: Some(true.into()),
+        code_lens_provider: Some(lsp::CodeLensOptions {
+            resolve_provider: Some(false),
+        }),
+        inlay_hint_provider: Some(lsp::OneOf::Left(true)),
         code_action_provider: client.code_actions.then(|| actions.into()),
         diagnostic_provider: client
             .pulls_diagnostics

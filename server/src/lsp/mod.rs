@@ -6,6 +6,7 @@
 //! - everything that takes time runs on the pool.
 
 mod actions;
+mod annotations;
 mod calls;
 mod capabilities;
 mod config;

@@ -14,7 +14,8 @@ const LIMIT: usize = 10_000;
 
 pub fn hover(view: &View, position: lsp::Position) -> Result<lsp::Hover, Unavailable> {
     let (Loaded { dump, file, notes }, offset) = view.cursor(position)?;
-    let mut hover = hover::hover(&dump, file, offset).ok_or(Unavailable::Absent)?;
+    let mut hover =
+        hover::hover(&dump, file, offset, &view.config.libraries()).ok_or(Unavailable::Absent)?;
     for note in notes
         .iter()
         .filter(|note| matches!(note, Note::Reading { .. }))

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
 
+use super::annotations;
 use super::diagnostics;
 use super::session::Session;
 use super::view::View;
@@ -67,6 +68,10 @@ pub fn schedule_all(session: &Arc<Session>) {
 
 fn schedule_again(session: &Arc<Session>, paths: Vec<PathBuf>) {
     let capabilities = session.capabilities();
+    if !paths.is_empty() {
+        // They tell of the same files.
+        annotations::refresh(session);
+    }
     if !capabilities.pulls_diagnostics {
         for path in paths {
             schedule(session, path, Trigger::Elsewhere);

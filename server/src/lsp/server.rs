@@ -12,7 +12,7 @@ use tower_lsp::ls_types::request::{
 use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
-use super::{actions, calls, diagnostics, navigation, outline, sync, tokens};
+use super::{actions, annotations, calls, diagnostics, navigation, outline, sync, tokens};
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
 
@@ -251,6 +251,24 @@ impl LanguageServer for Buflens {
         let item = params.item;
         self.0
             .ask(&item.uri.clone(), move |view| calls::outgoing(view, &item))
+            .await
+    }
+
+    async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
+        self.0
+            .ask(&params.text_document.uri, annotations::lenses)
+            .await
+    }
+
+    async fn inlay_hint(
+        &self,
+        params: lsp::InlayHintParams,
+    ) -> Result<Option<Vec<lsp::InlayHint>>> {
+        let range = params.range;
+        self.0
+            .ask(&params.text_document.uri, move |view| {
+                annotations::hints(view, range)
+            })
             .await
     }
 

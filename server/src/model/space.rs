@@ -55,6 +55,11 @@ pub fn named(color: u64, platforms: Platforms) -> String {
     name(color, platforms).map_or_else(|| format!("memory space {color}"), str::to_owned)
 }
 
+/// Whether memory space `color` holds flags for synchronisation, four bytes each, and no data.
+pub fn is_flags(color: u64, platforms: Platforms) -> bool {
+    platforms.tpu && !platforms.cpu && !platforms.gpu && matches!(color, 2 | 8 | 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +81,7 @@ mod tests {
         assert_eq!(short(1, gpu), "collective memory (@1)");
         assert_eq!(short(1, any), "memory space 1");
         assert_eq!(short(0, cpu), "host RAM (@0)");
+        assert!(is_flags(2, tpu) && !is_flags(1, tpu) && !is_flags(2, gpu) && !is_flags(2, any));
         assert_eq!(
             (platform(tpu), platform(gpu), platform(cpu), platform(any)),
             ("tpu", "gpu", "cpu", "unknown")

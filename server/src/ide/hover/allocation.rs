@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::instruction::Instruction;
 use super::life::{self, alive};
 use super::value::{self, MAX_LISTED, extent, kind, title};
-use super::{Context, percent, shape};
+use super::{Context, peak, percent, shape};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
 use crate::model::space;
@@ -49,10 +49,11 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         String::new()
     } else {
         format!(
-            ", {} of the {} reserved in {}",
+            ", {} of the {} reserved in {} ({})",
             percent(allocation.size, reserved),
             bytes::rounded(reserved),
-            space::named(allocation.color, context.platforms)
+            space::named(allocation.color, context.platforms),
+            peak::STATIC
         )
     };
     let mut hover = Text::new(&format!(
@@ -62,6 +63,12 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         bytes::display(allocation.size),
         space::short(allocation.color, context.platforms),
     ));
+    for line in peak::of_allocation(context, allocation) {
+        hover.item(&line);
+    }
+    if let Some(donation) = peak::donation(context, allocation) {
+        hover.item(&donation);
+    }
     match values_of(dump, allocation) {
         [] => hover.paragraph("No value lies in it: reserved, or never used."),
         [only] => {
@@ -73,7 +80,9 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
             hover.paragraph(&table.to_string());
             // A parameter's metadata is its argument's name, which stands above.
             let source = instruction.filter(|_| allocation.parameter.is_none());
-            if let Some(source) = source.and_then(|instruction| instruction.metadata.summary()) {
+            if let Some(source) =
+                source.and_then(|instruction| instruction.metadata.summary(context.libraries))
+            {
                 hover.paragraph(&source);
             }
         }
@@ -209,7 +218,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
             let donated = if kinds.maybe_live_out {
                 "; donated: the result, or a part of it, is written over it"
             } else {
-                "; not donated, so it is kept for the whole run"
+                "; kept for the whole run"
             };
             format!(
                 "buffer of entry parameter {number}{}{name}{donated}",

@@ -9,7 +9,7 @@ use buflens_syntax::{ArrayShape, Shape, SyntaxNode, SyntaxToken};
 use super::life::steps;
 use super::shape::{shown, taken};
 use super::source::Metadata;
-use super::{Context, opcode, value};
+use super::{Context, opcode, peak, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::source::unescaped;
@@ -322,7 +322,10 @@ impl<'d> Instruction<'d> {
                 "The data is rewritten from layout `{from}` to `{to}`."
             ));
         }
-        if let Some(source) = self.metadata.summary() {
+        if let Some(peak) = peak::of_result(context, self.name) {
+            hover.paragraph(&peak);
+        }
+        if let Some(source) = self.metadata.summary(context.libraries) {
             hover.paragraph(&source);
         }
         hover.finish()

@@ -52,7 +52,7 @@ impl Metadata {
     }
 
     /// One line for the end of a hover: the `op_name` and the line of source, the user's own first.
-    pub(super) fn summary(&self) -> Option<String> {
+    pub(super) fn summary(&self, libraries: &Libraries) -> Option<String> {
         let op_name = self
             .op_name
             .as_deref()
@@ -73,10 +73,16 @@ impl Metadata {
             let own = self
                 .frames
                 .iter()
-                .find(|frame| !Libraries::default().hold(&frame.file));
+                .find(|frame| !libraries.hold(&frame.file));
             match own {
-                Some(own) if own != innermost => format!("{}, in {}", shown(own), shown(innermost)),
-                _ => shown(innermost),
+                Some(own) if own != innermost => {
+                    format!(
+                        "{}, in {}",
+                        shown(own, libraries),
+                        shown(innermost, libraries)
+                    )
+                }
+                _ => shown(innermost, libraries),
             }
         });
         match (op_name, source) {
@@ -92,7 +98,7 @@ impl Metadata {
     }
 
     /// The hover on a metadata entry: the whole stack.
-    pub(super) fn hover(&self) -> Option<String> {
+    pub(super) fn hover(&self, libraries: &Libraries) -> Option<String> {
         let mut text = Text::default();
         if let Some(op_name) = &self.op_name {
             text.paragraph(&format!("**op_name**: {}", code(&shorten(op_name, 600))));
@@ -106,9 +112,9 @@ impl Metadata {
             } else {
                 ", called from, innermost first:"
             };
-            text.paragraph(&format!("{}{called}", shown(innermost)));
+            text.paragraph(&format!("{}{called}", shown(innermost, libraries)));
             for frame in callers.iter().take(MAX_FRAMES) {
-                text.item(&shown(frame));
+                text.item(&shown(frame, libraries));
             }
             let more = callers.len().saturating_sub(MAX_FRAMES);
             if more > 0 {
@@ -120,7 +126,7 @@ impl Metadata {
 }
 
 /// The file, the line and the function of a frame.
-fn shown(frame: &Frame) -> String {
+fn shown(frame: &Frame, libraries: &Libraries) -> String {
     let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
     let place = match &frame.line {
         Some(line) => format!("{file}:{line}"),
@@ -130,7 +136,7 @@ fn shown(frame: &Frame) -> String {
         None | Some("") => String::new(),
         Some(function) => format!(" in {}", code(&shorten(function, 80))),
     };
-    let library = if Libraries::default().hold(&frame.file) {
+    let library = if libraries.hold(&frame.file) {
         " (library frame)"
     } else {
         ""
@@ -139,10 +145,10 @@ fn shown(frame: &Frame) -> String {
 }
 
 /// The hover on row `id` of the table of frames.
-pub(super) fn frame(dump: &Dump, id: u64) -> Option<String> {
+pub(super) fn frame(dump: &Dump, id: u64, libraries: &Libraries) -> Option<String> {
     Metadata {
         op_name: None,
         frames: frames(dump, id),
     }
-    .hover()
+    .hover(libraries)
 }

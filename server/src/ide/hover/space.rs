@@ -1,11 +1,51 @@
 //! Memory spaces: what a color means on a platform.
 
+use super::{Context, peak};
 use crate::ide::markdown::Text;
 use crate::model::Platforms;
-use crate::model::space::name;
+use crate::model::occupancy::Space;
+use crate::model::space::{is_flags, name, named};
+
+/// So many memory spaces are told of.
+const MAX_SPACES: usize = 6;
 
 /// The hover on a color, maybe where a report prints a label beside it.
-pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
+pub(super) fn hover(context: &Context, color: u64, in_report: bool) -> String {
+    let mut text = meaning(color, in_report, context.platforms);
+    if let Some(summary) = peak::summary(context.dump, color) {
+        text.paragraph(&format!("In this dump: {summary} ({}).", peak::STATIC));
+        if let Some(reason) = peak::reason(context.dump) {
+            text.paragraph(&reason);
+        }
+    }
+    text.finish()
+}
+
+/// Adds what is reserved of each memory space, against what is ever occupied.
+pub(super) fn totals(context: &Context, text: &mut Text) {
+    let dump = context.dump;
+    let mut spaces: Vec<&Space> = dump.occupancy().spaces.iter().collect();
+    spaces.sort_by_key(|space| (std::cmp::Reverse(space.reserved), space.color));
+    spaces.retain(|space| !is_flags(space.color, context.platforms));
+    if spaces.is_empty() {
+        return;
+    }
+    for space in spaces.iter().take(MAX_SPACES) {
+        if let Some(summary) = peak::summary(dump, space.color) {
+            text.item(&format!(
+                "{}: {summary}",
+                named(space.color, context.platforms)
+            ));
+        }
+    }
+    text.paragraph(&format!("All of it {}.", peak::STATIC));
+    if let Some(reason) = peak::reason(dump) {
+        text.paragraph(&reason);
+    }
+}
+
+/// What a color stands for.
+pub(super) fn meaning(color: u64, in_report: bool, platforms: Platforms) -> Text {
     let platform = match (platforms.cpu, platforms.gpu, platforms.tpu) {
         (true, false, false) => "CPU",
         (false, true, false) => "GPU",
@@ -63,7 +103,7 @@ pub(super) fn hover(color: u64, in_report: bool, platforms: Platforms) -> String
             "Careful: {whose} labels color {color} `{printed}`, which is wrong. Trust the number."
         ));
     }
-    text.finish()
+    text
 }
 
 #[cfg(test)]
@@ -80,6 +120,10 @@ mod tests {
         gpu: true,
         tpu: true,
     };
+
+    fn hover(color: u64, in_report: bool, platforms: Platforms) -> String {
+        meaning(color, in_report, platforms).finish()
+    }
 
     #[test]
     fn wrong_labels_are_named() {

@@ -1,13 +1,13 @@
-//! Steps of the schedule, live ranges, the peak list and the stack trace breakdown.
+//! Steps of the schedule, live ranges and the peak list.
 
-use buflens_syntax::facts::{LiveRange, PeakValue, TreeNode};
+use buflens_syntax::facts::{LiveRange, PeakValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::instruction::Instruction;
 use super::life::{count, is_alive, steps};
 use super::value::{self, MAX_LISTED, title};
-use super::{Context, allocation, percent};
-use crate::ide::markdown::{Table, Text, code, cut, shorten};
+use super::{Context, allocation, peak, percent};
+use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Value};
 
@@ -61,6 +61,9 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         table.fact("taken over in place", handed(dump, taken));
     }
     table.fact("needed here for the last time", some(dump, &mut dies));
+    if let Some(occupied) = peak::at_step(context, step) {
+        table.fact("occupied", occupied);
+    }
     // Without the allocations no live range is known by its value.
     if dump.has_live_ranges() && !dump.allocations.is_empty() {
         hover.paragraph(&table.to_string());
@@ -73,7 +76,9 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
             value::line(context, at)
         ));
     }
-    if let Some(source) = instruction.and_then(|instruction| instruction.metadata.summary()) {
+    if let Some(source) =
+        instruction.and_then(|instruction| instruction.metadata.summary(context.libraries))
+    {
         hover.paragraph(&source);
     }
     Some(hover.finish())
@@ -167,9 +172,14 @@ fn some(dump: &Dump, values: &mut [&Value]) -> String {
 
 /// The hover on a live range's steps.
 pub(super) fn live_range(context: &Context, at: u32) -> String {
-    let (start, end) = context.dump.values[at as usize].live;
-    let length = length(context.dump, start, end);
-    format!("**live range**: {length}\n\n{}", value::hover(context, at))
+    let value = &context.dump.values[at as usize];
+    let length = length(context.dump, value.live.0, value.live.1);
+    let peak = peak::during(context, value).map(|peak| format!(", {peak}"));
+    format!(
+        "**live range**: {length}{}\n\n{}",
+        peak.unwrap_or_default(),
+        value::hover(context, at)
+    )
 }
 
 /// The hover on a live range whose value is not known, as where the allocations are not there.
@@ -250,12 +260,22 @@ pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> Strin
     {
         hover.item(&format!("same bytes as {twins}, also listed"));
     }
+    if let Some(printed) = peak::printed(context, color_of(dump, &values)) {
+        hover.item(&printed);
+    }
     match values.as_slice() {
         [] => {}
         [only] => hover.paragraph(&value::hover(context, *only)),
         many => hover.paragraph(&value::list(context, "", many)),
     }
     hover.finish()
+}
+
+/// The memory space of the first of `values`, else the main one.
+fn color_of(dump: &Dump, values: &[u32]) -> u64 {
+    let value = values.first().and_then(|&at| dump.values.get(at as usize));
+    let allocation = value.and_then(|value| dump.allocation_of(value));
+    allocation.map_or(0, |allocation| allocation.color)
 }
 
 /// The values that a line of the peak list can mean.
@@ -305,57 +325,10 @@ pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
     };
     Some(format!(
         "**step {step}** is what XLA takes for the peak{}{twice}\n\nXLA chooses it by unpadded bytes, all memory spaces mixed, \
-         and counts the table of pointers for every element of a tuple. Another step may need more memory.\n\n{}",
+         and counts the table of pointers for every element of a tuple. {}\n\n{}",
         listed.unwrap_or_default(),
+        peak::printed(context, 0)
+            .unwrap_or_else(|| "Another step may need more memory.".to_owned()),
         self::step(context, step)?
     ))
-}
-
-/// The hover on a node of the stack trace breakdown.
-pub(super) fn tree_node(context: &Context, text: &str, row: &TreeNode) -> String {
-    let grand_total = context
-        .dump
-        .tree
-        .as_ref()
-        .map_or(row.total.value, |(total, ..)| total.value);
-    let mut hover = Text::new(&format!(
-        "**{}**: {} unpadded at XLA's peak, {} of {}",
-        code(&shorten(row.label.text(text).trim(), 200)),
-        bytes::display(row.total.value),
-        percent(row.total.value, grand_total),
-        bytes::display(grand_total),
-    ));
-    let mut table = Table::default();
-    table.fact(
-        "total",
-        format!(
-            "{}: this node and all below it",
-            bytes::display(row.total.value)
-        ),
-    );
-    let current = if row.current.value == 0 {
-        "nothing exactly here; it is all further down".to_owned()
-    } else {
-        let below = row.total.value.saturating_sub(row.current.value);
-        let rest = if below == 0 {
-            String::new()
-        } else {
-            format!(", {} further down", bytes::display(below))
-        };
-        format!("{}: exactly here{rest}", bytes::display(row.current.value))
-    };
-    table.fact("current", current);
-    table.fact(
-        "remaining",
-        match row.remaining.value {
-            0 => "0 B: the lines up to here account for everything".to_owned(),
-            bytes => format!(
-                "{} ({}): neither in this line nor in one above it",
-                bytes::display(bytes),
-                percent(bytes, grand_total)
-            ),
-        },
-    );
-    hover.paragraph(&table.to_string());
-    hover.finish()
 }

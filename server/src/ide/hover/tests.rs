@@ -3,6 +3,7 @@
 
 mod loops;
 mod parts;
+mod peak;
 mod robust;
 
 use expect_test::{Expect, expect};
@@ -92,6 +93,11 @@ HloLiveRange (max 7):
       └── params['w'] (50.0%, total: 336 199 680 bytes, current: 336 199 680 bytes, remaining: 0 bytes)
 "#;
 
+/// The hover of somebody who has named no libraries.
+fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
+    super::hover(dump, file, offset, &Libraries::default())
+}
+
 fn dump(files: &[(&str, &str)]) -> Dump {
     let file = |&(path, text): &(&str, &str)| File {
         path: path.into(),
@@ -130,7 +136,7 @@ fn value() {
         "copy.3",
         &expect![[r#"
             [<4 copy.3 @0>]
-            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0), alive at the HBM peak
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -138,9 +144,11 @@ fn value() {
             |---|---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
+
+            If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -156,7 +164,9 @@ fn parameter_that_is_donated() {
             [allocation]
             **allocation 1**: buffer of entry parameter 0, `params['w']`; donated: the result, or a part of it, is written over it (parameter 0, maybe-live-out)
 
-            320.6 MiB (336,199,680 B), HBM (@0), 49.7 % of the 645.7 MiB reserved in HBM
+            320.6 MiB (336,199,680 B), HBM (@0), 49.7 % of the 645.7 MiB reserved in HBM (static, this module only)
+
+            - full at the HBM peak (step 6)
 
             | value | `Arg_0.1` |
             |---|---|
@@ -175,7 +185,9 @@ fn arena() {
             [3]
             **allocation 3**: holds the program's result; before the result smaller temporaries lie in it too (output, maybe-live-out)
 
-            325.0 MiB (340,819,968 B), HBM (@0), 50.3 % of the 645.7 MiB reserved in HBM
+            325.0 MiB (340,819,968 B), HBM (@0), 50.3 % of the 645.7 MiB reserved in HBM (static, this module only)
+
+            - full at the HBM peak (step 6), by `copy.3` 325.0 MiB
 
             3 values, in time order:
 
@@ -220,11 +232,13 @@ fn dimension() {
         "<6 constant.6",
         ">",
         &expect![[r#"
-        [0]
-        **memory space 0**: HBM (TPU)
+            [0]
+            **memory space 0**: HBM (TPU)
 
-        The chip's main memory; running out of it is what fails a compile.
-    "#]],
+            The chip's main memory; running out of it is what fails a compile.
+
+            In this dump: 645.7 MiB reserved, 645.6 MiB occupied at the peak, step 6 (`copy.3`) (static, this module only).
+        "#]],
     );
     check(
         "allocation 1:",
@@ -251,7 +265,7 @@ fn offset() {
 
             ---
 
-            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0), alive at the HBM peak
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -259,9 +273,11 @@ fn offset() {
             |---|---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
+
+            If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -297,14 +313,16 @@ fn position_and_use() {
             [bitcast.6]
             **`bitcast.6`**. It shows the bytes of:
 
-            **`Arg_0.1`** (value 1): parameter 0, `params['w']`
+            **`Arg_0.1`** (value 1): parameter 0, `params['w']`, alive at the HBM peak
 
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
             |---|---|
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
+
+            If it went away the peak stays at step 6: 325.0 MiB (-320.6 MiB), with the schedule and placement as they are.
         "#]],
     );
     check(
@@ -340,6 +358,8 @@ fn instruction() {
 
             The data is rewritten from layout `{2,0,1}` to `{2,1,0}`.
 
+            Alive of its result: at the HBM peak (step 6) 325.0 MiB.
+
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
     );
@@ -348,14 +368,16 @@ fn instruction() {
         "Arg_0.1",
         &expect![[r#"
             [Arg_0.1]
-            **`Arg_0.1`** (value 1): parameter 0, `params['w']`
+            **`Arg_0.1`** (value 1): parameter 0, `params['w']`, alive at the HBM peak
 
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
             |---|---|
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
-            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
+
+            If it went away the peak stays at step 6: 325.0 MiB (-320.6 MiB), with the schedule and placement as they are.
         "#]],
     );
     check(
@@ -382,6 +404,7 @@ fn step() {
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
             |---|---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
+            | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -390,15 +413,16 @@ fn step() {
         "    3:bitcast.6",
         "3",
         &expect![[r#"
-        [3]
-        **step 3** of 0-7: runs `bitcast.6`
+            [3]
+            **step 3** of 0-7: runs `bitcast.6`
 
-        | born here | nothing |
-        |---|---|
-        | needed here for the last time | nothing |
+            | born here | nothing |
+            |---|---|
+            | needed here for the last time | nothing |
+            | occupied | HBM 320.7 MiB, 49.7 % of the peak; VMEM 65.0 KiB, as much as at the peak, step 2 |
 
-        It takes no bytes of its own: it shows `Arg_0.1`, 320.6 MiB, HBM (@0), allocation 1, steps 0-6.
-    "#]],
+            It takes no bytes of its own: it shows `Arg_0.1`, 320.6 MiB, HBM (@0), allocation 1, steps 0-6.
+        "#]],
     );
 }
 
@@ -409,9 +433,9 @@ fn live_range() {
         "2-5",
         &expect![[r#"
             [-]
-            **live range**: 4 steps (57.1 % of the program), both ends included
+            **live range**: 4 steps (57.1 % of the program), both ends included, at the VMEM peak (step 2)
 
-            **`copy-start{0}`** (value 3): asynchronous copy HBM -> VMEM, in flight at steps 2-4; this is element `{0}` of its result
+            **`copy-start{0}`** (value 3): asynchronous copy HBM -> VMEM, in flight at steps 2-4; this is element `{0}` of its result, alive at the VMEM peak
 
             `pred[32,513]{0,1:T(8,128)(4,1)S(1)}` 65.0 KiB (66,560 B), VMEM (@1), allocation 2 (preallocated-temp)
 
@@ -419,6 +443,9 @@ fn live_range() {
             |---|---|
             | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
             | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
+            | peak share | 100.0 % of 65.0 KiB at step 2 |
+
+            If it went away nothing of VMEM would be occupied.
         "#]],
     );
 }
@@ -434,8 +461,9 @@ fn peak() {
 
             - 50.0 % of the 641.2 MiB (672,399,360 B) listed
             - up to this line 641.2 MiB (672,399,360 B) (100.0 %)
+            - XLA's step 6 is the maximum of HBM too: 645.6 MiB occupied.
 
-            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0)
+            **`copy.3`** (value 4): layout copy of `Arg_0.1` (parameter 0), alive at the HBM peak
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
@@ -443,9 +471,11 @@ fn peak() {
             |---|---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
-            | XLA's peak | alive at step 6, which XLA prints as the peak |
+            | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
+
+            If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -457,13 +487,14 @@ fn peak() {
             [6]
             **step 6** is what XLA takes for the peak, where it lists 641.2 MiB (672,399,360 B)
 
-            XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. Another step may need more memory.
+            XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. XLA's step 6 is the maximum of HBM too: 645.6 MiB occupied.
 
             **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
             |---|---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
+            | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -513,17 +544,24 @@ fn words() {
             **memory space 1**: VMEM (TPU)
 
             On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip.
+
+            In this dump: 65.0 KiB reserved, 65.0 KiB occupied at the peak, step 2 (`copy-start`) (static, this module only).
         "#]],
     );
     check(
         "Total bytes used",
         "677152768",
         &expect![[r#"
-        [677152768]
-        **Total bytes used**: 645.8 MiB (677,152,768 B) in 4 allocations
+            [677152768]
+            **Total bytes used**: 645.8 MiB (677,152,768 B) in 4 allocations
 
-        The sum of all allocations: every memory space, parameters, constants and thread-local scratch. It is what is reserved, not what is in use at any one time.
-    "#]],
+            The sum of all allocations: every memory space, parameters, constants and thread-local scratch. It is what is reserved, not what is in use at any one time.
+
+            - HBM: 645.7 MiB reserved, 645.6 MiB occupied at the peak, step 6 (`copy.3`)
+            - VMEM: 65.0 KiB reserved, 65.0 KiB occupied at the peak, step 2 (`copy-start`)
+
+            All of it static, this module only.
+        "#]],
     );
     check(
         "HloLiveRange",

@@ -73,7 +73,7 @@ pub(super) fn meaning(token: &SyntaxToken, array: &ArrayShape, platforms: Platfo
         }
         SyntaxKind::LayoutKeyword => layout_keyword(token.text()).to_owned(),
         SyntaxKind::MemorySpace => {
-            space::hover(token.text().parse().unwrap_or(0), false, platforms)
+            space::meaning(token.text().parse().unwrap_or(0), false, platforms).finish()
         }
         _ => String::new(),
     }

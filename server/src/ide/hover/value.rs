@@ -5,7 +5,7 @@ use buflens_syntax::{Shape, SyntaxKind};
 use super::instruction::Instruction;
 use super::life::{alive, count, is_alive, neighbours, steps, written_over};
 use super::shape::{self, shown};
-use super::{Context, percent};
+use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes::{self, Padding};
 use crate::model::space;
@@ -136,7 +136,7 @@ pub(super) fn list(context: &Context, heading: &str, values: &[u32]) -> String {
 }
 
 /// The memory space printed with the value, else its allocation's.
-fn color(dump: &Dump, value: &Value, allocation: &Allocation) -> u64 {
+pub(super) fn color(dump: &Dump, value: &Value, allocation: &Allocation) -> u64 {
     let printed = dump
         .placement(value)
         .and_then(|placement| placement.row.value.color.get());
@@ -152,12 +152,13 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let instruction = Instruction::named(context, value.name);
     let allocation = dump.allocation_of(value);
     let text = shape_text(dump, value);
+    let peak = peak::of_value(dump, value);
 
     let mut hover = Text::new(&format!(
         "**{}** (value {}){}",
         title(dump, value),
         value.id,
-        verdict(context, value, instruction.as_ref())
+        verdict(context, value, instruction.as_ref(), peak.is_some())
             .map(|verdict| format!(": {verdict}"))
             .unwrap_or_default()
     ));
@@ -197,11 +198,14 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         table.fact("unpadded", unpadded);
     }
     table.fact("alive", alive(dump, value, instruction.as_ref()));
+    if let Some(peak) = peak {
+        table.fact("peak share", peak::share(dump, value, peak));
+    }
     if let Some(step) = dump
         .peak
         .as_ref()
-        .map(|peak| peak.step.value)
-        .filter(|&step| is_alive(value, step))
+        .map(|printed| printed.step.value)
+        .filter(|&step| is_alive(value, step) && peak.is_none_or(|peak| peak.step != step))
     {
         table.fact(
             "XLA's peak",
@@ -227,9 +231,14 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         table.fact("same bytes", neighbours);
     }
     hover.paragraph(&table.to_string());
+    if let Some(outcome) = peak.and_then(|peak| peak::if_gone(context, at, peak)) {
+        hover.paragraph(&outcome);
+    }
     // A parameter's metadata is its argument's name, which stands above.
     let source = instruction.filter(|instruction| instruction.argument().is_none());
-    if let Some(source) = source.and_then(|instruction| instruction.metadata.summary()) {
+    if let Some(source) =
+        source.and_then(|instruction| instruction.metadata.summary(context.libraries))
+    {
         hover.paragraph(&source);
     }
     hover.finish()
@@ -242,8 +251,28 @@ pub(super) fn is_phi(dump: &Dump, value: &Value) -> bool {
         || dump.used(value).is_some_and(|used| used.row.value.phi)
 }
 
+/// What the value is, in a few words, and whether it is alive at the peak; `None` where the dump
+/// does not tell.
+fn verdict(
+    context: &Context,
+    value: &Value,
+    instruction: Option<&Instruction>,
+    is_at_peak: bool,
+) -> Option<String> {
+    let allocation = context.dump.allocation_of(value).filter(|_| is_at_peak);
+    let at_peak =
+        allocation.map(|allocation| format!("alive at {}", peak::name(context, allocation.color)));
+    let words = [description(context, value, instruction), at_peak];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
 /// What the value is, in a few words; `None` where the dump does not tell.
-fn verdict(context: &Context, value: &Value, instruction: Option<&Instruction>) -> Option<String> {
+fn description(
+    context: &Context,
+    value: &Value,
+    instruction: Option<&Instruction>,
+) -> Option<String> {
     let dump = context.dump;
     let index = Some(&dump.names[value.index])
         .filter(|&index| index != "{}")

@@ -212,7 +212,9 @@ fn moves_between_spaces_and_operands_by_other_names_are_shown() {
         |  | shape | unpadded | with padding |
         |---|---|---|---|
         | result | `((pred[32,513]{0,1:T(8,128)(4,1)}), pred[32,513]{0,1:T(8,128)(4,1)S(1)}, u32[]{:S(2)})` | 24 B (table) |  |
-        | operand 0 `bitcast.6`, which shows `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |"#]].assert_eq(
+        | operand 0 `bitcast.6`, which shows `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
+
+        Alive of its result: at the VMEM peak (step 2) 65.0 KiB."#]].assert_eq(
         &hover_on(TPU, &text, " from instruction: %copy-start", "slice-start")
             .unwrap()
             .markdown,

@@ -1,0 +1,391 @@
+//! The true peaks of memory spaces, and what a value or allocation has to do with them.
+
+use super::life::{is_alive, last_read};
+use super::value::{self, NAME_LIMIT, title};
+use super::{Context, percent};
+use crate::ide::lenses::is_full;
+use crate::ide::markdown::{code, cut};
+use crate::model::bytes::{display, grouped, rounded};
+use crate::model::occupancy::{Kind, Moment};
+use crate::model::space;
+use crate::model::{Allocation, Dump, Value};
+
+/// What holds of every such number.
+pub(super) const STATIC: &str = "static, this module only";
+/// So many of an allocation's values at the peak are named.
+const MAX_HELD: usize = 4;
+/// So many memory spaces are told of at a step.
+const MAX_SPACES: usize = 8;
+/// A step with at least so many percent of the peak's bytes is near it.
+const NEAR: u64 = 95;
+/// An output is told as nearly a parameter's size if it differs by at most this part of it.
+const NEAR_SIZE: u64 = 8;
+
+/// Where the most bytes of memory space `color` are occupied, if any are.
+pub(super) fn of_space(dump: &Dump, color: u64) -> Option<Moment> {
+    dump.occupancy().peak(color).filter(|peak| peak.bytes > 0)
+}
+
+/// The peak of its memory space, for a value that is alive then and takes part.
+pub(in crate::ide) fn of_value(dump: &Dump, value: &Value) -> Option<Moment> {
+    let allocation = dump.allocation_of(value)?;
+    let peak = of_space(dump, allocation.color)?;
+    let takes_part = value.size > 0
+        && allocation.kind() != Kind::ThreadLocal
+        && !space::is_flags(allocation.color, dump.platforms);
+    (takes_part && is_alive(value, peak.step)).then_some(peak)
+}
+
+/// `the HBM peak`, `the peak of memory space 1`
+pub(super) fn name(context: &Context, color: u64) -> String {
+    match space::name(color, context.platforms) {
+        Some(name) => format!("the {name} peak"),
+        None => format!("the peak of memory space {color}"),
+    }
+}
+
+/// ``step 13 (`copy.3`)``
+fn step(dump: &Dump, step: u64) -> String {
+    match dump.instruction_at(step) {
+        Some(name) => format!("step {step} ({})", code(&cut(name, NAME_LIMIT))),
+        None => format!("step {step}"),
+    }
+}
+
+/// `33.7 % of 965.7 MiB at step 13`, of a value alive at `peak`.
+pub(super) fn share(dump: &Dump, value: &Value, peak: Moment) -> String {
+    let printed = dump.peak.as_ref().map(|peak| peak.step.value);
+    let same = if printed == Some(peak.step) {
+        ", which XLA prints as its peak too"
+    } else {
+        ""
+    };
+    format!(
+        "{} of {} at step {}{same}{}",
+        percent(value.size, peak.bytes),
+        rounded(peak.bytes),
+        peak.step,
+        missing(dump)
+    )
+}
+
+/// What has to be said where not every value takes part.
+fn missing(dump: &Dump) -> String {
+    match dump.occupancy().missing {
+        0 => String::new(),
+        1 => "; one value without live range is not counted".to_owned(),
+        many => format!(
+            "; {} values without live range are not counted",
+            grouped(many as u64)
+        ),
+    }
+}
+
+/// What would become of `peak`, at which value `at` is alive, if the value went away.
+pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String> {
+    let dump = context.dump;
+    let after = dump.occupancy().if_gone(dump, at)?;
+    if after.bytes == 0 {
+        let allocation = dump.allocation_of(dump.values.get(at as usize)?)?;
+        let name = space::named(allocation.color, context.platforms);
+        return Some(format!(
+            "If it went away nothing of {name} would be occupied."
+        ));
+    }
+    let bytes = rounded(after.bytes);
+    let saved = peak.bytes.saturating_sub(after.bytes);
+    let stays = peak.step == after.step;
+    let outcome = match (stays, saved) {
+        (true, 0) => format!("stays at {bytes}, since others hold the same bytes"),
+        (false, 0) => format!("stays at {bytes}, at {} then", step(dump, after.step)),
+        (true, _) => format!("stays at step {}: {bytes} (-{})", peak.step, rounded(saved)),
+        (false, _) => {
+            let name = dump.instruction_at(after.step).unwrap_or_default();
+            let to = match name {
+                "" => String::new(),
+                name => format!("{} at ", code(&cut(name, NAME_LIMIT))),
+            };
+            format!(
+                "moves to {to}step {}: {bytes} (-{})",
+                after.step,
+                rounded(saved)
+            )
+        }
+    };
+    Some(format!(
+        "If it went away the peak {outcome}, with the schedule and placement as they are."
+    ))
+}
+
+/// `, at the HBM peak (step 13)`, of a value's live range.
+pub(super) fn during(context: &Context, value: &Value) -> Option<String> {
+    let dump = context.dump;
+    let allocation = dump.allocation_of(value)?;
+    let name = name(context, allocation.color);
+    if let Some(peak) = of_value(dump, value) {
+        return Some(format!("at {name} (step {})", peak.step));
+    }
+    let peak = of_space(dump, allocation.color)?;
+    let curve = dump.occupancy().space(allocation.color)?.curve.as_ref()?;
+    value.live_range?;
+    if space::is_flags(allocation.color, dump.platforms) {
+        return None;
+    }
+    let most = curve.most_in(value.live.0, value.live.1.saturating_add(1))?;
+    let is_near = u128::from(most.bytes) * 100 >= u128::from(peak.bytes) * u128::from(NEAR);
+    if !is_near || allocation.kind() == Kind::ThreadLocal || value.size == 0 {
+        return None;
+    }
+    Some(if most.bytes == peak.bytes {
+        format!(
+            "at step {}, which holds as much as {name} (step {})",
+            most.step, peak.step
+        )
+    } else {
+        format!(
+            "within {} % of {name} at step {} ({})",
+            100 - NEAR,
+            most.step,
+            rounded(most.bytes)
+        )
+    })
+}
+
+/// Whether the step that XLA prints as the peak is that of memory space `color`.
+pub(super) fn printed(context: &Context, color: u64) -> Option<String> {
+    let dump = context.dump;
+    let printed = dump.peak.as_ref()?.step.value;
+    let curve = dump.occupancy().space(color)?.curve.as_ref()?;
+    let peak = of_space(dump, color).filter(|_| printed < curve.steps())?;
+    let there = curve.at(printed);
+    let (space, most) = (space::named(color, context.platforms), rounded(peak.bytes));
+    Some(if printed == peak.step {
+        format!("XLA's step {printed} is the maximum of {space} too: {most} occupied.")
+    } else if there == peak.bytes {
+        format!(
+            "XLA's step {printed} holds the maximum of {space}, {most}, as {} does before it.",
+            step(dump, peak.step)
+        )
+    } else {
+        format!(
+            "XLA's step {printed} is not the maximum of {space}: {} holds {most}, +{}.",
+            step(dump, peak.step),
+            rounded(peak.bytes - there)
+        )
+    })
+}
+
+/// What of the result of `name` is alive at the peak of its memory space.
+pub(super) fn of_result(context: &Context, name: &str) -> Option<String> {
+    let dump = context.dump;
+    let values = dump.values_of(dump.names.get(name)?).take(1000);
+    let mut held: Vec<(u64, Moment, u64)> = Vec::new();
+    for value in values.filter_map(|at| dump.values.get(at as usize)) {
+        let (Some(peak), Some(allocation)) = (of_value(dump, value), dump.allocation_of(value))
+        else {
+            continue;
+        };
+        match held
+            .iter_mut()
+            .find(|(color, ..)| *color == allocation.color)
+        {
+            Some((_, _, bytes)) => *bytes = bytes.saturating_add(value.size),
+            None => held.push((allocation.color, peak, value.size)),
+        }
+    }
+    let texts: Vec<String> = held
+        .into_iter()
+        .map(|(color, peak, bytes)| {
+            let name = self::name(context, color);
+            format!("at {name} (step {}) {}", peak.step, rounded(bytes))
+        })
+        .collect();
+    (!texts.is_empty()).then(|| format!("Alive of its result: {}.", texts.join(", ")))
+}
+
+/// `HBM 965.7 MiB (the peak), VMEM 145.0 KiB (66.3 % of its peak)`: the bytes occupied at a step.
+pub(super) fn at_step(context: &Context, step: u64) -> Option<String> {
+    let dump = context.dump;
+    let space = |space: &crate::model::occupancy::Space| {
+        let curve = space.curve.as_ref().filter(|curve| step < curve.steps())?;
+        let (bytes, peak) = (curve.at(step), curve.peak());
+        let is_flags = space::is_flags(space.color, context.platforms);
+        let rank = match bytes {
+            _ if peak.bytes == 0 || is_flags => return None,
+            0 => String::new(),
+            _ if step == peak.step => format!(", the most of {} steps", grouped(curve.steps())),
+            _ if bytes == peak.bytes => format!(", as much as at the peak, step {}", peak.step),
+            _ => format!(", {} of the peak", percent(bytes, peak.bytes)),
+        };
+        let name = space::named(space.color, context.platforms);
+        Some(format!("{name} {}{rank}", rounded(bytes)))
+    };
+    let spaces = dump.occupancy().spaces.iter().take(MAX_SPACES);
+    let texts: Vec<String> = spaces.filter_map(space).collect();
+    (!texts.is_empty()).then(|| format!("{}{}", texts.join("; "), missing(dump)))
+}
+
+/// ``1.26 GiB reserved, 965.7 MiB occupied at the peak, step 13 (`copy.3`)``, of memory space `color`.
+pub(super) fn summary(dump: &Dump, color: u64) -> Option<String> {
+    let occupancy = dump.occupancy();
+    let space = occupancy.space(color)?;
+    let mut parts = vec![format!("{} reserved", rounded(space.reserved))];
+    if let Some(peak) = of_space(dump, color) {
+        let missing = missing(dump);
+        let at = step(dump, peak.step);
+        parts.push(format!(
+            "{} occupied at the peak, {at}{missing}",
+            rounded(peak.bytes)
+        ));
+    }
+    if space.thread_local > 0 {
+        parts.push(format!("{} thread-local", rounded(space.thread_local)));
+    }
+    Some(parts.join(", "))
+}
+
+/// Why nothing is said of peaks, as a sentence.
+pub(super) fn reason(dump: &Dump) -> Option<String> {
+    let reason = dump.occupancy().reason?;
+    Some(format!("No peak is known: {reason}."))
+}
+
+/// How full an allocation gets, and what it holds at the peak of its memory space.
+pub(super) fn of_allocation(context: &Context, allocation: &Allocation) -> Vec<String> {
+    let dump = context.dump;
+    let number = dump
+        .allocations
+        .iter()
+        .position(|other| std::ptr::eq(other, allocation));
+    let occupancy = dump.occupancy();
+    let fill = number.and_then(|number| occupancy.fill(number as u32));
+    let (Some(fill), Some(peak)) = (fill, of_space(dump, allocation.color)) else {
+        return Vec::new();
+    };
+    let name = name(context, allocation.color);
+    let at_peak = format!("{name} (step {})", peak.step);
+    let mut lines = Vec::new();
+    let is_single = allocation.values.len() == 1;
+    if !is_single && fill.fullest.bytes > fill.at_peak {
+        lines.push(format!(
+            "fullest at {}: {}{}",
+            step(dump, fill.fullest.step),
+            filled(fill.fullest.bytes, allocation.size),
+            held(dump, allocation, fill.fullest.step, is_single)
+        ));
+    }
+    let most = if !is_single && fill.fullest.bytes == fill.at_peak {
+        ", its fullest"
+    } else {
+        ""
+    };
+    lines.push(match fill.at_peak {
+        // Its bytes are there all the time, whoever reads them.
+        0 if allocation.kind() == Kind::Constant => format!("not in use at {at_peak}"),
+        0 => format!("**Empty at {at_peak}**"),
+        bytes if is_full(bytes, allocation.size) => format!(
+            "full at {at_peak}{}",
+            held(dump, allocation, peak.step, is_single)
+        ),
+        bytes => format!(
+            "at {at_peak}{most}: {}{}",
+            filled(bytes, allocation.size),
+            held(dump, allocation, peak.step, is_single)
+        ),
+    });
+    lines
+}
+
+/// `645.6 MiB (676,986,880 B), 100.0 %`
+fn filled(bytes: u64, size: u64) -> String {
+    format!("{}, {}", display(bytes), percent(bytes, size))
+}
+
+/// The values in an allocation at a step, the largest first; nothing if there is but one anyway.
+fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> String {
+    let values = allocation.values.clone();
+    let mut values: Vec<&Value> = values
+        .filter_map(|at| dump.values.get(at as usize))
+        .filter(|value| value.size > 0 && is_alive(value, step))
+        .collect();
+    if is_single || values.is_empty() {
+        return String::new();
+    }
+    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
+    let mut names: Vec<String> = values
+        .iter()
+        .take(MAX_HELD)
+        .map(|value| format!("{} {}", title(dump, value), rounded(value.size)))
+        .collect();
+    let more = values.len() - names.len();
+    if more > 0 {
+        names.push(format!("{} more", grouped(more as u64)));
+    }
+    format!(", by {}", names.join(", "))
+}
+
+/// Whether a parameter that keeps its buffer needs it, and which output could have taken it.
+pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<String> {
+    let dump = context.dump;
+    allocation.parameter.filter(|_| !allocation.is_donated())?;
+    let first = dump.values.get(allocation.values.start as usize);
+    let read = first
+        .filter(|_| !allocation.values.is_empty())
+        .and_then(|value| last_read(dump, value));
+    let read = read.map(|(step, reader)| {
+        let before = match of_space(dump, allocation.color) {
+            Some(peak) if u64::from(step) < peak.step => {
+                format!(", before {}", name(context, allocation.color))
+            }
+            _ => String::new(),
+        };
+        let reader = code(&cut(&dump.names[reader], NAME_LIMIT));
+        format!(": last read at step {step} by {reader}{before}")
+    });
+    let outputs = dump.allocations.iter().filter(|other| {
+        other.kind() == Kind::Output && other.color == allocation.color && other.size > 0
+    });
+    let nearest = outputs.min_by_key(|other| other.size.abs_diff(allocation.size));
+    let nearest = nearest.map(|other| (other, other.size.abs_diff(allocation.size)));
+    let output = match nearest {
+        Some((other, 0)) => format!(
+            "; if the caller does not need it afterwards it may be worth donating: the output in allocation {} has its size",
+            other.index
+        ),
+        Some((other, apart)) if apart <= allocation.size / NEAR_SIZE => format!(
+            "; no output has its size, that in allocation {} comes nearest ({})",
+            other.index,
+            rounded(other.size)
+        ),
+        _ => String::new(),
+    };
+    Some(format!("not donated{}{output}", read.unwrap_or_default()))
+}
+
+/// The sizes of `values` by memory space, in the order of the spaces: `HBM 325.0 MiB`.
+pub(super) fn by_space(context: &Context, values: &[u32]) -> String {
+    let dump = context.dump;
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for value in values.iter().filter_map(|&at| dump.values.get(at as usize)) {
+        let Some(allocation) = dump.allocation_of(value) else {
+            continue;
+        };
+        let color = value::color(dump, value, allocation);
+        match sums.iter_mut().find(|(other, _)| *other == color) {
+            Some((_, sum)) => *sum = sum.saturating_add(value.size),
+            None => sums.push((color, value.size)),
+        }
+    }
+    sums.sort_unstable();
+    let texts: Vec<String> = sums
+        .into_iter()
+        .map(|(color, sum)| {
+            format!(
+                "{} {}",
+                space::named(color, context.platforms),
+                display(sum)
+            )
+        })
+        .collect();
+    texts.join(", ")
+}
