@@ -303,6 +303,7 @@ mod tests {
             "-1KiB",
             "1e3",
             "99999999999TiB",
+            "1.GiB",
             "1 GB",
         ] {
             assert_eq!(bytes_of(wrong), None, "{wrong}");
