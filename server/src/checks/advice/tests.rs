@@ -301,17 +301,17 @@ fn real_dumps() {
         "cpu-no-space/module_0008.",
         &default,
         &expect![[r#"
-        4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
-            56 what it copies
-        11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
-            5 what it copies
-            14 likewise `copy.5.clone`
-        22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
-            2 the output
-        24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
-            10 the output
-        26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
-            13 the output
-    "#]],
+            4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
+                56 what it copies
+            11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
+                5 what it copies
+                14 likewise `copy.5.clone`
+            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+                2 the output
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+                10 the output
+            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+                13 the output
+        "#]],
     );
 }
