@@ -7,6 +7,8 @@
 pub mod attribution;
 pub mod copies;
 pub mod donation;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod offload;
 pub mod padding;
 pub mod peak;

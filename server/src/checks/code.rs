@@ -110,6 +110,30 @@ codes! {
     TreeBytes = "tree-bytes", Error;
     /// The memory-usage report disagrees with the assignment.
     ReportTotal = "report-total", Error;
+    /// Advice: a value takes much more than its data.
+    Padding = "padding", Hint;
+    /// Advice: the printed peak is not the step at which most memory is occupied.
+    XlaPeakStep = "xla-peak-step", Information;
+    /// Advice: a copy only changes the layout.
+    LayoutCopy = "layout-copy", Hint;
+    /// Advice: a parameter is not donated, though a part of the result has its size.
+    MissedDonation = "missed-donation", Hint;
+    /// Advice: a parameter keeps its bytes long after it was read for the last time.
+    DeadParameter = "dead-parameter", Hint;
+    /// Advice: an output reserves bytes that are empty at the peak.
+    IdleOutput = "idle-output", Hint;
+    /// Advice: a temporary allocation is never full.
+    Fragmentation = "fragmentation", Hint;
+    /// Advice: a large literal is compiled in.
+    LargeConstant = "large-constant", Hint;
+    /// Advice: many values of one shape are alive at the peak.
+    RepeatedShape = "repeated-shape", Hint;
+    /// Advice: a value and the same in more bits are alive at the peak.
+    Widened = "widened", Hint;
+    /// Advice: a parameter in host memory is copied back as a whole.
+    HostOffload = "host-offload", Hint;
+    /// Advice: a memory space needs more than the device is configured to have.
+    Capacity = "capacity", Warning;
 }
 
 impl std::fmt::Display for Code {

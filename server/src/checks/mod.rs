@@ -1,8 +1,9 @@
-//! Findings: where a dump contradicts itself or the format.
+//! Findings: where a dump contradicts itself or the format, and advice where it does not.
 //!
 //! One file per family of checks; a check is a function from the dump to findings. What the
 //! identities are and how far they were measured is written in `docs/format.md`.
 
+mod advice;
 mod allocations;
 mod code;
 mod live_ranges;
@@ -24,8 +25,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
 use crate::model::shapes::Shapes;
+use crate::model::source::Libraries;
 use crate::model::{Dump, Place};
 
+pub use advice::{Thresholds, is_known_space};
 pub use code::{Code, Severities, Severity};
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.
@@ -85,8 +88,14 @@ impl Finding {
     }
 }
 
-/// All findings of a dump, in the order of its files and their text.
+/// All findings of a dump, in the order of its files and their text. Advice is as by default.
 pub fn check(dump: &Dump) -> Vec<Finding> {
+    check_with(dump, &Thresholds::default(), &Libraries::default())
+}
+
+/// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
+/// on. Sources that are `libraries`' are not the user's own.
+pub fn check_with(dump: &Dump, thresholds: &Thresholds, libraries: &Libraries) -> Vec<Finding> {
     let context = Context {
         dump,
         shapes: Shapes::default(),
@@ -112,6 +121,10 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
     overlap::check_overlap(dump, &doubts, &mut findings);
     peak::check_peak(&context, &doubts, &mut findings);
     tree::check_tree(dump, &doubts, &mut findings);
+    // Numbers that contradict each other are nothing to build advice on.
+    if findings.list.is_empty() {
+        advice::advise(dump, thresholds, libraries, &mut findings);
+    }
     findings.finish()
 }
 

@@ -27,7 +27,7 @@ pub fn quick_fixes(
         return Ok(Vec::new());
     }
     let Loaded { dump, file, .. } = view.loaded()?;
-    let checked = view.checks.of(&dump);
+    let checked = view.checks.of(&dump, &view.config.thresholds());
     let range = convert::bytes(
         &dump.files[file].document,
         range,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::checks::{Code, Severities, Severity};
+use crate::checks::{Code, Severities, Severity, Thresholds, is_known_space};
 
 /// The section of the editor's configuration.
 pub const SECTION: &str = "buflens";
@@ -12,9 +12,21 @@ pub const SECTION: &str = "buflens";
 const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
 
 /// What the user has chosen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     severities: Severities,
+    advice: Advice,
+    capacity: Option<Vec<(String, u64)>>,
+}
+
+/// What is chosen of the thresholds of advice.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Advice {
+    min_bytes: Option<u64>,
+    padding_ratio: Option<f64>,
+    full_percent: Option<u64>,
+    repeated_shapes: Option<u64>,
+    dead_percent: Option<u64>,
 }
 
 impl Config {
@@ -38,9 +50,31 @@ impl Config {
                         );
                     }
                 }
-                ("severity", Value::Null) => {}
-                ("severity", _) => {
-                    problems.push("the setting `buflens.severity` is no object".to_owned());
+                ("advice", Value::Object(advice)) => {
+                    for (key, value) in advice {
+                        let chosen = config.advice.choose(key, value);
+                        problems.extend(
+                            chosen
+                                .err()
+                                .map(|problem| format!("`buflens.advice.{key}`: {problem}")),
+                        );
+                    }
+                }
+                ("capacity", Value::Object(spaces)) => {
+                    let mut capacity = Vec::new();
+                    for (space, value) in spaces {
+                        match chosen_capacity(space, value) {
+                            Ok(bytes) => capacity.push((space.clone(), bytes)),
+                            Err(problem) => {
+                                problems.push(format!("`buflens.capacity`: {problem}"));
+                            }
+                        }
+                    }
+                    config.capacity = Some(capacity);
+                }
+                ("severity" | "advice" | "capacity", Value::Null) => {}
+                (key @ ("severity" | "advice" | "capacity"), _) => {
+                    problems.push(format!("the setting `buflens.{key}` is no object"));
                 }
                 (key, _) if OF_EDITORS.contains(&key) => {}
                 (key, _) => problems.push(format!("there is no setting `buflens.{key}`")),
@@ -53,6 +87,23 @@ impl Config {
     pub fn over(&self, base: &Self) -> Self {
         Self {
             severities: self.severities.over(&base.severities),
+            advice: self.advice.over(&base.advice),
+            capacity: self.capacity.clone().or_else(|| base.capacity.clone()),
+        }
+    }
+
+    /// From when on something is worth advice.
+    pub fn thresholds(&self) -> Thresholds {
+        let (advice, default) = (&self.advice, Thresholds::default());
+        let repeated_shapes = advice.repeated_shapes.map(usize::try_from);
+        Thresholds {
+            min_bytes: advice.min_bytes.unwrap_or(default.min_bytes),
+            padding_ratio: advice.padding_ratio.unwrap_or(default.padding_ratio),
+            full_percent: advice.full_percent.unwrap_or(default.full_percent),
+            repeated_shapes: repeated_shapes
+                .map_or(default.repeated_shapes, |count| count.unwrap_or(usize::MAX)),
+            dead_percent: advice.dead_percent.unwrap_or(default.dead_percent),
+            capacity: self.capacity.clone().unwrap_or_default(),
         }
     }
 
@@ -60,6 +111,91 @@ impl Config {
     pub fn severity(&self, code: Code) -> Option<Severity> {
         self.severities.of(code)
     }
+}
+
+impl Advice {
+    fn choose(&mut self, key: &str, value: &Value) -> Result<(), String> {
+        let percent = || match value.as_u64() {
+            Some(percent) if percent <= 100 => Ok(Some(percent)),
+            _ => Err("expected a whole number from 0 to 100".to_owned()),
+        };
+        match key {
+            "minBytes" => self.min_bytes = Some(chosen_bytes(value)?),
+            "fullPercent" => self.full_percent = percent()?,
+            "deadPercent" => self.dead_percent = percent()?,
+            "repeatedShapes" => {
+                let count = value.as_u64().filter(|&count| count >= 2);
+                self.repeated_shapes = Some(count.ok_or("expected a whole number from 2 on")?);
+            }
+            "paddingRatio" => {
+                let ratio = value.as_f64().filter(|&ratio| ratio >= 1.0);
+                self.padding_ratio = Some(ratio.ok_or("expected a number from 1 on")?);
+            }
+            _ => {
+                return Err(
+                    "there is no such setting; there are minBytes, paddingRatio, \
+                            fullPercent, repeatedShapes and deadPercent"
+                        .to_owned(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// These, and those of `base` where these choose nothing.
+    fn over(&self, base: &Self) -> Self {
+        Self {
+            min_bytes: self.min_bytes.or(base.min_bytes),
+            padding_ratio: self.padding_ratio.or(base.padding_ratio),
+            full_percent: self.full_percent.or(base.full_percent),
+            repeated_shapes: self.repeated_shapes.or(base.repeated_shapes),
+            dead_percent: self.dead_percent.or(base.dead_percent),
+        }
+    }
+}
+
+/// The bytes that a memory space has.
+fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
+    if !is_known_space(space) {
+        return Err(format!(
+            "no platform has a memory space `{space}`; expected a name such as `HBM` or `VMEM`, or \
+             a number such as `@0`"
+        ));
+    }
+    chosen_bytes(value).map_err(|problem| format!("`{space}`: {problem}"))
+}
+
+/// A number of bytes, or a text such as `15.75GiB`.
+fn chosen_bytes(value: &Value) -> Result<u64, String> {
+    let bytes = match value {
+        Value::String(text) => bytes_of(text),
+        value => value.as_u64(),
+    };
+    bytes.ok_or_else(|| {
+        "expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as \
+         \"15.75GiB\""
+            .to_owned()
+    })
+}
+
+fn bytes_of(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return None,
+    };
+    if let Ok(number) = number.parse::<u64>() {
+        return number.checked_mul(factor);
+    }
+    let number: f64 = number.parse().ok()?;
+    // Parts of a byte mean nothing.
+    (factor > 1).then_some((number * factor as f64) as u64)
 }
 
 #[cfg(test)]
@@ -97,5 +233,74 @@ mod tests {
         assert_eq!(config, Config::default());
         assert_eq!(problems.len(), 3, "{problems:?}");
         assert_eq!(Config::read(&Value::Null), (Config::default(), vec![]));
+    }
+
+    #[test]
+    fn thresholds_and_capacities_are_chosen() {
+        assert_eq!(Config::default().thresholds(), Thresholds::default());
+        let read = |settings: &Value| {
+            let (config, problems) = Config::read(settings);
+            assert_eq!(problems, Vec::<String>::new());
+            config
+        };
+        let initial = read(&json!({
+            "advice": { "minBytes": "64KiB", "paddingRatio": 1.5, "deadPercent": 90 },
+            "capacity": { "hbm": "15.75GiB", "@1": 1024 },
+        }));
+        let later =
+            read(&json!({ "advice": { "minBytes": 0, "repeatedShapes": 3, "fullPercent": 50 } }));
+        let thresholds = later.over(&initial).thresholds();
+        assert_eq!(
+            thresholds,
+            Thresholds {
+                min_bytes: 0,
+                padding_ratio: 1.5,
+                full_percent: 50,
+                repeated_shapes: 3,
+                dead_percent: 90,
+                capacity: vec![("@1".to_owned(), 1024), ("hbm".to_owned(), 16_911_433_728)],
+            }
+        );
+        assert_eq!(initial.thresholds().min_bytes, 65_536);
+        assert_eq!(
+            read(&json!({ "advice": null, "capacity": null })),
+            Config::default()
+        );
+    }
+
+    #[test]
+    fn wrong_thresholds_are_told_with_what_is_expected() {
+        let (config, problems) = Config::read(&json!({
+            "advice": { "minBytes": "1GB", "fullPercent": 101, "paddingRatio": 0.5, "minbytes": 1,
+                        "repeatedShapes": 1 },
+            "capacity": { "hbm": "16 gigabytes", "hmb": "16GiB" },
+        }));
+        assert_eq!(config.thresholds(), Thresholds::default());
+        assert_eq!(problems.len(), 7, "{problems:#?}");
+        assert!(
+            problems.iter().filter(|it| it.contains("15.75GiB")).count() == 2,
+            "{problems:#?}"
+        );
+        let (_, problems) = Config::read(&json!({ "advice": 1, "capacity": [] }));
+        assert_eq!(problems.len(), 2, "{problems:#?}");
+    }
+
+    #[test]
+    fn bytes_with_their_units() {
+        assert_eq!(bytes_of("15.75GiB"), Some(16_911_433_728));
+        assert_eq!(bytes_of(" 2 kib "), Some(2048));
+        assert_eq!(bytes_of("17B"), Some(17));
+        for wrong in [
+            "",
+            "GiB",
+            "1.5",
+            "1.5.2KiB",
+            "-1KiB",
+            "1e3",
+            "99999999999TiB",
+            "1 GB",
+        ] {
+            assert_eq!(bytes_of(wrong), None, "{wrong}");
+        }
     }
 }

@@ -11,7 +11,8 @@ use tower_lsp::ls_types as lsp;
 
 use super::convert;
 use super::view::View;
-use crate::checks::{self, Finding, Severity};
+use crate::checks::{self, Finding, Severity, Thresholds};
+use crate::model::source::Libraries;
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
 
@@ -29,18 +30,21 @@ pub struct Checks(Mutex<FxHashMap<PathBuf, Arc<Checked>>>);
 #[derive(Debug)]
 pub struct Checked {
     dump: Arc<Dump>,
+    thresholds: Thresholds,
     findings: OnceLock<Vec<Finding>>,
     /// No other dump has this number.
     id: u64,
 }
 
 impl Checks {
-    pub fn of(&self, dump: &Arc<Dump>) -> Arc<Checked> {
+    /// The dump's, with advice from `thresholds` on.
+    pub fn of(&self, dump: &Arc<Dump>, thresholds: &Thresholds) -> Arc<Checked> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let new = || {
             let id = NEXT.fetch_add(1, Ordering::Relaxed);
             Arc::new(Checked {
                 dump: Arc::clone(dump),
+                thresholds: thresholds.clone(),
                 findings: OnceLock::new(),
                 id,
             })
@@ -50,7 +54,7 @@ impl Checks {
         };
         let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let checked = checks.entry(first.path.clone()).or_insert_with(new);
-        if !Arc::ptr_eq(&checked.dump, dump) {
+        if !Arc::ptr_eq(&checked.dump, dump) || checked.thresholds != *thresholds {
             *checked = new();
         }
         Arc::clone(checked)
@@ -65,7 +69,9 @@ impl Checks {
 impl Checked {
     /// The findings; the first to ask has to wait.
     pub fn findings(&self) -> &[Finding] {
-        self.findings.get_or_init(|| checks::check(&self.dump))
+        let libraries = Libraries::default();
+        let check = || checks::check_with(&self.dump, &self.thresholds, &libraries);
+        self.findings.get_or_init(check)
     }
 }
 
@@ -140,7 +146,7 @@ pub fn pull(
     let Loaded {
         dump, file: asked, ..
     } = view.loaded()?;
-    let checked = view.checks.of(&dump);
+    let checked = view.checks.of(&dump, &view.config.thresholds());
     let result_id = format!("{}.{}", checked.id, view.generation);
     if previous == Some(&result_id) {
         return Ok(lsp::DocumentDiagnosticReport::Unchanged(

@@ -1,0 +1,218 @@
+//! Advice: what a sound dump shows that could take less memory.
+//!
+//! Nothing here is wrong with the dump. Donation may be impossible and a copy may be required, for
+//! reasons that no dump tells, so each sentence says "if".
+
+mod copies;
+mod parameters;
+mod spaces;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use self::spaces::is_known_space;
+
+use super::{Code, Finding, Findings};
+use crate::audit::Audit;
+use crate::audit::donation::donation;
+use crate::model::occupancy::Moment;
+use crate::model::source::Libraries;
+use crate::model::{Dump, Place, Value, bytes, space};
+
+/// Of each code at most so many findings are kept, the largest; the last one says how many more
+/// there are.
+const MAX_OF_CODE: usize = 20;
+/// At most so many others of the same kind are named with a finding.
+const MAX_RELATED: usize = 8;
+/// Longer names are cut.
+const MAX_NAME: usize = 80;
+
+/// From when on something is worth a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thresholds {
+    /// Bytes that it is about.
+    pub min_bytes: u64,
+    /// `padding`: bytes by bytes without padding.
+    pub padding_ratio: f64,
+    /// `fragmentation`: an allocation that is fuller than so many percent at some step is full
+    /// enough.
+    pub full_percent: u64,
+    /// `repeated-shape`: so many values.
+    pub repeated_shapes: usize,
+    /// `dead-parameter`: read for the last time in the first so many percent of the steps before
+    /// the peak.
+    pub dead_percent: u64,
+    /// `capacity`: the bytes that a device has of a memory space. Spaces go by name, `hbm`, or by
+    /// number, `@0`.
+    pub capacity: Vec<(String, u64)>,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            min_bytes: 1 << 20,
+            padding_ratio: 2.0,
+            full_percent: 75,
+            repeated_shapes: 8,
+            dead_percent: 50,
+            capacity: Vec::new(),
+        }
+    }
+}
+
+/// All advice on a dump in which nothing is wrong.
+pub(super) fn advise(
+    dump: &Dump,
+    thresholds: &Thresholds,
+    libraries: &Libraries,
+    findings: &mut Findings,
+) {
+    let advice = Advice {
+        dump,
+        audit: &Audit::new(dump, libraries.clone()),
+        thresholds,
+    };
+    let donation = donation(advice.audit);
+    let (missed, outputs) = advice.missed_donations(&donation);
+    let copies = crate::audit::copies::copies(advice.audit);
+    for (findings_of_code, what) in [
+        (advice.padding(), "shapes"),
+        (advice.peak_step().into_iter().collect(), ""),
+        (advice.layout_copies(&copies), "pairs of layouts"),
+        (missed, "parameters"),
+        (advice.dead_parameters(&donation), "parameters"),
+        (advice.idle_outputs(&outputs), "memory spaces"),
+        (advice.fragmentation(), "allocations"),
+        (advice.large_constants(), "constants"),
+        (advice.repeated_shapes(), "shapes"),
+        (advice.widened(), "values"),
+        (advice.host_offload(&copies), "parameters"),
+        (advice.capacity(), "memory spaces"),
+    ] {
+        findings.extend(bounded(findings_of_code, what));
+    }
+}
+
+/// The first findings, the last of which says how many more there are.
+fn bounded(mut findings: Vec<Finding>, what: &str) -> Vec<Finding> {
+    let more = findings.len().saturating_sub(MAX_OF_CODE);
+    findings.truncate(MAX_OF_CODE);
+    if let Some(last) = findings.last_mut().filter(|_| more > 0) {
+        last.message = format!("{} (and {more} more {what})", last.message);
+    }
+    findings
+}
+
+/// What the advice of all kinds needs.
+struct Advice<'a, 'd> {
+    dump: &'d Dump,
+    audit: &'a Audit<'d>,
+    thresholds: &'a Thresholds,
+}
+
+impl<'d> Advice<'_, 'd> {
+    fn value(&self, at: u32) -> &'d Value {
+        &self.dump.values[at as usize]
+    }
+
+    /// `copy-start{0}`, or `copy.3`, in backquotes.
+    fn title(&self, at: u32) -> String {
+        let value = self.value(at);
+        let index = match &self.dump.names[value.index] {
+            "{}" => "",
+            index => index,
+        };
+        let name = cut(&self.dump.names[value.name]);
+        format!("`{name}{index}`")
+    }
+
+    /// The id and name of a value on its line.
+    fn value_place(&self, at: u32) -> Option<Place> {
+        let line = self.dump.placement(self.value(at))?;
+        Some(line.place(line.row.value.span))
+    }
+
+    /// The size in an allocation's header.
+    fn size_place(&self, allocation: u32) -> Option<Place> {
+        let allocation = self.dump.allocations.get(allocation as usize)?;
+        let header = self
+            .dump
+            .at::<buflens_syntax::facts::Allocation>(allocation.header)?;
+        Some(header.place(header.row.size.span))
+    }
+
+    /// The true peak of a memory space, where every live range is known.
+    fn peak(&self, color: u64) -> Option<Moment> {
+        let occupancy = self.dump.occupancy();
+        let peak = occupancy.peak(color).filter(|_| occupancy.missing == 0);
+        peak.filter(|peak| peak.bytes > 0)
+    }
+
+    /// Whether a value is alive at the true peak of its memory space.
+    fn is_at_peak(&self, value: &Value) -> bool {
+        let allocation = self.dump.allocation_of(value);
+        let peak = allocation.and_then(|allocation| self.peak(allocation.color));
+        value.live_range.is_some()
+            && peak.is_some_and(|peak| (value.live.0..=value.live.1).contains(&peak.step))
+    }
+
+    /// `step 13 (copy.3)`
+    fn step(&self, step: u64) -> String {
+        match self.dump.instruction_at(step) {
+            Some(name) => format!("step {step} (`{}`)", cut(name)),
+            None => format!("step {step}"),
+        }
+    }
+
+    /// `HBM`, `memory space 0`
+    fn space(&self, color: u64) -> String {
+        space::named(color, self.dump.platforms)
+    }
+
+    /// The parameter whose buffer an allocation is, with the path of the argument: `parameter 3
+    /// (params['w'])`.
+    fn parameter(&self, number: u64, value: Option<u32>) -> String {
+        let path = value.and_then(|at| self.audit.origins.of(self.value(at)).op_name.clone());
+        match path {
+            Some(path) => format!("parameter {number} (`{}`)", cut(&path)),
+            None => format!("parameter {number}"),
+        }
+    }
+
+    /// `, from model.py:12`, or nothing.
+    fn source(&self, at: u32) -> String {
+        let source = crate::audit::attribution::source(self.audit, self.value(at));
+        source.map_or_else(String::new, |source| format!(", from {}", cut(&source)))
+    }
+
+    /// The first finding of `code` at `first`, with `others` of its kind as related places.
+    fn finding(
+        &self,
+        code: Code,
+        place: Place,
+        message: String,
+        others: impl Iterator<Item = u32>,
+    ) -> Finding {
+        let mut finding = Finding::new(code, place, message);
+        for other in others.take(MAX_RELATED) {
+            if let Some(place) = self.value_place(other) {
+                finding = finding.related(place, format!("so is {}", self.title(other)));
+            }
+        }
+        finding
+    }
+}
+
+/// At most so many characters of a name.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// `1 more value`, `12 more values`
+fn more(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} more {what}{plural}", bytes::grouped(count as u64))
+}

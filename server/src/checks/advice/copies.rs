@@ -1,0 +1,101 @@
+//! Advice on copies: those that only change a layout, and those that undo an offload.
+
+use std::collections::BTreeMap;
+
+use super::{Advice, cut, more};
+use crate::audit::copies::{Copy, Purpose};
+use crate::audit::offload::offload;
+use crate::checks::{Code, Finding};
+use crate::model::bytes::rounded;
+
+impl Advice<'_, '_> {
+    /// `layout-copy`: one finding for each pair of shapes.
+    pub(super) fn layout_copies(&self, copies: &[Copy]) -> Vec<Finding> {
+        let mut groups: BTreeMap<(&str, &str), Vec<&Copy>> = BTreeMap::new();
+        for copy in copies {
+            if copy.purpose == Purpose::Layout && copy.bytes >= self.thresholds.min_bytes {
+                let ends = (copy.from.shape.as_str(), copy.to.shape.as_str());
+                groups.entry(ends).or_default().push(copy);
+            }
+        }
+        let mut groups: Vec<Vec<&Copy>> = groups.into_values().collect();
+        // The copies of a group are as large as each other, in the order of time.
+        groups.sort_by_key(|group| {
+            let is_at_peak = group.iter().any(|copy| copy.at_peak);
+            (
+                !is_at_peak,
+                std::cmp::Reverse(group[0].bytes),
+                group[0].name,
+            )
+        });
+        groups
+            .iter()
+            .filter_map(|group| self.layout_copy(group))
+            .collect()
+    }
+
+    fn layout_copy(&self, group: &[&Copy]) -> Option<Finding> {
+        let worst = |copy: &&&Copy| (copy.at_peak, copy.round_trip.is_some());
+        let first = group.iter().rev().max_by_key(worst)?;
+        let value = first.to.value?;
+        let mut message = format!(
+            "{} writes {} only to change the layout, from `{}` to `{}`{}",
+            self.title(value),
+            rounded(first.bytes),
+            cut(&first.from.shape),
+            cut(&first.to.shape),
+            self.source(value)
+        );
+        if first.at_peak {
+            message += "; it is alive at the peak";
+        }
+        if let Some(earlier) = first.round_trip {
+            let earlier = cut(&self.dump.names[earlier]);
+            message += &format!("; it takes back what `{earlier}` did");
+        }
+        message += ". If what makes the data and what reads it agreed on a layout, it would go";
+        if group.len() > 1 {
+            message += &format!(
+                " ({} like it)",
+                more(group.len() - 1, "copy").replace("copys", "copies")
+            );
+        }
+        let others = group.iter().filter(|copy| copy.name != first.name);
+        let others = others.filter_map(|copy| copy.to.value);
+        let place = self.value_place(value)?;
+        let mut finding = self.finding(Code::LayoutCopy, place, message, others);
+        if let Some(place) = first.from.value.and_then(|at| self.value_place(at)) {
+            finding
+                .related
+                .insert(0, (place, "what it copies".to_owned()));
+        }
+        Some(finding)
+    }
+
+    /// `host-offload`: host parameters that are copied back whole.
+    pub(super) fn host_offload(&self, copies: &[Copy]) -> Vec<Finding> {
+        let offload = offload(self.audit, copies);
+        let large = offload.comes_back.iter().filter(|back| {
+            let bytes = self.dump.allocations[back.allocation as usize].size;
+            bytes >= self.thresholds.min_bytes
+        });
+        let finding = |back: &crate::audit::offload::ComesBack| {
+            let parameter = &self.dump.allocations[back.allocation as usize];
+            let copy = &copies[back.copy];
+            let value = copy.to.value?;
+            let space = self.space(self.dump.allocation_of(self.value(value))?.color);
+            let (start, end) = self.value(value).live;
+            let message = format!(
+                "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
+                 steps {start}-{end}. If only parts of it were read at a time, less would be copied",
+                self.parameter(parameter.parameter?, copy.from.value),
+                self.title(value),
+                rounded(copy.bytes)
+            );
+            let place = self.size_place(back.allocation)?;
+            let finding = Finding::new(Code::HostOffload, place, message);
+            Some(finding.related(self.value_place(value)?, "the copy"))
+        };
+        large.filter_map(finding).collect()
+    }
+}

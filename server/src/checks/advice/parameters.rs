@@ -1,0 +1,163 @@
+//! Advice on parameters and outputs: donation.
+
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Advice, MAX_RELATED, cut};
+use crate::audit::donation::{Donation, Parameter, Verdict};
+use crate::checks::{Code, Finding};
+use crate::model::bytes::rounded;
+use crate::model::occupancy::Kind;
+
+impl Advice<'_, '_> {
+    /// `missed-donation`: one finding for each output that some parameter could be donated to, as
+    /// far as there are parameters. Also tells these outputs.
+    pub(super) fn missed_donations(&self, donation: &Donation) -> (Vec<Finding>, FxHashSet<u32>) {
+        let could_match = |parameter: &&Parameter| parameter.verdict == Verdict::CouldMatch;
+        let matching: Vec<&Parameter> = donation.parameters.iter().filter(could_match).collect();
+        let key = |parameter: &Parameter| {
+            let allocation = &self.dump.allocations[parameter.allocation as usize];
+            (allocation.color, allocation.size)
+        };
+        let mut of_size: FxHashMap<(u64, u64), usize> = FxHashMap::default();
+        for parameter in &matching {
+            *of_size.entry(key(parameter)).or_default() += 1;
+        }
+        let mut taken = FxHashSet::default();
+        let mut findings = Vec::new();
+        for parameter in matching {
+            let free = parameter
+                .outputs
+                .iter()
+                .copied()
+                .find(|output| !taken.contains(output));
+            let (_, size) = key(parameter);
+            let Some(output) = free.filter(|_| size >= self.thresholds.min_bytes) else {
+                continue;
+            };
+            taken.insert(output);
+            let mut message = format!(
+                "{} is not donated, and allocation {output} holds a part of the result that takes \
+                 the same {}: if the caller needs the parameter no longer, donating it saves up to \
+                 as much",
+                self.parameter(parameter.number, parameter.value),
+                rounded(size)
+            );
+            let count = of_size[&key(parameter)];
+            if count > 1 {
+                message += &format!(" ({count} parameters that are not donated have this size)");
+            }
+            findings.extend(
+                self.parameter_finding(Code::MissedDonation, parameter, message)
+                    .map(|finding| match self.size_place(output) {
+                        Some(place) => finding.related(place, "the output"),
+                        None => finding,
+                    }),
+            );
+        }
+        (findings, taken)
+    }
+
+    /// `dead-parameter`
+    pub(super) fn dead_parameters(&self, donation: &Donation) -> Vec<Finding> {
+        let dead = donation.parameters.iter().filter(|parameter| {
+            let allocation = &self.dump.allocations[parameter.allocation as usize];
+            parameter.verdict == Verdict::Dead && allocation.size >= self.thresholds.min_bytes
+        });
+        let finding = |parameter: &Parameter| {
+            let allocation = &self.dump.allocations[parameter.allocation as usize];
+            let peak = self.peak(allocation.color)?;
+            let last = match parameter.last_read {
+                Some((step, name)) => {
+                    let part = u128::from(peak.step) * u128::from(self.thresholds.dead_percent);
+                    if u128::from(step) * 100 > part {
+                        return None;
+                    }
+                    let reader = cut(&self.dump.names[name]);
+                    format!("is read for the last time at step {step}, by `{reader}`")
+                }
+                None => "is never read".to_owned(),
+            };
+            let message = format!(
+                "{} {last}, but keeps its {} at the peak of {}, {}: if it were donated to an output \
+                 of its size, its bytes would be free from then on",
+                self.parameter(parameter.number, parameter.value),
+                rounded(allocation.size),
+                self.space(allocation.color),
+                self.step(peak.step)
+            );
+            self.parameter_finding(Code::DeadParameter, parameter, message)
+        };
+        dead.filter_map(finding).collect()
+    }
+
+    fn parameter_finding(
+        &self,
+        code: Code,
+        parameter: &Parameter,
+        message: String,
+    ) -> Option<Finding> {
+        Some(Finding::new(
+            code,
+            self.size_place(parameter.allocation)?,
+            message,
+        ))
+    }
+
+    /// `idle-output`: one finding for each memory space, without the outputs in `left_out`.
+    pub(super) fn idle_outputs(&self, left_out: &FxHashSet<u32>) -> Vec<Finding> {
+        let dump = self.dump;
+        let mut findings = Vec::new();
+        for space in &dump.occupancy().spaces {
+            let Some(peak) = self.peak(space.color) else {
+                continue;
+            };
+            let is_idle = |at: u32| {
+                let allocation = &dump.allocations[at as usize];
+                allocation.kind() == Kind::Output
+                    && allocation.color == space.color
+                    && allocation.size >= self.thresholds.min_bytes
+                    && dump
+                        .occupancy()
+                        .fill(at)
+                        .is_some_and(|fill| fill.at_peak == 0)
+            };
+            let idle = (0..dump.allocations.len() as u32)
+                .filter(|at| !left_out.contains(at) && is_idle(*at));
+            let mut idle: Vec<u32> = idle.collect();
+            let size = |at: u32| dump.allocations[at as usize].size;
+            idle.sort_by_key(|&at| (Reverse(size(at)), at));
+            let Some((&first, others)) = idle.split_first() else {
+                continue;
+            };
+            let sum = idle
+                .iter()
+                .fold(0, |sum: u64, &at| sum.saturating_add(size(at)));
+            let what = match others.len() {
+                0 => format!("this output reserves {}, but is", rounded(sum)),
+                more => format!(
+                    "this output and {more} more reserve {} together, but are",
+                    rounded(sum)
+                ),
+            };
+            let message = format!(
+                "{what} empty at the peak of {}, {}: if parameters of the same size were donated, \
+                 no memory would have to be reserved for the result",
+                self.space(space.color),
+                self.step(peak.step)
+            );
+            let Some(place) = self.size_place(first) else {
+                continue;
+            };
+            let mut finding = Finding::new(Code::IdleOutput, place, message);
+            for &other in others.iter().take(MAX_RELATED) {
+                if let Some(place) = self.size_place(other) {
+                    finding = finding.related(place, "empty then as well");
+                }
+            }
+            findings.push(finding);
+        }
+        findings
+    }
+}

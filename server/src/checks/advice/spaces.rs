@@ -1,0 +1,172 @@
+//! Advice on memory spaces and allocations as a whole: the true peak, gaps, the device's capacity.
+
+use std::cmp::Reverse;
+
+use buflens_syntax::facts;
+
+use super::Advice;
+use crate::checks::{Code, Finding};
+use crate::model::bytes::{display, rounded};
+use crate::model::occupancy::{Kind, Space};
+use crate::model::{Platforms, space};
+
+impl Advice<'_, '_> {
+    /// `xla-peak-step`, at any size.
+    pub(super) fn peak_step(&self) -> Option<Finding> {
+        let dump = self.dump;
+        let printed = dump.peak.as_ref()?;
+        let step = printed.step.value;
+        let peak = self.peak(0)?;
+        let curve = dump.occupancy().space(0)?.curve.as_ref()?;
+        let occupied = curve.at(step);
+        if step >= curve.steps() || occupied >= peak.bytes {
+            return None;
+        }
+        let space = self.space(0);
+        let message = format!(
+            "the compiler takes {} for the peak, but most of {space} is occupied at {}: {}, which is \
+             {} more than at step {step}",
+            self.step(step),
+            self.step(peak.step),
+            display(peak.bytes),
+            display(peak.bytes - occupied)
+        );
+        let finding = Finding::new(Code::XlaPeakStep, printed.place.clone(), message);
+        let line = usize::try_from(peak.step)
+            .ok()
+            .and_then(|at| dump.steps.get(at));
+        let line = line.and_then(|line| dump.at::<facts::Step>(line.row));
+        Some(match line {
+            Some(line) => finding.related(
+                line.place(line.row.name),
+                format!("here most of {space} is occupied"),
+            ),
+            None => finding,
+        })
+    }
+
+    /// `fragmentation`
+    pub(super) fn fragmentation(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let occupancy = dump.occupancy();
+        let mut found = Vec::new();
+        for (at, allocation) in (0..).zip(&dump.allocations) {
+            // Memory that is reserved as a whole has no values.
+            if allocation.kind() != Kind::Temp || allocation.values.is_empty() {
+                continue;
+            }
+            if let Some(fill) = occupancy.fill(at).filter(|_| occupancy.missing == 0) {
+                let full = u128::from(allocation.size) * u128::from(self.thresholds.full_percent);
+                let gap = allocation.size.saturating_sub(fill.fullest.bytes);
+                let is_full = u128::from(fill.fullest.bytes) * 100 >= full;
+                if !is_full && gap >= self.thresholds.min_bytes {
+                    found.push((gap, at, fill.fullest));
+                }
+            }
+        }
+        found.sort_by_key(|&(gap, at, _)| (Reverse(gap), at));
+        let finding = |&(gap, at, fullest): &(u64, u32, crate::model::occupancy::Moment)| {
+            let size = dump.allocations[at as usize].size;
+            let percent = fullest.bytes as f64 * 100.0 / size as f64;
+            let message = format!(
+                "never more than {percent:.1} % full: {} of {} are occupied at the fullest, {}, so \
+                 at least {} are gaps at every step",
+                rounded(fullest.bytes),
+                rounded(size),
+                self.step(fullest.step),
+                rounded(gap)
+            );
+            Some(Finding::new(
+                Code::Fragmentation,
+                self.size_place(at)?,
+                message,
+            ))
+        };
+        found.iter().filter_map(finding).collect()
+    }
+
+    /// `capacity`
+    pub(super) fn capacity(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let mut findings = Vec::new();
+        for space in &dump.occupancy().spaces {
+            let configured = self.thresholds.capacity.iter();
+            let capacity = configured
+                .filter(|(name, _)| is_space(name, space.color, dump.platforms))
+                .map(|&(_, capacity)| capacity)
+                .next_back();
+            if let Some(capacity) = capacity.filter(|&capacity| space.reserved > capacity) {
+                findings.extend(self.above(space, capacity));
+            }
+        }
+        findings
+    }
+
+    fn above(&self, space: &Space, capacity: u64) -> Option<Finding> {
+        let allocations = (0..).zip(&self.dump.allocations);
+        let of_space = allocations.filter(|(_, allocation)| {
+            allocation.color == space.color && allocation.kind() != Kind::ThreadLocal
+        });
+        let (largest, _) =
+            of_space.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
+        let message = format!(
+            "the allocations in {} take {} together, {} more than the {} that are configured; this \
+             is the largest",
+            self.space(space.color),
+            display(space.reserved),
+            display(space.reserved - capacity),
+            rounded(capacity)
+        );
+        Some(Finding::new(
+            Code::Capacity,
+            self.size_place(largest)?,
+            message,
+        ))
+    }
+}
+
+/// Whether `name` means memory space `color`: its number, with or without `@`, or its name, in
+/// upper or lower case. Where the platform is not known, that of any.
+fn is_space(name: &str, color: u64, platforms: Platforms) -> bool {
+    let name = name.trim();
+    if let Ok(number) = name.trim_start_matches('@').parse::<u64>() {
+        return number == color;
+    }
+    let is_name = |platforms| {
+        space::name(color, platforms).is_some_and(|known| known.eq_ignore_ascii_case(name))
+    };
+    match space::platform(platforms) {
+        "unknown" => EACH.into_iter().any(is_name),
+        _ => is_name(platforms),
+    }
+}
+
+/// Each platform alone.
+const EACH: [Platforms; 3] = [
+    Platforms {
+        cpu: true,
+        gpu: false,
+        tpu: false,
+    },
+    Platforms {
+        cpu: false,
+        gpu: true,
+        tpu: false,
+    },
+    Platforms {
+        cpu: false,
+        gpu: false,
+        tpu: true,
+    },
+];
+
+/// Whether `name` means some memory space of some platform.
+pub fn is_known_space(name: &str) -> bool {
+    let any = Platforms {
+        cpu: true,
+        gpu: true,
+        tpu: true,
+    };
+    let is_number = name.trim().trim_start_matches('@').parse::<u64>().is_ok();
+    is_number || (0..16).any(|color| is_space(name, color, any))
+}

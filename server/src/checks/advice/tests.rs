@@ -1,0 +1,1 @@
+//! Advice on small dumps that show what it is about, and on real ones.

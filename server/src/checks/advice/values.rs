@@ -1,0 +1,230 @@
+//! Advice on values: padding, constants, and what the peak holds more than once.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use buflens_syntax::{ArrayShape, Shape};
+use rustc_hash::FxHashMap;
+
+use super::{Advice, more};
+use crate::audit::padding::{ValuePadding, of_value};
+use crate::checks::{Code, Finding};
+use crate::model::bytes::rounded;
+use crate::model::occupancy::{Kind, alive, exclusive};
+use crate::model::shapes::shape_text;
+
+impl<'d> Advice<'_, 'd> {
+    /// `padding`: one finding for each shape.
+    pub(super) fn padding(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let mut by_shape: BTreeMap<(&str, u64), Vec<u32>> = BTreeMap::new();
+        for (at, value) in (0..).zip(&dump.values) {
+            if value.size >= self.thresholds.min_bytes
+                && let Some(shape) = shape_text(dump, value)
+            {
+                by_shape.entry((shape, value.size)).or_default().push(at);
+            }
+        }
+        let padded = by_shape.into_values().filter_map(|values| {
+            let padding = of_value(self.audit, values[0])?;
+            let is_much = padding.bytes >= self.thresholds.min_bytes
+                && padding.ratio() >= self.thresholds.padding_ratio;
+            is_much.then_some((padding, values))
+        });
+        let mut padded: Vec<(ValuePadding, Vec<u32>)> = padded.collect();
+        padded.sort_by_key(|(padding, _)| (Reverse(padding.bytes), padding.value));
+        let finding = |(padding, values): &(ValuePadding, Vec<u32>)| {
+            let is_at_peak = |at: &u32| self.is_at_peak(self.value(*at));
+            let shown = values.iter().copied().find(|at| is_at_peak(at));
+            let first = shown.unwrap_or(values[0]);
+            let line = dump.placement(self.value(first))?;
+            let mut message = format!(
+                "{} takes {} for {} of data, {:.2}x",
+                self.title(first),
+                rounded(padding.bytes.saturating_add(padding.logical)),
+                rounded(padding.logical),
+                padding.ratio()
+            );
+            if let Some(dimension) = padding.dimension {
+                let number = dimension.number.map_or_else(
+                    || "a dimension that only the tile has".to_owned(),
+                    |number| format!("dimension {number}"),
+                );
+                let (from, to) = (dimension.from, dimension.to);
+                message += &format!(": the tile rounds {number} up from {from} to {to}");
+            }
+            if shown.is_some() {
+                message += "; it is alive at the peak";
+            }
+            if let Some((order, bytes)) = &padding.order {
+                let order: Vec<String> = order.iter().map(u64::to_string).collect();
+                message += &format!(
+                    ". If its layout were {{{}}}, it would take {}",
+                    order.join(","),
+                    rounded(*bytes)
+                );
+            }
+            if values.len() > 1 {
+                message += &format!(" ({} of this shape)", more(values.len() - 1, "value"));
+            }
+            let others = values.iter().copied().filter(|&at| at != first);
+            let place = line.place(line.row.shape);
+            Some(self.finding(Code::Padding, place, message, others))
+        };
+        padded.iter().filter_map(finding).collect()
+    }
+
+    /// `large-constant`
+    pub(super) fn large_constants(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let mut constants: Vec<(u64, u32)> = (0..)
+            .zip(&dump.allocations)
+            .filter(|(_, allocation)| {
+                allocation.kind() == Kind::Constant && allocation.size >= self.thresholds.min_bytes
+            })
+            .map(|(at, allocation)| (allocation.size, at))
+            .collect();
+        constants.sort_by_key(|&(size, at)| (Reverse(size), at));
+        let finding = |&(size, at): &(u64, u32)| {
+            let value = dump.allocations[at as usize].values.clone().next()?;
+            let message = format!(
+                "the constant {}{} takes {}, and as much in the compiled program: if it were an \
+                 argument, it would not be compiled in",
+                self.title(value),
+                self.source(value),
+                rounded(size)
+            );
+            Some(Finding::new(
+                Code::LargeConstant,
+                self.size_place(at)?,
+                message,
+            ))
+        };
+        constants.iter().filter_map(finding).collect()
+    }
+
+    /// `repeated-shape`: temporaries of one shape at the peak.
+    pub(super) fn repeated_shapes(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let mut found: Vec<(u64, u64, Vec<u32>)> = Vec::new();
+        for space in &dump.occupancy().spaces {
+            let Some(peak) = self.peak(space.color) else {
+                continue;
+            };
+            let mut by_shape: BTreeMap<&str, (u64, Vec<u32>)> = BTreeMap::new();
+            for (at, share) in exclusive(dump, &alive(dump, space.color, peak.step)) {
+                let value = self.value(at);
+                let kind = dump
+                    .allocation_of(value)
+                    .map(crate::model::Allocation::kind);
+                // A value that lies in the bytes of another is no copy of its own.
+                if kind == Some(Kind::Temp)
+                    && share == value.size
+                    && let Some(shape) = shape_text(dump, value)
+                {
+                    let group = by_shape.entry(shape).or_default();
+                    group.0 = group.0.saturating_add(share);
+                    group.1.push(at);
+                }
+            }
+            let is_much = |(bytes, values): &(u64, Vec<u32>)| {
+                *bytes >= self.thresholds.min_bytes
+                    && values.len() >= self.thresholds.repeated_shapes.max(2)
+            };
+            let groups = by_shape.into_values().filter(is_much);
+            found.extend(groups.map(|(bytes, values)| (space.color, bytes, values)));
+        }
+        found.sort_by_key(|(color, bytes, values)| (Reverse(*bytes), *color, values[0]));
+        let finding = |(color, bytes, values): &(u64, u64, Vec<u32>)| {
+            let first = values[0];
+            let line = dump.placement(self.value(first))?;
+            let message = format!(
+                "{} values of this shape are alive at the peak of {}, {} together: if they are kept \
+                 for a backward pass, computing them again there would free most of it",
+                values.len(),
+                self.space(*color),
+                rounded(*bytes)
+            );
+            let others = values[1..].iter().copied();
+            let place = line.place(line.row.shape);
+            Some(self.finding(Code::RepeatedShape, place, message, others))
+        };
+        found.iter().filter_map(finding).collect()
+    }
+
+    /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.
+    pub(super) fn widened(&self) -> Vec<Finding> {
+        let dump = self.dump;
+        let array = |at: u32| match self.audit.shapes.of(dump, self.value(at)).as_deref() {
+            Some(Shape::Array(array)) => Some(array.clone()),
+            _ => None,
+        };
+        let has_type = |array: &ArrayShape, names: &[&str]| names.contains(&&*array.element.name);
+        let mut found: Vec<(u64, u32, u32)> = Vec::new();
+        for space in &dump.occupancy().spaces {
+            let Some(peak) = self.peak(space.color) else {
+                continue;
+            };
+            let large = alive(dump, space.color, peak.step).into_iter();
+            let large: Vec<u32> = large
+                .filter(|&at| self.value(at).size >= self.thresholds.min_bytes)
+                .collect();
+            let mut wide: FxHashMap<_, Vec<(u32, ArrayShape)>> = FxHashMap::default();
+            for &at in &large {
+                if let Some(array) = array(at).filter(|array| has_type(array, &["f32"])) {
+                    wide.entry(self.value(at).name)
+                        .or_default()
+                        .push((at, array));
+                }
+            }
+            for &narrow in &large {
+                let value = self.value(narrow);
+                let Some(array) = array(narrow).filter(|array| has_type(array, &["bf16", "f16"]))
+                else {
+                    continue;
+                };
+                let uses = value.uses.start as usize..value.uses.end as usize;
+                let readers = dump.uses.get(uses).unwrap_or_default().iter();
+                let twin = readers
+                    .filter_map(|reader| wide.get(&reader.name))
+                    .flatten()
+                    .find(|(at, wide)| {
+                        wide.dimensions == array.dimensions && self.is_conversion(*at)
+                    });
+                if let Some(&(twin, _)) = twin {
+                    found.push((self.value(twin).size, twin, narrow));
+                }
+            }
+        }
+        found.sort_by_key(|&(size, wide, narrow)| (Reverse(size), wide, narrow));
+        found.dedup_by_key(|found| found.1);
+        let finding = |&(size, wide, narrow): &(u64, u32, u32)| {
+            let message = format!(
+                "{} is {} in 32 bits{}, and both are alive at the peak: if what reads it could read \
+                 16 bits, {} would go",
+                self.title(wide),
+                self.title(narrow),
+                self.source(wide),
+                rounded(size)
+            );
+            let finding = Finding::new(Code::Widened, self.value_place(wide)?, message);
+            Some(finding.related(self.value_place(narrow)?, "the 16-bit value"))
+        };
+        found.iter().filter_map(finding).collect()
+    }
+
+    /// Whether the value's instruction converts it, and does not compute something else from it: a
+    /// `convert`, or a fusion that the compiler made of one operation which is one.
+    fn is_conversion(&self, at: u32) -> bool {
+        let origin = self.audit.origins.of(self.value(at));
+        let of_trace = || {
+            let path = origin.op_name.as_deref().unwrap_or_default();
+            path.ends_with("/convert_element_type")
+        };
+        match origin.parts.opcode {
+            "convert" => true,
+            "fusion" => origin.parts.operands.len() == 1 && of_trace(),
+            _ => false,
+        }
+    }
+}
