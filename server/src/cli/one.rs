@@ -24,9 +24,10 @@ const SPACES: std::ops::RangeInclusive<u64> = 0..=12;
 /// Which dump, and how it is written about.
 #[derive(Debug, Args)]
 pub struct One {
-    /// A file, which stands for its whole dump with all siblings, or a folder that holds one dump.
-    #[arg(value_name = "FILE")]
-    path: PathBuf,
+    /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
+    /// a folder that holds one.
+    #[arg(required = true, value_name = "FILE")]
+    paths: Vec<PathBuf>,
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -82,10 +83,9 @@ impl One {
     }
 
     fn load(&self) -> Result<Loaded, Problem> {
-        let path = if self.path.is_dir() {
-            only_dump(&self.path)?
-        } else {
-            self.path.clone()
+        let path = match &self.paths[..] {
+            [file] if !file.is_dir() => file.clone(),
+            paths => only_dump(paths)?,
         };
         let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
         if !is_dump(&loaded.dump) {
@@ -105,13 +105,14 @@ pub fn is_dump(dump: &Dump) -> bool {
     parts.any(|part| matches!(part, Part::Assignment | Part::Values | Part::LiveRange))
 }
 
-/// A file of the one dump in a folder.
-fn only_dump(folder: &Path) -> Result<PathBuf, Problem> {
-    let (found, problems) = dumps::find(&[folder.to_owned()]);
+/// A file of the one dump that is at or below `paths`.
+fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
+    let (found, problems) = dumps::find(paths);
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem);
     }
-    // The text of a program before it was compiled lies next to many a dump.
+    // The text of a program before it was compiled lies next to many a dump, and `module_0001*`
+    // names both.
     let is_assigned = |found: &&Found| found.paths.iter().any(|path| has_suffix(path));
     let assigned: Vec<&Found> = found.iter().filter(is_assigned).collect();
     let found = if assigned.is_empty() {
@@ -119,18 +120,22 @@ fn only_dump(folder: &Path) -> Result<PathBuf, Problem> {
     } else {
         assigned
     };
+    let shortest = |found: &Found| {
+        let paths = found.paths.iter().filter(|path| has_suffix(path));
+        let path = paths.min_by_key(|path| path.as_os_str().len());
+        path.unwrap_or(&found.paths[0]).clone()
+    };
     match found[..] {
-        [] => Err(format!("{}: there is no dump in this folder", folder.display())),
-        [one] => Ok(one.paths[0].clone()),
+        [] => Err("there is no dump at the given path".to_owned()),
+        [one] => Ok(shortest(one)),
         _ => {
             let mut message = format!(
-                "{}: this folder holds {} dumps, and `buflens summary` shows them all; name a \
-                 file of one of them:",
-                folder.display(),
+                "there are {} dumps at the given path, and `buflens summary` shows them all; name \
+                 one of them:",
                 found.len()
             );
             for found in found.iter().take(MOST_NAMED) {
-                message = format!("{message}\n  {}", found.paths[0].display());
+                message = format!("{message}\n  {}", shortest(found).display());
             }
             if found.len() > MOST_NAMED {
                 message.push_str("\n  ...");

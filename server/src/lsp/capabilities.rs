@@ -158,6 +158,10 @@ pub fn server(client: &Capabilities) -> lsp::ServerCapabilities {
             work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
         }),
         call_hierarchy_provider: Some(true.into()),
+        execute_command_provider: Some(lsp::ExecuteCommandOptions {
+            commands: super::commands::COMMANDS.map(str::to_owned).into(),
+            work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
+        }),
         code_action_provider: client.code_actions.then(|| actions.into()),
         diagnostic_provider: client
             .pulls_diagnostics

@@ -8,6 +8,7 @@
 mod actions;
 mod calls;
 mod capabilities;
+mod commands;
 mod config;
 mod convert;
 mod diagnostics;

@@ -151,11 +151,7 @@ impl Table {
             let below = below.filter(|(column, cell)| column.place == Place::Below && !cell.is_empty());
             let below: Vec<Cow<str>> = below.map(|(_, cell)| cell).collect();
             if !below.is_empty() {
-                let gaps = GAP * (below.len() - 1);
-                let natural: Vec<usize> = below.iter().map(|cell| length(cell)).collect();
-                let shares = shares(&natural, width.saturating_sub(INDENT + gaps));
-                let cells = below.iter().zip(shares).map(|(cell, share)| cut(cell, share));
-                let text = cells.collect::<Vec<_>>().join("  ");
+                let text = below_text(&below, width.saturating_sub(INDENT));
                 writeln!(out, "{:INDENT$}\u{1b}[2m{text}\u{1b}[0m", "")?;
             }
         }
@@ -264,6 +260,21 @@ fn code(text: &str) -> String {
         true => String::new(),
         false => format!("{fence}{pad}{text}{pad}{fence}"),
     }
+}
+
+/// What stands below a row, side by side: the first get what they need, up to half of what is
+/// left.
+fn below_text(cells: &[Cow<str>], width: usize) -> String {
+    let mut left = width.saturating_sub(GAP * (cells.len() - 1));
+    let mut needed: usize = cells.iter().map(|cell| length(cell)).sum();
+    let shown = cells.iter().map(|cell| {
+        let need = length(cell);
+        needed -= need;
+        let share = need.min((left / 2).max(left.saturating_sub(needed)));
+        left -= share;
+        cut(cell, share)
+    });
+    shown.collect::<Vec<_>>().join("  ")
 }
 
 /// How many columns of a terminal the text takes, characters of double width aside.

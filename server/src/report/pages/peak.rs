@@ -47,7 +47,7 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
     if let Some(occupied) = peak.occupied_bytes {
         page.heading("The peak and its neighbours");
         around(&mut page, peak, occupied);
-        for (by, groups) in attributed {
+        for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
             page.heading(format!("By {}", title(*by)));
             page.table(table(*by, groups, occupied));
         }
@@ -129,7 +129,11 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
             0 => String::new(),
             more => format!(" and {more} more ranges"),
         };
-        page.text(format!("Within 5 % of the peak: steps {}{more}.", named.join(", ")));
+        let steps = match near {
+            [(first, last)] if first == last => "step",
+            _ => "steps",
+        };
+        page.text(format!("Within 5 % of it: {steps} {}{more}.", named.join(", ")));
     }
     if let Some(next) = peak.next.as_deref().filter(|next| !next.is_empty()) {
         let next: Vec<String> = next

@@ -119,7 +119,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
                 bytes(space.map(|space| space.reserved_bytes)),
                 bytes(space.and_then(|space| space.padding_bytes)),
                 Cell::text(&module.module),
-                Cell::text(below.to_string_lossy()),
+                Cell::text(pattern(below, &module.module)),
             ]
         })
         .collect();
@@ -143,6 +143,16 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         ));
     }
     page
+}
+
+/// The files of a dump, as a shell understands it: what stands behind the name of the program is
+/// the same for most of them. `run/module_0001*`
+fn pattern(stem: &Path, module: &str) -> String {
+    let stem = stem.to_string_lossy();
+    match stem.rsplit_once(&format!(".{module}.")) {
+        Some((head, tail)) if !tail.contains(['/', '\\']) => format!("{head}*"),
+        _ => format!("{stem}*"),
+    }
 }
 
 /// The folder that all dumps are below.

@@ -70,11 +70,14 @@ pub struct Peak<L> {
 
 /// The occupied bytes by kind of allocation.
 #[derive(Debug, Clone, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Kinds {
+    /// Of parameters, donated or not.
     pub parameter: u64,
+    /// Of parts of the result.
     pub output: u64,
+    /// Of literals.
     pub constant: u64,
+    /// Of all that comes and goes.
     pub temp: u64,
 }
 
