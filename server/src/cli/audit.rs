@@ -50,7 +50,10 @@ impl Audit {
                 let table = donation.or_else(copies).or_else(offload);
                 table.unwrap_or_else(|| Table::new(&[]))
             };
-            Ok(self.one.format.write(&answer, || page::page(&answer), table))
+            Ok(self
+                .one
+                .format
+                .write(&answer, || page::page(&answer), table))
         })
     }
 }

@@ -103,7 +103,10 @@ fn batch_length(found: &[Found]) -> usize {
 fn read<T>(found: &Found, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
     let (mut names, mut done): (Vec<OsString>, _) = (Vec::new(), Vec::new());
     for path in &found.paths {
-        if names.iter().any(|name| Some(name.as_os_str()) == path.file_name()) {
+        if names
+            .iter()
+            .any(|name| Some(name.as_os_str()) == path.file_name())
+        {
             continue;
         }
         let loaded = workspace::load(path);

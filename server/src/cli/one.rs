@@ -72,13 +72,21 @@ impl One {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         }
-        let code = if loaded.notes.is_empty() { 0 } else { UNREADABLE };
+        let code = if loaded.notes.is_empty() {
+            0
+        } else {
+            UNREADABLE
+        };
         Ok(ExitCode::from(code))
     }
 
     /// How many rows.
     pub fn limit(&self) -> usize {
-        let limit = if self.format.is_for_people() { 20 } else { usize::MAX };
+        let limit = if self.format.is_for_people() {
+            20
+        } else {
+            usize::MAX
+        };
         self.limit.unwrap_or(limit)
     }
 
@@ -101,7 +109,10 @@ pub const NO_DUMP: &str =
 
 /// Whether there is anything to say about memory.
 pub fn is_dump(dump: &Dump) -> bool {
-    let mut parts = dump.files.iter().map(|file| Part::from(file.document.kind()));
+    let mut parts = dump
+        .files
+        .iter()
+        .map(|file| Part::from(file.document.kind()));
     parts.any(|part| matches!(part, Part::Assignment | Part::Values | Part::LiveRange))
 }
 
@@ -158,14 +169,18 @@ pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
     }
     let wanted = text.to_lowercase();
     let known = SPACES.filter_map(|color| Some((color, space::name(color, dump.platforms)?)));
-    let known: Vec<(u64, String)> = known.map(|(color, name)| (color, name.to_lowercase())).collect();
+    let known: Vec<(u64, String)> = known
+        .map(|(color, name)| (color, name.to_lowercase()))
+        .collect();
     let same = known.iter().find(|(_, name)| *name == wanted);
     let begins = || known.iter().find(|(_, name)| name.starts_with(&wanted));
     if let Some((color, _)) = same.or_else(begins) {
         return Ok(*color);
     }
     let there = dump.occupancy().spaces.iter();
-    let there: Vec<String> = there.map(|it| space::short(it.color, dump.platforms)).collect();
+    let there: Vec<String> = there
+        .map(|it| space::short(it.color, dump.platforms))
+        .collect();
     Err(format!(
         "there is no memory space `{text}`; the dump has {}",
         there.join(", ")
@@ -198,7 +213,9 @@ fn values_called(dump: &Dump, word: &str) -> Vec<u32> {
     }
     let parts = word.find('{').map(|at| word.split_at(at));
     let ids = parts.and_then(|(name, index)| Some((dump.names.get(name)?, dump.names.get(index)?)));
-    ids.map_or_else(Vec::new, |(name, index)| dump.values_at(name, index).collect())
+    ids.map_or_else(Vec::new, |(name, index)| {
+        dump.values_at(name, index).collect()
+    })
 }
 
 /// What stands between commas, except for those of an index: `copy.1{0,1},41`.

@@ -70,14 +70,14 @@ impl Peak {
         self.one.run(|source| self.answer(source))
     }
 
-    fn answer(
-        &self,
-        source: &Source<'_, '_, FileLocation>,
-    ) -> Result<io::Result<()>, Problem> {
+    fn answer(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {
         let dump = source.audit.dump;
         let color = space_named(dump, &self.space)?;
         let without = values_named(dump, &self.without.join(","))?;
-        if let Some(problem) = self.step.and_then(|step| records::step_problem(dump, color, step)) {
+        if let Some(problem) = self
+            .step
+            .and_then(|step| records::step_problem(dump, color, step))
+        {
             return Err(problem);
         }
         let limit = self.one.limit();
@@ -98,7 +98,9 @@ impl Peak {
             .into_iter()
             .map(|by| {
                 let mut groups = records::attribution(source.audit, &held, by);
-                groups.truncate(limit.min(if format.is_for_people() { 10 } else { limit }));
+                if !format.is_for_people() {
+                    groups.truncate(limit);
+                }
                 (by, groups)
             })
             .collect();

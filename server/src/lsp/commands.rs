@@ -86,11 +86,15 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = params.command;
     // A client that knows no better way offers an unknown command as one.
     if !COMMANDS.contains(&name.as_str()) {
-        return Err(Error::invalid_params(format!("there is no command `{name}`")));
+        return Err(Error::invalid_params(format!(
+            "there is no command `{name}`"
+        )));
     }
     let mut arguments = params.arguments.into_iter();
     let (Some(argument @ Value::Object(_)), None) = (arguments.next(), arguments.next()) else {
-        return Err(Error::invalid_params(format!("`{name}` takes one argument, an object")));
+        return Err(Error::invalid_params(format!(
+            "`{name}` takes one argument, an object"
+        )));
     };
     let Document { uri } = argument_of(&name, argument.clone())?;
     let command = match name.as_str() {
@@ -125,7 +129,10 @@ pub fn answer(
         Command::Peak(asked) => peak(&source, asked),
         Command::WhatIf(asked) => {
             let color = asked.space.unwrap_or(0);
-            to_json(&dump, records::what_if(&audit, color, asked.without.clone()))
+            to_json(
+                &dump,
+                records::what_if(&audit, color, asked.without.clone()),
+            )
         }
         Command::ValueAtOffset(asked) => {
             let ValueAtOffset {
@@ -159,7 +166,10 @@ fn peak(
 ) -> std::result::Result<Value, String> {
     let dump = source.audit.dump;
     let color = asked.space.unwrap_or(0);
-    if let Some(problem) = asked.step.and_then(|step| records::step_problem(dump, color, step)) {
+    if let Some(problem) = asked
+        .step
+        .and_then(|step| records::step_problem(dump, color, step))
+    {
         return Err(problem);
     }
     let ids = asked.without.iter().flatten();
@@ -193,7 +203,10 @@ mod tests {
     #[test]
     fn arguments_that_make_no_sense_are_told() {
         let uri = "file:///x.txt";
-        assert_eq!(problem("buflens.nothing", json!([])), "there is no command `buflens.nothing`");
+        assert_eq!(
+            problem("buflens.nothing", json!([])),
+            "there is no command `buflens.nothing`"
+        );
         let one_object = "`buflens.peak` takes one argument, an object";
         assert_eq!(problem("buflens.peak", json!([])), one_object);
         assert_eq!(problem("buflens.peak", json!([uri])), one_object);

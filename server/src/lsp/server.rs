@@ -277,7 +277,9 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::LSPAny>> {
         let question = commands::read(params)?;
         let uri = question.uri.clone();
-        let answer = self.0.ask(&uri, move |view| commands::answer(view, &question));
+        let answer = self
+            .0
+            .ask(&uri, move |view| commands::answer(view, &question));
         answer.await?.transpose().map_err(Error::invalid_params)
     }
 

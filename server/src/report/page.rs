@@ -100,7 +100,10 @@ fn escaped(text: &str) -> String {
     let text = printable(text);
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        if matches!(char, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~') {
+        if matches!(
+            char,
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~'
+        ) {
             escaped.push('\\');
         }
         escaped.push(char);

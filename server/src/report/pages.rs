@@ -6,10 +6,10 @@ pub mod peak;
 pub mod summary;
 
 use super::records::{Moment, Value};
-use crate::model::bytes::{display, grouped, rounded};
+use crate::model::bytes::{grouped, rounded};
 
 /// What all numbers have in common, said once on each page.
-const STATIC: &str = "Static numbers, of this module only.";
+const STATIC: &str = "Static, this module only.";
 
 /// `step 13 (copy.3)`
 fn step(moment: &Moment) -> String {
@@ -57,11 +57,6 @@ fn missing(values: usize) -> Option<String> {
         "{} that should have a live range {verb} none: {them} left out, and the true peak may be higher.",
         counted(values, "value")
     ))
-}
-
-/// `325.0 MiB (340,787,200 B) of HBM`
-fn exactly(bytes: u64, space: &str) -> String {
-    format!("{} of {space}", display(bytes))
 }
 
 /// `3.2 %`

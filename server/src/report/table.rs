@@ -148,7 +148,8 @@ impl Table {
             let cells: Vec<Cow<str>> = row.iter().map(Cell::shown).collect();
             writeln!(out, "{}", self.row_text(&cells, &widths))?;
             let below = self.columns.iter().zip(cells);
-            let below = below.filter(|(column, cell)| column.place == Place::Below && !cell.is_empty());
+            let below =
+                below.filter(|(column, cell)| column.place == Place::Below && !cell.is_empty());
             let below: Vec<Cow<str>> = below.map(|(_, cell)| cell).collect();
             if !below.is_empty() {
                 let text = below_text(&below, width.saturating_sub(INDENT));
@@ -162,19 +163,25 @@ impl Table {
     fn widths(&self, width: usize) -> Vec<usize> {
         let natural = self.columns.iter().enumerate().map(|(at, column)| {
             let cells = self.rows.iter().map(|row| length(&row[at].shown()));
-            match self.is_in_row(at) {
-                true => cells.max().unwrap_or(0).max(length(column.title)),
-                false => 0,
+            if self.is_in_row(at) {
+                cells.max().unwrap_or(0).max(length(column.title))
+            } else {
+                0
             }
         });
         let mut widths: Vec<usize> = natural.collect();
-        let in_row = (0..self.columns.len()).filter(|&at| self.is_in_row(at)).count();
+        let in_row = (0..self.columns.len())
+            .filter(|&at| self.is_in_row(at))
+            .count();
         let is_cut = |at: &usize| self.is_in_row(*at) && self.columns[*at].place == Place::Cut;
         let (cuts, fixed): (Vec<usize>, Vec<usize>) = (0..widths.len()).partition(is_cut);
         let fixed: usize = fixed.into_iter().map(|at| widths[at]).sum();
         let taken = fixed + GAP * in_row.saturating_sub(1);
         let natural: Vec<usize> = cuts.iter().map(|&at| widths[at]).collect();
-        for (at, share) in cuts.iter().zip(shares(&natural, width.saturating_sub(taken))) {
+        for (at, share) in cuts
+            .iter()
+            .zip(shares(&natural, width.saturating_sub(taken)))
+        {
             widths[*at] = share;
         }
         widths
@@ -191,9 +198,10 @@ impl Table {
             is_first = false;
             let width = widths[at];
             let cell = cut(&cells[at], width);
-            let _ = match self.is_words(at) {
-                true => write!(text, "{cell:width$}"),
-                false => write!(text, "{cell:>width$}"),
+            let _ = if self.is_words(at) {
+                write!(text, "{cell:width$}")
+            } else {
+                write!(text, "{cell:>width$}")
             };
         }
         text.truncate(text.trim_end().len());
@@ -220,10 +228,8 @@ impl Table {
         let columns: Vec<usize> = (0..self.columns.len()).filter(shown).collect();
         let titles: Vec<&str> = columns.iter().map(|&at| self.columns[at].title).collect();
         writeln!(out, "| {} |", titles.join(" | "))?;
-        let rules = columns.iter().map(|&at| match self.is_words(at) {
-            true => "---",
-            false => "--:",
-        });
+        let rule = |&at: &usize| if self.is_words(at) { "---" } else { "--:" };
+        let rules = columns.iter().map(rule);
         writeln!(out, "|{}|", rules.collect::<Vec<_>>().join("|"))?;
         for row in &self.rows {
             let cells = columns.iter().map(|&at| match &row[at] {
@@ -253,24 +259,28 @@ impl Table {
 fn code(text: &str) -> String {
     let longest = text.split(|char| char != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or(0) + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let pad = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     // A bar ends a cell even in code.
     let text = text.replace('|', "\\|");
-    match text.is_empty() {
-        true => String::new(),
-        false => format!("{fence}{pad}{text}{pad}{fence}"),
+    if text.is_empty() {
+        return text;
     }
+    format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// What stands below a row, side by side: the first get what they need, up to half of what is
-/// left.
+/// What stands below a row, side by side: the first get what they need, up to three
+/// quarters of what is left.
 fn below_text(cells: &[Cow<str>], width: usize) -> String {
     let mut left = width.saturating_sub(GAP * (cells.len() - 1));
     let mut needed: usize = cells.iter().map(|cell| length(cell)).sum();
     let shown = cells.iter().map(|cell| {
         let need = length(cell);
         needed -= need;
-        let share = need.min((left / 2).max(left.saturating_sub(needed)));
+        let share = need.min((left * 3 / 4).max(left.saturating_sub(needed)));
         left -= share;
         cut(cell, share)
     });
@@ -348,17 +358,17 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        let text = text.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "").replace("\u{1b}[2m", "");
+        let text = text
+            .replace("\u{1b}[0m", "")
+            .replace("\u{1b}[1m", "")
+            .replace("\u{1b}[2m", "");
         expected.assert_eq(&text);
         text
     }
 
     #[test]
     fn a_table_fits_the_terminal() {
-        let text = written(
-            |out| table().write_text(out, 50),
-            &expect![[r#""#]],
-        );
+        let text = written(|out| table().write_text(out, 50), &expect![[r#""#]]);
         assert!(text.lines().all(|line| length(line) <= 50), "{text}");
     }
 

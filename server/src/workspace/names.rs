@@ -54,9 +54,10 @@ pub fn siblings(path: &Path) -> Vec<Sibling> {
 pub fn module_name(path: &Path) -> Option<String> {
     let (stem, _) = split(path)?;
     let (head, rest) = stem.split_once('.')?;
-    let (head, rest) = match head.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => rest.split_once('.')?,
-        false => (head, rest),
+    let (head, rest) = if head.bytes().all(|byte| byte.is_ascii_digit()) {
+        rest.split_once('.')?
+    } else {
+        (head, rest)
     };
     head.strip_prefix("module_")?;
     // Both the name and the stage may hold dots.
@@ -160,11 +161,26 @@ mod tests {
     fn names_of_programs() {
         let name = |file: &str| module_name(Path::new(file));
         for (file, expected) in [
-            ("module_0001.jit_f.cpu_after_optimizations-live-range.txt", "jit_f"),
-            ("d/module_0001.jit_f.cl_804429027.after_optimizations.txt", "jit_f"),
-            ("17.module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt", "jit_f"),
-            ("module_0001.a_f__.126.cpu_after_optimizations.txt", "a_f__.126"),
-            ("module_0001.jit_f.after_codegen-buffer-assignment.txt", "jit_f"),
+            (
+                "module_0001.jit_f.cpu_after_optimizations-live-range.txt",
+                "jit_f",
+            ),
+            (
+                "d/module_0001.jit_f.cl_804429027.after_optimizations.txt",
+                "jit_f",
+            ),
+            (
+                "17.module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt",
+                "jit_f",
+            ),
+            (
+                "module_0001.a_f__.126.cpu_after_optimizations.txt",
+                "a_f__.126",
+            ),
+            (
+                "module_0001.jit_f.after_codegen-buffer-assignment.txt",
+                "jit_f",
+            ),
             ("module_0001.jit_f.total-buffer-assignment.txt", "jit_f"),
         ] {
             assert_eq!(name(file).as_deref(), Some(expected), "{file}");

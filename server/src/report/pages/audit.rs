@@ -32,12 +32,12 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         return;
     }
     page.heading(format!(
-        "Donation: {} of {} of parameters are donated",
+        "Donation: of {} of parameters {} donated",
+        display(donation.parameter_bytes),
         match donation.donated_bytes {
-            0 => "none".to_owned(),
-            bytes => rounded(bytes),
-        },
-        display(donation.parameter_bytes)
+            0 => "none is".to_owned(),
+            bytes => format!("{} are", rounded(bytes)),
+        }
     ));
     if let Some(reason) = donation.reason {
         page.text(format!("When they are read is not known: {reason}."));
@@ -59,7 +59,10 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     page.table(parameters(donation));
     let left_out = donation.parameters_left_out;
     if left_out > 0 {
-        page.text(format!("... and {}.", counted(left_out, "smaller parameter")));
+        page.text(format!(
+            "... and {}.",
+            counted(left_out, "smaller parameter")
+        ));
     }
 }
 
@@ -97,7 +100,10 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
     let could_take = match numbers.len() {
         0 => Cell::Empty,
         1 => Cell::text(format!("could be output allocation {}", numbers[0])),
-        _ => Cell::text(format!("could be output allocation {} and others", numbers[0])),
+        _ => Cell::text(format!(
+            "could be output allocation {} and others",
+            numbers[0]
+        )),
     };
     let last_read = parameter.last_read.as_ref();
     vec![
@@ -131,7 +137,11 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
         page.heading("Copies: none");
         return;
     }
-    let is = if count == 1 { "copy writes" } else { "copies write" };
+    let is = if count == 1 {
+        "copy writes"
+    } else {
+        "copies write"
+    };
     let total = copies
         .spaces
         .iter()
@@ -143,7 +153,13 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
         .map(|space| {
             let written = format!("{} to {}", rounded(space.copied_bytes), space.name);
             match space.at_peak_bytes {
-                Some(bytes) => format!("{written}, of which {} alive at its peak", rounded(bytes)),
+                Some(0) => format!("{written}, none of it alive at the peak there"),
+                Some(bytes) => {
+                    format!(
+                        "{written}, {} of it alive at the peak there",
+                        rounded(bytes)
+                    )
+                }
                 None => written,
             }
         })

@@ -13,7 +13,10 @@ pub fn page<L>(answer: &Answer<Padding<L>>) -> Page {
     page.verdict(verdict(&answer.module, padding));
     let others = padding.spaces.iter().skip(1);
     for space in others.filter(|space| space.padding_bytes.is_some_and(|bytes| bytes > 0)) {
-        let (bytes, occupied) = (space.padding_bytes.unwrap_or(0), space.occupied_bytes.unwrap_or(0));
+        let (bytes, occupied) = (
+            space.padding_bytes.unwrap_or(0),
+            space.occupied_bytes.unwrap_or(0),
+        );
         page.text(format!(
             "{}: {} of {} ({:.1} %).",
             space.name,
@@ -38,7 +41,12 @@ fn verdict<L>(module: &str, padding: &Padding<L>) -> String {
         return format!("{module}: no value has padding");
     }
     let first = padding.spaces.first().and_then(|space| {
-        Some((space, space.padding_bytes?, space.occupied_bytes?, space.step?))
+        Some((
+            space,
+            space.padding_bytes?,
+            space.occupied_bytes?,
+            space.step?,
+        ))
     });
     match first {
         Some((space, bytes, occupied, step)) => format!(
@@ -97,9 +105,9 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
         let numbers: Vec<String> = order.minor_to_major.iter().map(u64::to_string).collect();
         format!("{{{}}}", numbers.join(","))
     });
-    let better = order.zip(order_text.as_ref()).map(|(order, text)| {
-        format!("as {text} {}", rounded(order.bytes))
-    });
+    let better = order
+        .zip(order_text.as_ref())
+        .map(|(order, text)| format!("as {text} {}", rounded(order.bytes)));
     vec![
         Cell::Bytes(padded.padding_bytes),
         Cell::Ratio(padded.ratio),

@@ -1,6 +1,6 @@
 //! What a memory space holds at its peak.
 
-use super::{STATIC, counted, exactly, live, missing, percent, range, short_source, space_line, step};
+use super::{STATIC, counted, live, missing, percent, range, short_source, space_line, step};
 use crate::audit::attribution::By;
 use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
@@ -11,6 +11,8 @@ use crate::report::table::{Cell, Column, Place, Table};
 const RANGES: usize = 6;
 /// So many other peaks are named.
 const NEXT: usize = 3;
+/// So many origins of bytes are named.
+const GROUPS: usize = 10;
 
 /// The whole answer, with the bytes by what is in `attributed`.
 pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -> Page {
@@ -18,9 +20,8 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
     let mut page = Page::default();
     page.verdict(verdict(&answer.module, peak));
     page.text(format!(
-        "{} of {} are reserved. {STATIC}",
-        display(peak.reserved_bytes),
-        peak.name
+        "{} are reserved. {STATIC}",
+        display(peak.reserved_bytes)
     ));
     if let Some(sentence) = missing(peak.missing_live_ranges).filter(|_| peak.step.is_some()) {
         page.text(sentence);
@@ -40,7 +41,7 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
     }
     if peak.values.iter().any(|value| value.what_if.is_some()) {
         page.text(
-            "If gone: where the peak is without this value alone, with the schedule and the \
+            "If gone: where the peak moves to without this value alone, with the schedule and the \
              placement as they are.",
         );
     }
@@ -48,11 +49,15 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
         page.heading("The peak and its neighbours");
         around(&mut page, peak, occupied);
         for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
+            let groups = telling(*by, groups);
             page.heading(format!("By {}", title(*by)));
-            page.table(table(*by, groups, occupied));
+            page.table(table(*by, &groups, occupied));
         }
     }
-    let others = peak.spaces.iter().filter(|space| space.color != peak.space);
+    let others = peak
+        .spaces
+        .iter()
+        .filter(|space| space.color != peak.space && space.reserved_bytes > 0);
     let others: Vec<String> = others.map(space_line).collect();
     if !others.is_empty() {
         page.heading("Other memory spaces");
@@ -63,7 +68,10 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
 
 fn true_peak<L>(peak: &Peak<L>) -> Option<&Moment> {
     let mut spaces = peak.spaces.iter();
-    spaces.find(|space| space.color == peak.space)?.peak.as_ref()
+    spaces
+        .find(|space| space.color == peak.space)?
+        .peak
+        .as_ref()
 }
 
 fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
@@ -78,7 +86,7 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
         occupied_bytes: occupied,
     };
     let at = step(&moment);
-    let occupied_bytes = exactly(occupied, name);
+    let occupied_bytes = format!("{} of {name}", display(occupied));
     let most = true_peak(peak);
     let most_bytes = most.map_or(occupied, |most| most.occupied_bytes);
     if !peak.without.is_empty() {
@@ -124,7 +132,11 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
         }
     }
     if let Some(near) = peak.near.as_deref().filter(|near| !near.is_empty()) {
-        let named: Vec<String> = near.iter().take(RANGES).map(|&steps| range(steps)).collect();
+        let named: Vec<String> = near
+            .iter()
+            .take(RANGES)
+            .map(|&steps| range(steps))
+            .collect();
         let more = match near.len().saturating_sub(RANGES) {
             0 => String::new(),
             more => format!(" and {more} more ranges"),
@@ -133,7 +145,10 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
             [(first, last)] if first == last => "step",
             _ => "steps",
         };
-        page.text(format!("Within 5 % of it: {steps} {}{more}.", named.join(", ")));
+        page.text(format!(
+            "Within 5 % of it: {steps} {}{more}.",
+            named.join(", ")
+        ));
     }
     if let Some(next) = peak.next.as_deref().filter(|next| !next.is_empty()) {
         let next: Vec<String> = next
@@ -174,9 +189,10 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("bytes", "bytes", Place::Row),
         Column::new("if gone", "peak_if_gone_bytes", Place::Row),
         Column::new("saved", "saved_bytes", Place::Row),
-        Column::new("steps", "", Place::Row),
-        Column::new("kind", "kind", Place::Row),
+        Column::new("at step", "peak_if_gone_step", Place::Row),
+        Column::new("alive", "", Place::Row),
         Column::new("value", "value", Place::Cut),
+        Column::new("kind", "kind", Place::Below),
         Column::new("shape", "shape", Place::Below),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Below),
@@ -196,7 +212,9 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         None => peak.values.iter().map(|value| row(value, most)).collect(),
         Some(_) => {
             let largest = peak.largest.iter();
-            largest.map(|value| cells(value, [Cell::Empty, Cell::Empty], None)).collect()
+            largest
+                .map(|value| cells(value, [const { Cell::Empty }; 3], None))
+                .collect()
         }
     };
     table
@@ -204,23 +222,28 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
 
 fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
     let what_if = value.what_if.as_ref();
-    let if_gone = what_if.map_or([Cell::Empty, Cell::Empty], |moment| {
+    let if_gone = what_if.map_or([const { Cell::Empty }; 3], |moment| {
         let saved = most.saturating_sub(moment.occupied_bytes);
-        [Cell::Bytes(moment.occupied_bytes), Cell::Saved(saved)]
+        [
+            Cell::Bytes(moment.occupied_bytes),
+            Cell::Saved(saved),
+            Cell::Number(moment.step),
+        ]
     });
     cells(&value.value, if_gone, Some(value.own_bytes))
 }
 
-fn cells<L>(value: &Value<L>, [if_gone, saved]: [Cell; 2], own: Option<u64>) -> Vec<Cell> {
+fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>) -> Vec<Cell> {
     let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let shared = own.map_or(0, |own| value.bytes.saturating_sub(own));
     vec![
         Cell::Bytes(value.bytes),
         if_gone,
         saved,
+        at,
         live(value).into(),
-        value.kind.into(),
         Cell::text(value.label()),
+        value.kind.into(),
         value.shape.clone().into(),
         short_source(value.source.as_deref()).into(),
         value.op_name.clone().into(),
@@ -250,7 +273,26 @@ pub fn title(by: By) -> &'static str {
     }
 }
 
-fn table(by: By, groups: &[Attributed], occupied: u64) -> Table {
+/// The first groups. Of levels of a trace path that hold the same values, the deepest says most.
+fn telling(by: By, groups: &[Attributed]) -> Vec<&Attributed> {
+    let name = |group: &Attributed| group.name.clone().unwrap_or_default();
+    let is_told_by = |group: &Attributed, other: &Attributed| {
+        let below = name(other);
+        other.values == group.values
+            && below
+                .strip_prefix(&name(group))
+                .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_telling = |(at, group): &(usize, &Attributed)| {
+        let same_bytes = |other: &&Attributed| other.bytes == group.bytes;
+        let mut others = groups[at + 1..].iter().take_while(same_bytes);
+        by != By::OpName || group.name.is_none() || !others.any(|other| is_told_by(group, other))
+    };
+    let telling = groups.iter().enumerate().filter(is_telling);
+    telling.map(|(_, group)| group).take(GROUPS).collect()
+}
+
+fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
     let mut table = Table::new(&[
         Column::new("bytes", "bytes", Place::Row),
         Column::new("share", "percent", Place::Row),

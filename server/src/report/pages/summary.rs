@@ -90,13 +90,12 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         counted(modules.len(), "dump")
     ));
     let folder = common_folder(modules);
-    page.text(match folder.as_os_str().is_empty() {
-        true => "Static numbers, each of one module only.".to_owned(),
-        false => format!(
-            "Static numbers, each of one module only. Files are below {}.",
-            folder.display()
-        ),
-    });
+    let below = if folder.as_os_str().is_empty() {
+        String::new()
+    } else {
+        format!(" Files are below {}.", folder.display())
+    };
+    page.text(format!("Static, each of one module only.{below}"));
     let mut table = Table::new(&[
         Column::new("occupied", "", Place::Row),
         Column::new("at step", "", Place::Row),
@@ -125,7 +124,10 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         .collect();
     page.table(table);
     if modules.len() > limit {
-        page.text(format!("... and {} with less.", counted(modules.len() - limit, "dump")));
+        page.text(format!(
+            "... and {} with less.",
+            counted(modules.len() - limit, "dump")
+        ));
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for reason in modules.iter().filter_map(|module| module.reason) {
@@ -135,7 +137,10 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         let of = counted(count, "dump");
         page.text(format!("Of {of} no peak is known: {reason}."));
     }
-    let unsure = modules.iter().filter(|module| module.missing_live_ranges > 0).count();
+    let unsure = modules
+        .iter()
+        .filter(|module| module.missing_live_ranges > 0)
+        .count();
     if unsure > 0 {
         let of = counted(unsure, "dump");
         page.text(format!(
@@ -157,13 +162,17 @@ fn pattern(stem: &Path, module: &str) -> String {
 
 /// The folder that all dumps are below.
 fn common_folder(modules: &[Module]) -> std::path::PathBuf {
-    let mut folders = modules.iter().filter_map(|module| Path::new(&module.stem).parent());
+    let mut folders = modules
+        .iter()
+        .filter_map(|module| Path::new(&module.stem).parent());
     let Some(first) = folders.next() else {
         return std::path::PathBuf::new();
     };
     folders.fold(first.to_owned(), |common, folder| {
         let same = common.components().zip(folder.components());
-        same.take_while(|(left, right)| left == right).map(|(part, _)| part).collect()
+        same.take_while(|(left, right)| left == right)
+            .map(|(part, _)| part)
+            .collect()
     })
 }
 

@@ -224,7 +224,9 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
             .filter(|parameter| verdict.is_none_or(|verdict| verdict == parameter.verdict));
         these
             .filter_map(|parameter| dump.allocations.get(parameter.allocation as usize))
-            .fold(0, |sum: u64, allocation| sum.saturating_add(allocation.size))
+            .fold(0, |sum: u64, allocation| {
+                sum.saturating_add(allocation.size)
+            })
     };
     let shown = found.iter().take(limit);
     Donation {
@@ -288,7 +290,11 @@ pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
         });
     Copies {
         reason: dump.occupancy().reason,
-        copies: found.iter().take(limit).map(|found| record(source, found)).collect(),
+        copies: found
+            .iter()
+            .take(limit)
+            .map(|found| record(source, found))
+            .collect(),
         copies_left_out: found.len().saturating_sub(limit),
         spaces: spaces.collect(),
     }

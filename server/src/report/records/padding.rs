@@ -90,11 +90,7 @@ pub struct Order {
 }
 
 /// The padding of all memory spaces, or of one; at most `limit` allocations and values.
-pub fn padding<L>(
-    source: &Source<'_, '_, L>,
-    color: Option<u64>,
-    limit: usize,
-) -> Padding<L> {
+pub fn padding<L>(source: &Source<'_, '_, L>, color: Option<u64>, limit: usize) -> Padding<L> {
     let dump = source.audit.dump;
     let found = table::padding(source.audit, color);
     let spaces = found.spaces.iter().map(|space| PaddedSpace {

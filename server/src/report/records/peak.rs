@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{Moment, Source, Space, Value, spaces, value};
+use crate::audit::Audit;
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
-use crate::audit::Audit;
 use crate::model::occupancy::Occupancy;
 use crate::model::{Dump, space};
 
@@ -152,7 +152,9 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         Ok(found) => found,
         Err(reason) => {
             record.reason = Some(reason);
-            let largest = largest(dump, query.color).into_iter().take(query.limit.min(MOST_LARGEST));
+            let largest = largest(dump, query.color)
+                .into_iter()
+                .take(query.limit.min(MOST_LARGEST));
             record.largest = largest.filter_map(|at| value(source, at)).collect();
             return (record, Vec::new());
         }
@@ -307,7 +309,10 @@ pub fn values_at_offset<L>(
             let is_alive = step.is_none_or(|step| {
                 value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
             });
-            is_alive && offset.checked_sub(value.offset).is_some_and(|inside| inside < value.size)
+            is_alive
+                && offset
+                    .checked_sub(value.offset)
+                    .is_some_and(|inside| inside < value.size)
         })
     };
     let mut values: Vec<u32> = found.values.clone().filter(holds).collect();
@@ -318,6 +323,9 @@ pub fn values_at_offset<L>(
     Some(ValuesAtOffset {
         allocation,
         offset,
-        values: values.into_iter().filter_map(|at| value(source, at)).collect(),
+        values: values
+            .into_iter()
+            .filter_map(|at| value(source, at))
+            .collect(),
     })
 }

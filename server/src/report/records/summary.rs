@@ -96,10 +96,10 @@ fn total_bytes(dump: &Dump) -> u64 {
         let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
         at.row.bytes.get()
     };
-    match dump.allocations.is_empty() {
-        false => sizes.fold(0, u64::saturating_add),
-        true => printed().unwrap_or(0),
+    if dump.allocations.is_empty() {
+        return printed().unwrap_or(0);
     }
+    sizes.fold(0, u64::saturating_add)
 }
 
 fn steps(dump: &Dump) -> u64 {
