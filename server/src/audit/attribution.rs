@@ -204,38 +204,38 @@ HloLiveRange (max 4):
             &audit,
             By::OpName,
             &expect![[r#"
-                 128 1 x "", largest c.1
-                  64 2 x "jit(f)", largest a.1
-                  64 2 x "jit(f)/while", largest a.1
-                  64 1 x "jit(f)/while/body", largest a.1
-                  64 1 x "jit(f)/while/body/sin", largest a.1
-                  64 1 x "params['layers/0'].w", largest p.1
-        "#]],
+                     128 1 x "", largest c.1
+                      64 2 x "jit(f)", largest a.1
+                      64 2 x "jit(f)/while", largest a.1
+                      64 1 x "jit(f)/while/body", largest a.1
+                      64 1 x "jit(f)/while/body/sin", largest a.1
+                      64 1 x "params['layers/0'].w", largest p.1
+            "#]],
         );
         check(
             &audit,
             By::Source,
             &expect![[r#"
-                 192 2 x "", largest c.1
-                  64 2 x "model.py:3", largest a.1
-        "#]],
+                     192 2 x "", largest c.1
+                      64 2 x "model.py:3", largest a.1
+            "#]],
         );
         check(
             &audit,
             By::Opcode,
             &expect![[r#"
-                 192 2 x "sine", largest c.1
-                  64 1 x "parameter", largest p.1
-                   0 1 x "cosine", largest b.1
-        "#]],
+                     192 2 x "sine", largest c.1
+                      64 1 x "parameter", largest p.1
+                       0 1 x "cosine", largest b.1
+            "#]],
         );
         check(
             &audit,
             By::Shape,
             &expect![[r#"
-                 128 3 x "f32[16]{0}", largest p.1
-                 128 1 x "f32[32]{0}", largest c.1
-        "#]],
+                     128 3 x "f32[16]{0}", largest p.1
+                     128 1 x "f32[32]{0}", largest c.1
+            "#]],
         );
     }
 
@@ -247,21 +247,21 @@ HloLiveRange (max 4):
             &audit,
             By::OpName,
             &expect![[r#"
-              524288 1 x "jit(attention)", largest fusion.5
-              524288 1 x "jit(attention)/bhqk,bkhd->bqhd", largest fusion.5
-              524288 1 x "jit(attention)/bhqk,bkhd->bqhd/dot_general", largest fusion.5
-              524288 1 x "k", largest k.1
-              524288 1 x "q", largest q.1
-              524288 1 x "v", largest v.1
-        "#]],
+                  524288 1 x "jit(attention)", largest fusion.5
+                  524288 1 x "jit(attention)/bhqk,bkhd->bqhd", largest fusion.5
+                  524288 1 x "jit(attention)/bhqk,bkhd->bqhd/dot_general", largest fusion.5
+                  524288 1 x "k", largest k.1
+                  524288 1 x "q", largest q.1
+                  524288 1 x "v", largest v.1
+            "#]],
         );
         check(
             &audit,
             By::Source,
             &expect![[r#"
-             1572864 3 x "", largest v.1
-              524288 1 x "gen.py:116", largest fusion.5
-        "#]],
+                 1572864 3 x "", largest v.1
+                  524288 1 x "gen.py:116", largest fusion.5
+            "#]],
         );
     }
 

@@ -154,8 +154,9 @@ impl Outputs {
             let output = values.find_map(|value| {
                 let value = &dump.values[value as usize];
                 let stays = value.live_range.is_none() || Some(value.live.1) == last_step;
-                let array = array(audit, value)?;
-                (stays && value.size == allocation.size).then_some(array)
+                (stays && value.size == allocation.size)
+                    .then(|| array(audit, value))
+                    .flatten()
             });
             if output.is_some() {
                 let (color, size) = (allocation.color, allocation.size);

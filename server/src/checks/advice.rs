@@ -179,13 +179,13 @@ impl<'d> Advice<'_, 'd> {
         }
     }
 
-    /// `, from model.py:12`, or nothing.
+    /// ` (model.py:12)`, or nothing.
     fn source(&self, at: u32) -> String {
         let source = crate::audit::attribution::source(self.audit, self.value(at));
-        source.map_or_else(String::new, |source| format!(", from {}", cut(&source)))
+        source.map_or_else(String::new, |source| format!(" ({})", cut(&source)))
     }
 
-    /// The first finding of `code` at `first`, with `others` of its kind as related places.
+    /// A finding with values of its kind as related places.
     fn finding(
         &self,
         code: Code,
@@ -196,7 +196,7 @@ impl<'d> Advice<'_, 'd> {
         let mut finding = Finding::new(code, place, message);
         for other in others.take(MAX_RELATED) {
             if let Some(place) = self.value_place(other) {
-                finding = finding.related(place, format!("so is {}", self.title(other)));
+                finding = finding.related(place, format!("likewise {}", self.title(other)));
             }
         }
         finding
@@ -212,7 +212,7 @@ fn cut(name: &str) -> String {
 }
 
 /// `1 more value`, `12 more values`
-fn more(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} more {what}{plural}", bytes::grouped(count as u64))
+fn more(count: usize, one: &str, several: &str) -> String {
+    let what = if count == 1 { one } else { several };
+    format!("{} more {what}", bytes::grouped(count as u64))
 }

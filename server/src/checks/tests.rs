@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use buflens_syntax::Document;
 
-use super::{Finding, check};
+use super::{Code, Finding, check};
 use crate::model::{Dump, File, Place};
 
 const CONCAT: &str = include_str!("testdata/concat.txt");
@@ -78,10 +78,15 @@ fn finds(texts: &[&str], from: &str, to: &str, expected: &str) -> Finding {
 }
 
 #[test]
-fn real_dumps_have_no_findings() {
-    assert_eq!(check(&dump(&[CONCAT])), []);
-    assert_eq!(check(&dump(&[CONCAT, CONCAT_REPORT])), []);
-    assert_eq!(check(&dump(&[TPU_CONCAT])), []);
+fn real_dumps_have_nothing_but_advice() {
+    let codes = |texts: &[&str]| -> Vec<Code> {
+        let findings = check(&dump(texts));
+        findings.iter().map(|finding| finding.code).collect()
+    };
+    // The compiler's rule misses the true peak here by a step.
+    assert_eq!(codes(&[CONCAT]), [Code::XlaPeakStep]);
+    assert_eq!(codes(&[CONCAT, CONCAT_REPORT]), [Code::XlaPeakStep]);
+    assert_eq!(codes(&[TPU_CONCAT]), []);
 }
 
 #[test]

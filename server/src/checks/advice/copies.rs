@@ -39,12 +39,12 @@ impl Advice<'_, '_> {
         let first = group.iter().rev().max_by_key(worst)?;
         let value = first.to.value?;
         let mut message = format!(
-            "{} writes {} only to change the layout, from `{}` to `{}`{}",
+            "{}{} writes {} only to change the layout, from `{}` to `{}`",
             self.title(value),
+            self.source(value),
             rounded(first.bytes),
             cut(&first.from.shape),
-            cut(&first.to.shape),
-            self.source(value)
+            cut(&first.to.shape)
         );
         if first.at_peak {
             message += "; it is alive at the peak";
@@ -55,10 +55,7 @@ impl Advice<'_, '_> {
         }
         message += ". If what makes the data and what reads it agreed on a layout, it would go";
         if group.len() > 1 {
-            message += &format!(
-                " ({} like it)",
-                more(group.len() - 1, "copy").replace("copys", "copies")
-            );
+            message += &format!(" ({} like it)", more(group.len() - 1, "copy", "copies"));
         }
         let others = group.iter().filter(|copy| copy.name != first.name);
         let others = others.filter_map(|copy| copy.to.value);
@@ -87,7 +84,7 @@ impl Advice<'_, '_> {
             let (start, end) = self.value(value).live;
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
-                 steps {start}-{end}. If only parts of it were read at a time, less would be copied",
+                 steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",
                 self.parameter(parameter.parameter?, copy.from.value),
                 self.title(value),
                 rounded(copy.bytes)

@@ -24,8 +24,8 @@ impl Advice<'_, '_> {
         }
         let space = self.space(0);
         let message = format!(
-            "the compiler takes {} for the peak, but most of {space} is occupied at {}: {}, which is \
-             {} more than at step {step}",
+            "the compiler takes {} for the peak, but {space} holds the most at {}: {}, which is {} \
+             more than at step {step}",
             self.step(step),
             self.step(peak.step),
             display(peak.bytes),
@@ -39,7 +39,7 @@ impl Advice<'_, '_> {
         Some(match line {
             Some(line) => finding.related(
                 line.place(line.row.name),
-                format!("here most of {space} is occupied"),
+                format!("here {space} holds the most"),
             ),
             None => finding,
         })
@@ -51,15 +51,18 @@ impl Advice<'_, '_> {
         let occupancy = dump.occupancy();
         let mut found = Vec::new();
         for (at, allocation) in (0..).zip(&dump.allocations) {
-            // Memory that is reserved as a whole has no values.
-            if allocation.kind() != Kind::Temp || allocation.values.is_empty() {
+            // A TPU's other memories hold what no dump tells: the scratch of kernels.
+            let is_told = allocation.color == 0 || !dump.platforms.tpu;
+            if allocation.kind() != Kind::Temp || !is_told {
                 continue;
             }
             if let Some(fill) = occupancy.fill(at).filter(|_| occupancy.missing == 0) {
                 let full = u128::from(allocation.size) * u128::from(self.thresholds.full_percent);
                 let gap = allocation.size.saturating_sub(fill.fullest.bytes);
                 let is_full = u128::from(fill.fullest.bytes) * 100 >= full;
-                if !is_full && gap >= self.thresholds.min_bytes {
+                // Many small values, as the tables of tuples are, lie apart for their alignment.
+                let is_large = gap.min(fill.fullest.bytes) >= self.thresholds.min_bytes;
+                if !is_full && is_large {
                     found.push((gap, at, fill.fullest));
                 }
             }

@@ -1,1 +1,293 @@
 //! Advice on small dumps that show what it is about, and on real ones.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::audit::fixture::{audited, real};
+use crate::checks::check_with;
+
+/// Everything from the first byte on.
+fn small() -> Thresholds {
+    Thresholds {
+        min_bytes: 1,
+        ..Thresholds::default()
+    }
+}
+
+fn shown(dump: &Dump, findings: &[Finding]) -> String {
+    let mut text = String::new();
+    let line = |place: &Place| dump.files[place.file].document.line_at(place.range.start) + 1;
+    for finding in findings {
+        let at = dump.files[finding.place.file]
+            .document
+            .slice(finding.place.range.clone());
+        let (code, message) = (finding.code, &finding.message);
+        writeln!(text, "{} `{at}` {code}: {message}", line(&finding.place)).unwrap();
+        for (place, message) in &finding.related {
+            writeln!(text, "    {} {message}", line(place)).unwrap();
+        }
+    }
+    text
+}
+
+/// The advice alone: what is a sound dump in all else is not asked of a small one.
+fn advice(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    advise(dump, thresholds, &Libraries::default(), &mut findings);
+    findings.finish()
+}
+
+fn check(text: &str, thresholds: &Thresholds, expected: &Expect) {
+    let dump = audited(text);
+    expected.assert_eq(&shown(&dump, &advice(&dump, thresholds)));
+}
+
+/// The advice of these codes on a real dump, in which nothing is wrong.
+fn check_real(stem: &str, thresholds: &Thresholds, expected: &Expect) {
+    let dump = real(stem);
+    let findings = check_with(&dump, thresholds, &Libraries::default());
+    assert!(
+        findings
+            .iter()
+            .all(|it| it.code.severity() < crate::checks::Severity::Warning)
+    );
+    expected.assert_eq(&shown(&dump, &findings));
+}
+
+const PARAMETERS: &str = r#"BufferAssignment:
+allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}:
+ value: <1 p.1 @0> (size=400,offset=0): f32[100]{0}
+allocation 1: size 800, parameter 1, shape |f32[200]| at ShapeIndex {}:
+ value: <2 p.2 @0> (size=800,offset=0): f32[200]{0}
+allocation 2: size 400, maybe-live-out:
+ value: <3 out.1 @0> (size=400,offset=0): f32[100]{0}
+allocation 3: size 1200, maybe-live-out:
+ value: <4 out.2 @0> (size=1200,offset=0): f32[300]{0}
+allocation 4: size 40, constant:
+ value: <5 constant.1 @0> (size=40,offset=0): f32[10]{0}
+allocation 5: size 4000, preallocated-temp:
+ value: <6 a.1 @0> (size=1000,offset=0): f32[250]{0}
+ value: <7 b.1 @0> (size=1000,offset=3000): f32[250]{0}
+
+Total bytes used: 6840 (6.7KiB)
+
+Used values:
+<1 p.1 @0>
+ positions:
+  p.1
+ uses:
+  out.1, operand 0
+ from instruction: %p.1 = f32[100]{0} parameter(0), metadata={op_name="params[\'w\']"}
+<2 p.2 @0>
+ positions:
+  p.2
+ uses:
+  a.1, operand 0
+ from instruction: %p.2 = f32[200]{0} parameter(1)
+<5 constant.1 @0>
+ positions:
+  constant.1
+ uses:
+  a.1, operand 1
+ from instruction: %constant.1 = f32[10]{0} constant({...}), metadata={op_name="c" source_file="/home/dev/model.py" source_line=4}
+
+HloLiveRange (max 8):
+  InstructionSequence:
+    0:p.1
+    1:p.2
+    2:constant.1
+    3:a.1
+    4:c.1
+    5:b.1
+    6:out.1
+    7:out.2
+  BufferLiveRange:
+    p.1{}:0-8
+    p.2{}:0-8
+    out.1{}:7-8
+    out.2{}:7-8
+    constant.1{}:0-8
+    a.1{}:2-6
+    b.1{}:6-6
+  Live ranges at 7 (peak):
+    p.1: 400 bytes
+"#;
+
+#[test]
+fn parameters_outputs_constants_and_gaps() {
+    check(PARAMETERS, &small(), &expect![[r#"
+        2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
+            6 the output
+        4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): if it were donated to an output of its size, its bytes would be free from then on
+        8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): if parameters of the same size were donated, no memory would have to be reserved for the result
+        10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
+        12 `4000` fragmentation: never more than 50.0 % full: 2.0 KiB of 3.9 KiB are occupied at the fullest, step 6 (`out.1`), so at least 2.0 KiB are gaps at every step
+        56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
+            46 here memory space 0 holds the most
+    "#]]);
+    check(PARAMETERS, &Thresholds::default(), &expect![[r#"
+        56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
+            46 here memory space 0 holds the most
+    "#]]);
+    // Without live ranges nothing is said about time.
+    let (without, _) = PARAMETERS.split_once("\nHloLiveRange").unwrap();
+    check(without, &small(), &expect![[r#"
+        2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
+            6 the output
+        10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
+    "#]]);
+}
+
+#[test]
+fn thresholds_count() {
+    let has = |thresholds: &Thresholds, code: Code| {
+        let findings = advice(&audited(PARAMETERS), thresholds);
+        findings.iter().any(|finding| finding.code == code)
+    };
+    let at = |percent: u64| Thresholds {
+        full_percent: percent,
+        dead_percent: percent,
+        ..small()
+    };
+    assert!(has(&at(51), Code::Fragmentation) && !has(&at(50), Code::Fragmentation));
+    assert!(has(&at(50), Code::DeadParameter) && !has(&at(49), Code::DeadParameter));
+    let at = |bytes: u64| Thresholds {
+        capacity: vec![("@0".to_owned(), bytes)],
+        ..Thresholds::default()
+    };
+    assert!(has(&at(6839), Code::Capacity) && !has(&at(6840), Code::Capacity));
+    let hbm = ("hbm".to_owned(), 1);
+    let vmem = ("VMEM".to_owned(), 1);
+    let capacity = |capacity| Thresholds {
+        capacity,
+        ..small()
+    };
+    assert!(has(&capacity(vec![hbm]), Code::Capacity));
+    assert!(!has(&capacity(vec![vmem]), Code::Capacity));
+}
+
+/// `count` values of one shape, all alive at once.
+fn repeated(count: u64, shape: &str, size: u64) -> String {
+    let mut text = format!(
+        "BufferAssignment:\nallocation 0: size {}, preallocated-temp:\n",
+        size * count
+    );
+    for at in 0..count {
+        let offset = at * size;
+        writeln!(
+            text,
+            " value: <{at} v.{at} @0> (size={size},offset={offset}): {shape}"
+        )
+        .unwrap();
+    }
+    write!(
+        text,
+        "\nHloLiveRange (max {count}):\n  InstructionSequence:\n"
+    )
+    .unwrap();
+    (0..count).for_each(|at| writeln!(text, "    {at}:v.{at}").unwrap());
+    text += "  BufferLiveRange:\n";
+    (0..count).for_each(|at| writeln!(text, "    v.{at}{{}}:0-{count}").unwrap());
+    text + "  Live ranges at 0 (peak):\n"
+}
+
+#[test]
+fn values_of_one_shape_give_one_finding() {
+    check(
+        &repeated(12, "f32[16,8]{1,0}", 512),
+        &small(),
+        &expect![[r#"
+            3 `f32[16,8]{1,0}` repeated-shape: 12 values of this shape are alive at the peak of memory space 0, step 0 (`v.0`), 6.0 KiB together: if they are kept for a backward pass, computing them again there would free most of it
+                4 likewise `v.1`
+                5 likewise `v.2`
+                6 likewise `v.3`
+                7 likewise `v.4`
+                8 likewise `v.5`
+                9 likewise `v.6`
+                10 likewise `v.7`
+                11 likewise `v.8`
+        "#]],
+    );
+    check(
+        &repeated(7, "f32[16,8]{1,0}", 512),
+        &small(),
+        &expect![[r#""#]],
+    );
+    check(
+        &repeated(3, "f32[64,16]{1,0:T(8,128)}", 32768),
+        &small(),
+        &expect![[r#"
+            3 `f32[64,16]{1,0:T(8,128)}` padding: `v.0` takes 32.0 KiB for 4.0 KiB of data, 8.00x: the tile rounds dimension 1 up from 16 to 128; it is alive at the peak. If its layout were {0,1}, it would take 8.0 KiB (2 more values of this shape)
+                4 likewise `v.1`
+                5 likewise `v.2`
+        "#]],
+    );
+}
+
+#[test]
+fn a_code_has_a_bounded_number_of_findings() {
+    let mut text = "BufferAssignment:\n".to_owned();
+    for at in 0..30 {
+        let size = 1000 - at;
+        writeln!(text, "allocation {at}: size {size}, constant:").unwrap();
+        writeln!(
+            text,
+            " value: <{at} c.{at} @0> (size={size},offset=0): u8[{size}]{{0}}"
+        )
+        .unwrap();
+    }
+    let findings = advice(&audited(&text), &small());
+    assert_eq!(findings.len(), MAX_OF_CODE);
+    let last = &findings[MAX_OF_CODE - 1].message;
+    assert!(last.ends_with("(and 10 more constants)"), "{last}");
+}
+
+#[test]
+fn a_dump_that_contradicts_itself_gets_no_advice() {
+    let text = include_str!("../testdata/concat.txt");
+    let codes = |text: &str| -> Vec<Code> {
+        let findings = check_with(&audited(text), &small(), &Libraries::default());
+        findings.iter().map(|finding| finding.code).collect()
+    };
+    assert!(
+        codes(text).contains(&Code::XlaPeakStep),
+        "{:?}",
+        codes(text)
+    );
+    let wrong = text.replace("allocation 4: size 23040", "allocation 4: size 23041");
+    assert_eq!(codes(&wrong), [Code::AllocationSize]);
+}
+
+#[test]
+fn real_dumps() {
+    let default = Thresholds::default();
+    check_real("host-parameters/module_1403.", &default, &expect![[r#"
+        2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+            4 the output
+        6 `4194304` host-offload: parameter 0 (`a`) lies in host memory, but all of it is copied back: `copy-start{0}` takes 4.0 MiB of HBM at steps 3-6. If parts of it were read one after the other, less would be there at a time
+            12 the copy
+    "#]]);
+    check_real("cpu-tree/module_0240.", &default, &expect![[r#"
+        8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+            2 the output
+        39 `<86 convert @0>` widened: `convert` is `x.1` in 32 bits, and both are alive at the peak: if what reads it could read 16 bits, 6.1 MiB would go
+            9 the 16-bit value
+        291 `16` xla-peak-step: the compiler takes step 16 (`conv_general_dilated.4`) for the peak, but host RAM holds the most at step 13 (`dot`): 15.6 MiB (16,400,900 B), which is 4.6 MiB (4,833,280 B) more than at step 16
+            253 here host RAM holds the most
+    "#]]);
+    check_real("cpu-no-space/module_0008.", &default, &expect![[r#"
+        4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
+            56 what it copies
+        11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
+            5 what it copies
+            14 likewise `copy.5.clone`
+        22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
+            2 the output
+        24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
+            10 the output
+        26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
+            13 the output
+    "#]]);
+}

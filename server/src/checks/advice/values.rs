@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{Advice, more};
 use crate::audit::padding::{ValuePadding, of_value};
 use crate::checks::{Code, Finding};
+use crate::model::Allocation;
 use crate::model::bytes::rounded;
 use crate::model::occupancy::{Kind, alive, exclusive};
 use crate::model::shapes::shape_text;
@@ -65,7 +66,10 @@ impl<'d> Advice<'_, 'd> {
                 );
             }
             if values.len() > 1 {
-                message += &format!(" ({} of this shape)", more(values.len() - 1, "value"));
+                message += &format!(
+                    " ({} of this shape)",
+                    more(values.len() - 1, "value", "values")
+                );
             }
             let others = values.iter().copied().filter(|&at| at != first);
             let place = line.place(line.row.shape);
@@ -103,46 +107,40 @@ impl<'d> Advice<'_, 'd> {
         constants.iter().filter_map(finding).collect()
     }
 
-    /// `repeated-shape`: temporaries of one shape at the peak.
+    /// `repeated-shape`: temporaries of one shape at the peak of the main memory.
     pub(super) fn repeated_shapes(&self) -> Vec<Finding> {
         let dump = self.dump;
-        let mut found: Vec<(u64, u64, Vec<u32>)> = Vec::new();
-        for space in &dump.occupancy().spaces {
-            let Some(peak) = self.peak(space.color) else {
-                continue;
-            };
-            let mut by_shape: BTreeMap<&str, (u64, Vec<u32>)> = BTreeMap::new();
-            for (at, share) in exclusive(dump, &alive(dump, space.color, peak.step)) {
-                let value = self.value(at);
-                let kind = dump
-                    .allocation_of(value)
-                    .map(crate::model::Allocation::kind);
-                // A value that lies in the bytes of another is no copy of its own.
-                if kind == Some(Kind::Temp)
-                    && share == value.size
-                    && let Some(shape) = shape_text(dump, value)
-                {
-                    let group = by_shape.entry(shape).or_default();
-                    group.0 = group.0.saturating_add(share);
-                    group.1.push(at);
-                }
+        let Some(peak) = self.peak(0) else {
+            return Vec::new();
+        };
+        let mut by_shape: BTreeMap<&str, (u64, Vec<u32>)> = BTreeMap::new();
+        for (at, share) in exclusive(dump, &alive(dump, 0, peak.step)) {
+            let value = self.value(at);
+            let kind = dump.allocation_of(value).map(Allocation::kind);
+            // A value that lies in the bytes of another is no copy of its own.
+            if kind == Some(Kind::Temp)
+                && share == value.size
+                && let Some(shape) = shape_text(dump, value)
+            {
+                let group = by_shape.entry(shape).or_default();
+                group.0 = group.0.saturating_add(share);
+                group.1.push(at);
             }
-            let is_much = |(bytes, values): &(u64, Vec<u32>)| {
-                *bytes >= self.thresholds.min_bytes
-                    && values.len() >= self.thresholds.repeated_shapes.max(2)
-            };
-            let groups = by_shape.into_values().filter(is_much);
-            found.extend(groups.map(|(bytes, values)| (space.color, bytes, values)));
         }
-        found.sort_by_key(|(color, bytes, values)| (Reverse(*bytes), *color, values[0]));
-        let finding = |(color, bytes, values): &(u64, u64, Vec<u32>)| {
-            let first = values[0];
-            let line = dump.placement(self.value(first))?;
+        let is_much = |(bytes, values): &(u64, Vec<u32>)| {
+            *bytes >= self.thresholds.min_bytes
+                && values.len() >= self.thresholds.repeated_shapes.max(2)
+        };
+        let mut found: Vec<(u64, Vec<u32>)> = by_shape.into_values().filter(is_much).collect();
+        found.sort_by_key(|(bytes, values)| (Reverse(*bytes), values[0]));
+        let finding = |(bytes, values): &(u64, Vec<u32>)| {
+            let line = dump.placement(self.value(values[0]))?;
             let message = format!(
-                "{} values of this shape are alive at the peak of {}, {} together: if they are kept \
-                 for a backward pass, computing them again there would free most of it",
+                "{} values of this shape are alive at the peak of {}, {}, {} together: if they are \
+                 kept for a backward pass, computing them again there would free most of it",
                 values.len(),
-                self.space(*color),
+                self.space(0),
+                self.step(peak.step),
                 rounded(*bytes)
             );
             let others = values[1..].iter().copied();
