@@ -160,13 +160,43 @@ mod tests {
         let mut out = Vec::new();
         page().write_text(&mut out, 30).unwrap();
         let text = String::from_utf8(out).unwrap().replace('\u{1b}', "^");
-        expect![[r#""#]].assert_eq(&text);
+        expect![[r#"
+            ^[1mjit_f: *much* �[31m is^[0m
+            ^[1moccupied^[0m
+            One sentence that is too long
+            for the line.
+
+            ^[1mbytes^[0m
+              7 B
+
+            ^[1mBy what^[0m
+            ^[1mbytes^[0m
+              7 B
+
+            The end.
+        "#]].assert_eq(&text);
     }
 
     #[test]
     fn as_markdown() {
         let mut out = Vec::new();
         page().write_markdown(&mut out).unwrap();
-        expect![[r#""#]].assert_eq(&String::from_utf8(out).unwrap());
+        expect![[r#"
+            **jit\_f: \*much\* �\[31m is occupied**
+
+            One sentence that is too long for the line.
+
+            | bytes |
+            |--:|
+            | 7 B |
+
+            ### By what
+
+            | bytes |
+            |--:|
+            | 7 B |
+
+            The end.
+        "#]].assert_eq(&String::from_utf8(out).unwrap());
     }
 }
