@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    fn problem(command: &str, arguments: Value) -> String {
+    fn problem(command: &str, arguments: &Value) -> String {
         let params = json!({ "command": command, "arguments": arguments });
         let error = read(serde_json::from_value(params).expect("parameters")).expect_err("none");
         assert_eq!(error.code.code(), -32602);
@@ -204,16 +204,16 @@ mod tests {
     fn arguments_that_make_no_sense_are_told() {
         let uri = "file:///x.txt";
         assert_eq!(
-            problem("buflens.nothing", json!([])),
+            problem("buflens.nothing", &json!([])),
             "there is no command `buflens.nothing`"
         );
         let one_object = "`buflens.peak` takes one argument, an object";
-        assert_eq!(problem("buflens.peak", json!([])), one_object);
-        assert_eq!(problem("buflens.peak", json!([uri])), one_object);
-        assert!(problem("buflens.peak", json!([{}])).contains("missing field `uri`"));
-        let step = problem("buflens.peak", json!([{ "uri": uri, "step": -1 }]));
+        assert_eq!(problem("buflens.peak", &json!([])), one_object);
+        assert_eq!(problem("buflens.peak", &json!([uri])), one_object);
+        assert!(problem("buflens.peak", &json!([{}])).contains("missing field `uri`"));
+        let step = problem("buflens.peak", &json!([{ "uri": uri, "step": -1 }]));
         assert!(step.contains("invalid value: integer `-1`"), "{step}");
-        let without = problem("buflens.whatIf", json!([{ "uri": uri }]));
+        let without = problem("buflens.whatIf", &json!([{ "uri": uri }]));
         assert!(without.contains("missing field `without`"), "{without}");
     }
 }

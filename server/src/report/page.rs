@@ -69,8 +69,9 @@ impl Page {
                 writeln!(out)?;
             }
             match part {
-                Part::Verdict(text) => wrapped(out, text, width, "\u{1b}[1m", "\u{1b}[0m")?,
-                Part::Heading(text) => wrapped(out, text, width, "\u{1b}[1m", "\u{1b}[0m")?,
+                Part::Verdict(text) | Part::Heading(text) => {
+                    wrapped(out, text, width, "\u{1b}[1m", "\u{1b}[0m")?;
+                }
                 Part::Text(text) => wrapped(out, text, width, "", "")?,
                 Part::Table(table) => table.write_text(out, width)?,
             }
@@ -174,7 +175,8 @@ mod tests {
               7 B
 
             The end.
-        "#]].assert_eq(&text);
+        "#]]
+        .assert_eq(&text);
     }
 
     #[test]
@@ -197,6 +199,7 @@ mod tests {
             | 7 B |
 
             The end.
-        "#]].assert_eq(&String::from_utf8(out).unwrap());
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 }

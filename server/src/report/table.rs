@@ -368,34 +368,43 @@ mod tests {
 
     #[test]
     fn a_table_fits_the_terminal() {
-        let text = written(|out| table().write_text(out, 50), &expect![[r#"
+        let text = written(
+            |out| table().write_text(out, 50),
+            &expect![[r#"
                 bytes  ratio  value
             325.0 MiB  1.01x  a|b�[31m , "c"
                   f32[32,513,5120]  jit(conv_gen...ral_dilated
                  12 B         a_name_that_is_...ft_of_the_line
-        "#]]);
+        "#]],
+        );
         assert!(text.lines().all(|line| length(line) <= 50), "{text}");
     }
 
     #[test]
     fn markdown_shows_names_as_they_are() {
-        written(|out| table().write_markdown(out), &expect![[r#"
+        written(
+            |out| table().write_markdown(out),
+            &expect![[r#"
             | bytes | ratio | value | shape | path |
             |--:|--:|---|---|---|
             | 325.0 MiB | 1.01x | `a\|b�[31m , "c"` | `f32[32,513,5120]` | `jit(conv_general_dilated)/jit(main)/conv_general_dilated` |
             | 12 B |  | `a_name_that_is_much_longer_than_what_is_left_of_the_line` |  |  |
-        "#]]);
+        "#]],
+        );
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`a"), "`` `a ``");
     }
 
     #[test]
     fn programs_get_exact_numbers() {
-        written(|out| table().write_csv(out), &expect![[r#"
+        written(
+            |out| table().write_csv(out),
+            &expect![[r#"
             bytes,ratio,name,shape,path,id
             340787200,1.0136,"a|b�[31m , ""c""","f32[32,513,5120]",jit(conv_general_dilated)/jit(main)/conv_general_dilated,41
             12,,a_name_that_is_much_longer_than_what_is_left_of_the_line,,,1234567
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

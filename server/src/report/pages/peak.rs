@@ -208,14 +208,13 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("", "opcode", Place::Exact),
     ]);
     let most = true_peak(peak).map_or(0, |most| most.occupied_bytes);
-    table.rows = match peak.reason {
-        None => peak.values.iter().map(|value| row(value, most)).collect(),
-        Some(_) => {
-            let largest = peak.largest.iter();
-            largest
-                .map(|value| cells(value, [const { Cell::Empty }; 3], None))
-                .collect()
-        }
+    table.rows = if peak.reason.is_none() {
+        let values = peak.values.iter();
+        values.map(|value| row(value, most)).collect()
+    } else {
+        let largest = peak.largest.iter();
+        let no_peak = || [const { Cell::Empty }; 3];
+        largest.map(|value| cells(value, no_peak(), None)).collect()
     };
     table
 }
