@@ -102,13 +102,13 @@ fn shown(frame: &Frame) -> String {
 fn level_ends(path: &str) -> impl Iterator<Item = usize> + '_ {
     let (mut depth, mut quote) = (0_u32, None);
     let slashes = path.bytes().enumerate().filter_map(move |(at, byte)| {
-        match (quote, byte) {
-            (Some(open), _) if byte == open => quote = None,
-            (Some(_), _) => {}
-            (None, b'\'' | b'"') if depth > 0 => quote = Some(byte),
-            (None, b'(' | b'[' | b'{') => depth += 1,
-            (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
-            (None, b'/') if depth == 0 && at > 0 => return Some(at),
+        match byte {
+            byte if quote == Some(byte) => quote = None,
+            _ if quote.is_some() => return None,
+            b'\'' | b'"' if depth > 0 => quote = Some(byte),
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'/' if depth == 0 && at > 0 => return Some(at),
             _ => {}
         }
         None

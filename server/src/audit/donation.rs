@@ -70,7 +70,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
     let outputs = Outputs::of(audit);
     // Parameters and outputs of one shape mostly stand in the same order: each begins elsewhere.
-    let mut earlier: FxHashMap<(u64, u64, Option<Array>), usize> = FxHashMap::default();
+    let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
     let mut parameters = Vec::new();
     for (at, allocation) in (0..).zip(&dump.allocations) {
         let Some(number) = allocation.parameter else {
@@ -125,6 +125,9 @@ pub fn donation(audit: &Audit) -> Donation {
 /// An array's type and dimensions.
 type Array = (ElementType, Vec<Dimension>);
 
+/// What a parameter and an output have in common: memory space, size in bytes, and the array.
+type Key = (u64, u64, Option<Array>);
+
 /// The type and dimensions of a value; `None` for a tuple's table.
 fn array(audit: &Audit, value: &Value) -> Option<Array> {
     match audit.shapes.of(audit.dump, value)?.as_ref() {
@@ -133,11 +136,14 @@ fn array(audit: &Audit, value: &Value) -> Option<Array> {
     }
 }
 
+/// An allocation and what its part of the result is.
+type Output = (u32, Option<Array>);
+
 /// The outputs that no parameter is donated to, by memory space and size in bytes.
 #[derive(Default)]
 struct Outputs {
-    all: FxHashMap<(u64, u64), Vec<(u32, Option<Array>)>>,
-    by_shape: FxHashMap<(u64, u64, Option<Array>), Vec<u32>>,
+    all: FxHashMap<(u64, u64), Vec<Output>>,
+    by_shape: FxHashMap<Key, Vec<u32>>,
 }
 
 impl Outputs {
@@ -173,7 +179,7 @@ impl Outputs {
     }
 
     /// Those that a parameter could be donated to which has `before` others of its shape before it.
-    fn matching(&self, key: &(u64, u64, Option<Array>), before: usize) -> Vec<u32> {
+    fn matching(&self, key: &Key, before: usize) -> Vec<u32> {
         let of_shape = self.by_shape.get(key).map_or(&[][..], Vec::as_slice);
         let start = before % of_shape.len().max(1);
         let of_shape = of_shape[start..].iter().chain(&of_shape[..start]).copied();

@@ -166,11 +166,14 @@ mod tests {
             @5 -> @0: 1 copies, 16777216 B, most Some((7, 16777216))
         "#]],
         );
-        check(&real("host-parameters/module_1403."), &expect![[r#"
+        check(
+            &real("host-parameters/module_1403."),
+            &expect![[r#"
             @0 -> @3: 1 copies, 4194304 B, most Some((1, 4194304))
             @5 -> @0: 1 copies, 4194304 B, most Some((3, 4194304))
             allocation 2 comes back by copy-start
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -451,8 +451,13 @@ fn a_broken_section_says_nothing_of_the_others() {
 #[test]
 fn a_log_with_several_dumps_is_no_contradiction() {
     let wrapped = format!("*** Begin a.txt ***\n{CONCAT}*** End a.txt ***\n");
-    assert_eq!(check(&dump(&[&wrapped])), []);
-    assert_eq!(check(&dump(&[&format!("{wrapped}{wrapped}")])), []);
+    for text in [&wrapped, &format!("{wrapped}{wrapped}")] {
+        let findings = check(&dump(&[text]));
+        assert!(
+            findings.iter().all(|it| it.code == Code::XlaPeakStep),
+            "{findings:#?}"
+        );
+    }
 }
 
 #[test]

@@ -190,12 +190,17 @@ fn bytes_of(text: &str) -> Option<u64> {
         "tib" => 1 << 40,
         _ => return None,
     };
-    if let Ok(number) = number.parse::<u64>() {
-        return number.checked_mul(factor);
+    let Some((whole, part)) = number.split_once('.') else {
+        return number.parse::<u64>().ok()?.checked_mul(factor);
+    };
+    // Parts of a byte mean nothing, nor do more digits than tell bytes of a TiB apart.
+    if factor == 1 || part.len() > 12 {
+        return None;
     }
-    let number: f64 = number.parse().ok()?;
-    // Parts of a byte mean nothing.
-    (factor > 1).then_some((number * factor as f64) as u64)
+    let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+    let parts = u128::from(part.parse::<u64>().ok()?) * u128::from(factor);
+    let part = u64::try_from(parts / 10_u128.pow(part.len() as u32)).ok()?;
+    whole.checked_add(part)
 }
 
 #[cfg(test)]
@@ -298,6 +303,7 @@ mod tests {
             "-1KiB",
             "1e3",
             "99999999999TiB",
+            "1.GiB",
             "1 GB",
         ] {
             assert_eq!(bytes_of(wrong), None, "{wrong}");

@@ -1,6 +1,7 @@
 //! Advice on copies: those that only change a layout, and those that undo an offload.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::{Advice, cut, more};
 use crate::audit::copies::{Copy, Purpose};
@@ -51,11 +52,15 @@ impl Advice<'_, '_> {
         }
         if let Some(earlier) = first.round_trip {
             let earlier = cut(&self.dump.names[earlier]);
-            message += &format!("; it takes back what `{earlier}` did");
+            let _ = write!(message, "; it takes back what `{earlier}` did");
         }
         message += ". If what makes the data and what reads it agreed on a layout, it would go";
         if group.len() > 1 {
-            message += &format!(" ({} like it)", more(group.len() - 1, "copy", "copies"));
+            let _ = write!(
+                message,
+                " ({} like it)",
+                more(group.len() - 1, "copy", "copies")
+            );
         }
         let others = group.iter().filter(|copy| copy.name != first.name);
         let others = others.filter_map(|copy| copy.to.value);

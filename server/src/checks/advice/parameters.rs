@@ -1,6 +1,7 @@
 //! Advice on parameters and outputs: donation.
 
 use std::cmp::Reverse;
+use std::fmt::Write as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,8 +46,11 @@ impl Advice<'_, '_> {
                 rounded(size)
             );
             let count = of_size[&key(parameter)];
-            if count > 1 {
-                message += &format!(" ({count} parameters that are not donated have this size)");
+            if count > parameter.outputs.len() {
+                let _ = write!(
+                    message,
+                    " ({count} parameters that are not donated have this size)"
+                );
             }
             findings.extend(
                 self.parameter_finding(Code::MissedDonation, parameter, message)

@@ -117,7 +117,10 @@ HloLiveRange (max 8):
 
 #[test]
 fn parameters_outputs_constants_and_gaps() {
-    check(PARAMETERS, &small(), &expect![[r#"
+    check(
+        PARAMETERS,
+        &small(),
+        &expect![[r#"
         2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
             6 the output
         4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): if it were donated to an output of its size, its bytes would be free from then on
@@ -126,18 +129,27 @@ fn parameters_outputs_constants_and_gaps() {
         12 `4000` fragmentation: never more than 50.0 % full: 2.0 KiB of 3.9 KiB are occupied at the fullest, step 6 (`out.1`), so at least 2.0 KiB are gaps at every step
         56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
             46 here memory space 0 holds the most
-    "#]]);
-    check(PARAMETERS, &Thresholds::default(), &expect![[r#"
+    "#]],
+    );
+    check(
+        PARAMETERS,
+        &Thresholds::default(),
+        &expect![[r#"
         56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
             46 here memory space 0 holds the most
-    "#]]);
+    "#]],
+    );
     // Without live ranges nothing is said about time.
     let (without, _) = PARAMETERS.split_once("\nHloLiveRange").unwrap();
-    check(without, &small(), &expect![[r#"
+    check(
+        without,
+        &small(),
+        &expect![[r#"
         2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
             6 the output
         10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -263,21 +275,32 @@ fn a_dump_that_contradicts_itself_gets_no_advice() {
 #[test]
 fn real_dumps() {
     let default = Thresholds::default();
-    check_real("host-parameters/module_1403.", &default, &expect![[r#"
+    check_real(
+        "host-parameters/module_1403.",
+        &default,
+        &expect![[r#"
         2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
             4 the output
         6 `4194304` host-offload: parameter 0 (`a`) lies in host memory, but all of it is copied back: `copy-start{0}` takes 4.0 MiB of HBM at steps 3-6. If parts of it were read one after the other, less would be there at a time
             12 the copy
-    "#]]);
-    check_real("cpu-tree/module_0240.", &default, &expect![[r#"
+    "#]],
+    );
+    check_real(
+        "cpu-tree/module_0240.",
+        &default,
+        &expect![[r#"
         8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it saves up to as much
             2 the output
         39 `<86 convert @0>` widened: `convert` is `x.1` in 32 bits, and both are alive at the peak: if what reads it could read 16 bits, 6.1 MiB would go
             9 the 16-bit value
         291 `16` xla-peak-step: the compiler takes step 16 (`conv_general_dilated.4`) for the peak, but host RAM holds the most at step 13 (`dot`): 15.6 MiB (16,400,900 B), which is 4.6 MiB (4,833,280 B) more than at step 16
             253 here host RAM holds the most
-    "#]]);
-    check_real("cpu-no-space/module_0008.", &default, &expect![[r#"
+    "#]],
+    );
+    check_real(
+        "cpu-no-space/module_0008.",
+        &default,
+        &expect![[r#"
         4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
             56 what it copies
         11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
@@ -289,5 +312,6 @@ fn real_dumps() {
             10 the output
         26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much (3 parameters that are not donated have this size)
             13 the output
-    "#]]);
+    "#]],
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use buflens_syntax::{ArrayShape, Shape};
 use rustc_hash::FxHashMap;
@@ -14,7 +15,7 @@ use crate::model::bytes::rounded;
 use crate::model::occupancy::{Kind, alive, exclusive};
 use crate::model::shapes::shape_text;
 
-impl<'d> Advice<'_, 'd> {
+impl Advice<'_, '_> {
     /// `padding`: one finding for each shape.
     pub(super) fn padding(&self) -> Vec<Finding> {
         let dump = self.dump;
@@ -52,21 +53,23 @@ impl<'d> Advice<'_, 'd> {
                     |number| format!("dimension {number}"),
                 );
                 let (from, to) = (dimension.from, dimension.to);
-                message += &format!(": the tile rounds {number} up from {from} to {to}");
+                let _ = write!(message, ": the tile rounds {number} up from {from} to {to}");
             }
             if shown.is_some() {
                 message += "; it is alive at the peak";
             }
             if let Some((order, bytes)) = &padding.order {
                 let order: Vec<String> = order.iter().map(u64::to_string).collect();
-                message += &format!(
+                let _ = write!(
+                    message,
                     ". If its layout were {{{}}}, it would take {}",
                     order.join(","),
                     rounded(*bytes)
                 );
             }
             if values.len() > 1 {
-                message += &format!(
+                let _ = write!(
+                    message,
                     " ({} of this shape)",
                     more(values.len() - 1, "value", "values")
                 );
