@@ -77,7 +77,7 @@ fn the_readme_shows_what_its_commands_print() {
         );
         ran += 1;
     }
-    assert_eq!(ran, 2, "{first}");
+    assert_eq!(ran, 3, "{first}");
 }
 
 #[test]

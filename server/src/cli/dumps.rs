@@ -1,17 +1,24 @@
-//! Which dumps are at and below the paths that were given.
+//! Which dumps are at and below the paths that were given, and how many are read at a time.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ignore::{WalkBuilder, WalkState};
+use indicatif::ProgressBar;
+use rayon::prelude::*;
 
-use crate::workspace;
+use crate::workspace::{self, LoadError, Loaded};
 
 /// So many bytes of a file are looked at to see whether it is part of a dump.
 const HEAD: u64 = 4096;
+/// Dumps of so many bytes are held at a time; a larger one is held alone.
+const BATCH_BYTES: u64 = 256 << 20;
+/// So many dumps are held at a time, however small they are.
+const BATCH: usize = 64;
 
 /// Files whose names say that they belong to one dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +58,65 @@ pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
     dumps.sort();
     problems.sort();
     (dumps, problems)
+}
+
+/// Reads dumps in parallel, a batch at a time, and hands what `work` makes of each to `take`, in
+/// the order of `found`. Memory is that of a batch, however many dumps there are.
+pub fn for_each<T: Send>(
+    found: &[Found],
+    work: impl Fn(Loaded) -> T + Sync,
+    mut take: impl FnMut(Result<T, LoadError>) -> io::Result<()>,
+) -> io::Result<()> {
+    // Shown on stderr, if that is a terminal.
+    let progress = if found.len() > BATCH {
+        ProgressBar::new(found.len() as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    let mut rest = found;
+    while !rest.is_empty() {
+        let batch;
+        (batch, rest) = rest.split_at(batch_length(rest));
+        let done: Vec<Result<T, LoadError>> = batch
+            .par_iter()
+            .flat_map_iter(|found| read(found, &work))
+            .collect();
+        progress.suspend(|| done.into_iter().try_for_each(&mut take))?;
+        progress.inc(batch.len() as u64);
+    }
+    progress.finish_and_clear();
+    Ok(())
+}
+
+/// How many of the dumps, of which there is at least one, are held at the same time.
+fn batch_length(found: &[Found]) -> usize {
+    let mut bytes = 0;
+    let fitting = found.iter().take(BATCH).take_while(|found| {
+        bytes += found.bytes;
+        bytes <= BATCH_BYTES
+    });
+    fitting.count().max(1)
+}
+
+/// Reads the dump that the files found are parts of. A file among them that is none, since it was
+/// renamed or is no dump at all, is a dump of its own.
+fn read<T>(found: &Found, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
+    let (mut names, mut done): (Vec<OsString>, _) = (Vec::new(), Vec::new());
+    for path in &found.paths {
+        if names
+            .iter()
+            .any(|name| Some(name.as_os_str()) == path.file_name())
+        {
+            continue;
+        }
+        let loaded = workspace::load(path);
+        if let Ok(loaded) = &loaded {
+            let files = loaded.dump.files.iter();
+            names.extend(files.filter_map(|file| file.path.file_name().map(ToOwned::to_owned)));
+        }
+        done.push(loaded.map(work));
+    }
+    done
 }
 
 /// Collects the files below `folder` that are recognised as parts of dumps.
@@ -123,4 +189,20 @@ fn key(path: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let stem = workspace::stem(path).unwrap_or_else(|| path.to_owned());
     folder.join(stem.file_name().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_bounded_in_number_and_bytes() {
+        let dump = |bytes| Found {
+            paths: vec!["x".into()],
+            bytes,
+        };
+        assert_eq!(batch_length(&vec![dump(1); 200]), BATCH);
+        assert_eq!(batch_length(&[dump(BATCH_BYTES - 1), dump(1), dump(1)]), 2);
+        assert_eq!(batch_length(&[dump(BATCH_BYTES + 1), dump(1)]), 1);
+    }
 }

@@ -1,12 +1,18 @@
 //! The command line: one file per subcommand.
 
+mod audit;
 mod check;
 mod definition;
 mod dumps;
 mod hover;
 mod lsp;
+mod one;
+mod output;
+mod padding;
 mod parse;
+mod peak;
 mod position;
+mod summary;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -32,6 +38,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Summary(summary::Summary),
+    Peak(peak::Peak),
+    Padding(padding::Padding),
+    Audit(audit::Audit),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -42,6 +52,10 @@ enum Command {
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Summary(summary) => summary.run(),
+        Command::Peak(peak) => peak.run(),
+        Command::Padding(padding) => padding.run(),
+        Command::Audit(audit) => audit.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

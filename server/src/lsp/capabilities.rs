@@ -172,6 +172,10 @@ pub fn server(client: &Capabilities) -> lsp::ServerCapabilities {
             resolve_provider: Some(false),
         }),
         inlay_hint_provider: Some(lsp::OneOf::Left(true)),
+        execute_command_provider: Some(lsp::ExecuteCommandOptions {
+            commands: super::commands::COMMANDS.map(str::to_owned).into(),
+            work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
+        }),
         code_action_provider: client.code_actions.then(|| actions.into()),
         diagnostic_provider: client
             .pulls_diagnostics

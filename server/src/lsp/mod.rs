@@ -9,6 +9,7 @@ mod actions;
 mod annotations;
 mod calls;
 mod capabilities;
+mod commands;
 mod config;
 mod convert;
 mod diagnostics;

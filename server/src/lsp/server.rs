@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tower_lsp::jsonrpc::Result;
+use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 use tower_lsp::ls_types::request::{
     GotoDeclarationParams, GotoDeclarationResponse, GotoImplementationParams,
@@ -12,7 +12,9 @@ use tower_lsp::ls_types::request::{
 use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
-use super::{actions, annotations, calls, diagnostics, navigation, outline, sync, tokens};
+use super::{
+    actions, annotations, calls, commands, diagnostics, navigation, outline, sync, tokens,
+};
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
 
@@ -287,6 +289,18 @@ impl LanguageServer for Buflens {
                 actions::quick_fixes(view, range, &context)
             })
             .await
+    }
+
+    async fn execute_command(
+        &self,
+        params: lsp::ExecuteCommandParams,
+    ) -> Result<Option<lsp::LSPAny>> {
+        let question = commands::read(params)?;
+        let uri = question.uri.clone();
+        let answer = self
+            .0
+            .ask(&uri, move |view| commands::answer(view, &question));
+        answer.await?.transpose().map_err(Error::invalid_params)
     }
 
     async fn diagnostic(

@@ -1,6 +1,11 @@
-//! Findings as people and programs read them: [`text`] with the lines in question, [`json`].
+//! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
+//! about memory: [`records`] for programs, [`pages`] made of them for people.
 
 pub mod json;
+pub mod page;
+pub mod pages;
+pub mod records;
+pub mod table;
 pub mod text;
 
 use std::borrow::Cow;

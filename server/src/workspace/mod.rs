@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use load::{LoadError, Loaded, Note, ReadError, load};
-pub use names::{SUFFIXES, Sibling, is_dump_head, is_dump_name, siblings, stem};
+pub use names::{SUFFIXES, Sibling, is_dump_head, is_dump_name, module_name, siblings, stem};
 
 use cache::{Cache, Source};
 

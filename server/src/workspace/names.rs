@@ -48,6 +48,36 @@ pub fn siblings(path: &Path) -> Vec<Sibling> {
     SUFFIXES.map(sibling).into()
 }
 
+/// The name of the program that a dump's file is called after: `jit_f` of
+/// `module_0001.jit_f.cl_804429027.after_optimizations-live-range.txt`. Compilers replace odd
+/// characters in it, and leave it out where a name would be too long.
+pub fn module_name(path: &Path) -> Option<String> {
+    let (stem, _) = split(path)?;
+    let (head, rest) = stem.split_once('.')?;
+    let (head, rest) = if head.bytes().all(|byte| byte.is_ascii_digit()) {
+        rest.split_once('.')?
+    } else {
+        (head, rest)
+    };
+    head.strip_prefix("module_")?;
+    // Both the name and the stage may hold dots.
+    let is_stage = |part: &str| {
+        let is_change_list = part
+            .strip_prefix("cl_")
+            .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        is_change_list
+            || part.starts_with("sm_")
+            || part.starts_with("gfx")
+            || part.ends_with("after_optimizations")
+            || part.starts_with("before_")
+            || part.starts_with("after_")
+    };
+    let parts: Vec<&str> = rest.split('.').collect();
+    let stage = parts.iter().position(|part| is_stage(part));
+    let name = parts[..stage.unwrap_or(parts.len() - 1)].join(".");
+    (!name.is_empty()).then_some(name)
+}
+
 /// Whether a file is named as a compiler names an assignment, a values, a live-range file or a
 /// report: `[TIMESTAMP.]module_NNNN[.MODULE].STAGE-SUFFIX.txt`. Names without suffix are not
 /// enough: compilers write many other `module_NNNN.*.txt`; see [`is_dump_head`].
@@ -125,6 +155,38 @@ mod tests {
                 "d/x.txt"
             ]
         );
+    }
+
+    #[test]
+    fn names_of_programs() {
+        let name = |file: &str| module_name(Path::new(file));
+        for (file, expected) in [
+            (
+                "module_0001.jit_f.cpu_after_optimizations-live-range.txt",
+                "jit_f",
+            ),
+            (
+                "d/module_0001.jit_f.cl_804429027.after_optimizations.txt",
+                "jit_f",
+            ),
+            (
+                "17.module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt",
+                "jit_f",
+            ),
+            (
+                "module_0001.a_f__.126.cpu_after_optimizations.txt",
+                "a_f__.126",
+            ),
+            (
+                "module_0001.jit_f.after_codegen-buffer-assignment.txt",
+                "jit_f",
+            ),
+            ("module_0001.jit_f.total-buffer-assignment.txt", "jit_f"),
+        ] {
+            assert_eq!(name(file).as_deref(), Some(expected), "{file}");
+        }
+        assert_eq!(name("module_0001.cpu_after_optimizations.txt"), None);
+        assert_eq!(name("notes.of.mine.txt"), None);
     }
 
     #[test]

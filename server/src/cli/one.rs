@@ -1,0 +1,240 @@
+//! What the commands about one dump have in common: which dump, and how words on the command line
+//! name its parts.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::dumps::{self, Found};
+use super::output::Format;
+use super::{UNREADABLE, complain};
+use crate::audit::Audit;
+use crate::model::source::Libraries;
+use crate::model::{Dump, Part, Place, space};
+use crate::report::records::{FileLocation, Source};
+use crate::workspace::{self, Loaded};
+
+/// So many dumps are named where one was wanted.
+const MOST_NAMED: usize = 20;
+/// Memory spaces with names.
+const SPACES: std::ops::RangeInclusive<u64> = 0..=12;
+
+/// Which dump, and how it is written about.
+#[derive(Debug, Args)]
+pub struct One {
+    /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
+    /// a folder that holds one.
+    #[arg(required = true, value_name = "FILE")]
+    paths: Vec<PathBuf>,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Source files with this in their path are a library's, not the user's own. May be repeated.
+    #[arg(long = "library", value_name = "MARK")]
+    libraries: Vec<String>,
+}
+
+/// Why there is no answer.
+pub type Problem = String;
+
+impl One {
+    /// Reads the dump and has `answer` write about it.
+    pub fn run(
+        &self,
+        answer: impl FnOnce(&Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem>,
+    ) -> io::Result<ExitCode> {
+        let loaded = match self.load() {
+            Ok(loaded) => loaded,
+            Err(problem) => {
+                complain(problem);
+                return Ok(ExitCode::from(UNREADABLE));
+            }
+        };
+        for note in loaded.notes.iter() {
+            complain(note);
+        }
+        let dump = &*loaded.dump;
+        let libraries = Libraries::default().with(self.libraries.iter().cloned());
+        let audit = Audit::new(dump, libraries);
+        let source = Source {
+            audit: &audit,
+            locate: &|place: &Place| FileLocation::new(dump, place),
+        };
+        match answer(&source) {
+            Ok(written) => written?,
+            Err(problem) => {
+                complain(problem);
+                return Ok(ExitCode::from(UNREADABLE));
+            }
+        }
+        let code = if loaded.notes.is_empty() {
+            0
+        } else {
+            UNREADABLE
+        };
+        Ok(ExitCode::from(code))
+    }
+
+    /// How many rows.
+    pub fn limit(&self) -> usize {
+        let limit = if self.format.is_for_people() {
+            20
+        } else {
+            usize::MAX
+        };
+        self.limit.unwrap_or(limit)
+    }
+
+    fn load(&self) -> Result<Loaded, Problem> {
+        let path = match &self.paths[..] {
+            [file] if !file.is_dir() => file.clone(),
+            paths => only_dump(paths)?,
+        };
+        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
+        if !is_dump(&loaded.dump) {
+            return Err(format!("{}: {NO_DUMP}", path.display()));
+        }
+        Ok(loaded)
+    }
+}
+
+/// What is said of a file without any number about memory.
+pub const NO_DUMP: &str =
+    "neither this file nor a sibling of it holds allocations, values or live ranges";
+
+/// Whether there is anything to say about memory.
+pub fn is_dump(dump: &Dump) -> bool {
+    let mut parts = dump
+        .files
+        .iter()
+        .map(|file| Part::from(file.document.kind()));
+    parts.any(|part| matches!(part, Part::Assignment | Part::Values | Part::LiveRange))
+}
+
+/// A file of the one dump that is at or below `paths`.
+fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
+    let (found, problems) = dumps::find(paths);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem);
+    }
+    // The text of a program before it was compiled lies next to many a dump, and `module_0001*`
+    // names both.
+    let is_assigned = |found: &&Found| found.paths.iter().any(|path| has_suffix(path));
+    let assigned: Vec<&Found> = found.iter().filter(is_assigned).collect();
+    let found = if assigned.is_empty() {
+        found.iter().collect()
+    } else {
+        assigned
+    };
+    let shortest = |found: &Found| {
+        let paths = found.paths.iter().filter(|path| has_suffix(path));
+        let path = paths.min_by_key(|path| path.as_os_str().len());
+        path.unwrap_or(&found.paths[0]).clone()
+    };
+    match found[..] {
+        [] => Err("there is no dump at the given path".to_owned()),
+        [one] => Ok(shortest(one)),
+        _ => {
+            let mut message = format!(
+                "there are {} dumps at the given path, and `buflens summary` shows them all; name \
+                 one of them:",
+                found.len()
+            );
+            for found in found.iter().take(MOST_NAMED) {
+                message = format!("{message}\n  {}", shortest(found).display());
+            }
+            if found.len() > MOST_NAMED {
+                message.push_str("\n  ...");
+            }
+            Err(message)
+        }
+    }
+}
+
+fn has_suffix(path: &Path) -> bool {
+    let mut siblings = workspace::siblings(path).into_iter();
+    let own = siblings.find(|sibling| sibling.path == path);
+    own.is_some_and(|own| !matches!(own.part, Part::Module | Part::None))
+}
+
+/// The number of the memory space that `text` names: `1`, `@1`, `VMEM`, or the start of a name.
+pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
+    if let Ok(color) = text.trim_start_matches('@').parse() {
+        return Ok(color);
+    }
+    let wanted = text.to_lowercase();
+    let known = SPACES.filter_map(|color| Some((color, space::name(color, dump.platforms)?)));
+    let known: Vec<(u64, String)> = known
+        .map(|(color, name)| (color, name.to_lowercase()))
+        .collect();
+    let same = known.iter().find(|(_, name)| *name == wanted);
+    let begins = || known.iter().find(|(_, name)| name.starts_with(&wanted));
+    if let Some((color, _)) = same.or_else(begins) {
+        return Ok(*color);
+    }
+    let there = dump.occupancy().spaces.iter();
+    let there: Vec<String> = there
+        .map(|it| space::short(it.color, dump.platforms))
+        .collect();
+    Err(format!(
+        "there is no memory space `{text}`; the dump has {}",
+        there.join(", ")
+    ))
+}
+
+/// The values that `text` names, as numbers into [`Dump::values`]: ids, names and names with an
+/// index, between commas.
+pub fn values_named(dump: &Dump, text: &str) -> Result<Vec<u32>, Problem> {
+    let mut values = Vec::new();
+    for word in words(text) {
+        let before = values.len();
+        match word.parse() {
+            Ok(id) => values.extend(dump.value_with_id(id)),
+            Err(_) => values.extend(values_called(dump, word)),
+        }
+        if values.len() == before {
+            return Err(format!("the dump has no value `{word}`"));
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    Ok(values)
+}
+
+fn values_called(dump: &Dump, word: &str) -> Vec<u32> {
+    let word = word.trim_start_matches('%');
+    if let Some(name) = dump.names.get(word) {
+        return dump.values_of(name).collect();
+    }
+    let parts = word.find('{').map(|at| word.split_at(at));
+    let ids = parts.and_then(|(name, index)| Some((dump.names.get(name)?, dump.names.get(index)?)));
+    ids.map_or_else(Vec::new, |(name, index)| {
+        dump.values_at(name, index).collect()
+    })
+}
+
+/// What stands between commas, except for those of an index: `copy.1{0,1},41`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let words = text.split(move |char| {
+        depth += i32::from(char == '{') - i32::from(char == '}');
+        char == ',' && depth <= 0
+    });
+    words.map(str::trim).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_of_an_index_do_not_part() {
+        let parts: Vec<&str> = words("41, copy.1{0,1},a{},,b").collect();
+        assert_eq!(parts, ["41", "copy.1{0,1}", "a{}", "b"]);
+    }
+}

@@ -1,0 +1,124 @@
+//! `buflens peak`: what a memory space holds when it is fullest.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::one::{One, Problem, space_named, values_named};
+use crate::audit::attribution::By;
+use crate::report::pages::peak as page;
+use crate::report::records::{self, Answer, Attributed, FileLocation, PeakQuery, Source};
+
+/// Show what a memory space holds at its true peak, or at any step: which values, of whose making,
+/// and where the peak would be without them.
+#[derive(Debug, Args)]
+pub struct Peak {
+    #[command(flatten)]
+    one: One,
+    /// The memory space, by number or name: `1`, `VMEM`, `host`.
+    #[arg(long, value_name = "SPACE", default_value = "0")]
+    space: String,
+    /// Another step than the true peak's.
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// Values to leave out, by id or by name: the peak is that of the rest, with the schedule and
+    /// the placement as they are.
+    #[arg(long, value_name = "ID,NAME")]
+    without: Vec<String>,
+    /// What bytes are added up by; `op_name` and `source` if it is not given. May be repeated.
+    #[arg(long, value_enum)]
+    by: Vec<Attribution>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Attribution {
+    /// The trace path.
+    OpName,
+    /// The line of source, the user's own before a library's.
+    Source,
+    /// The opcode of the defining instruction.
+    Opcode,
+    /// The shape with its layout.
+    Shape,
+}
+
+impl From<Attribution> for By {
+    fn from(by: Attribution) -> Self {
+        match by {
+            Attribution::OpName => Self::OpName,
+            Attribution::Source => Self::Source,
+            Attribution::Opcode => Self::Opcode,
+            Attribution::Shape => Self::Shape,
+        }
+    }
+}
+
+/// A peak, and its bytes by what was asked for.
+#[derive(Serialize)]
+struct Record<'r> {
+    #[serde(flatten)]
+    peak: &'r Answer<records::Peak<FileLocation>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Peak {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        self.one.run(|source| self.answer(source))
+    }
+
+    fn answer(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {
+        let dump = source.audit.dump;
+        let color = space_named(dump, &self.space)?;
+        let without = values_named(dump, &self.without.join(","))?;
+        if let Some(problem) = self
+            .step
+            .and_then(|step| records::step_problem(dump, color, step))
+        {
+            return Err(problem);
+        }
+        let limit = self.one.limit();
+        let query = PeakQuery {
+            color,
+            step: self.step,
+            without: &without,
+            limit,
+        };
+        let (peak, held) = records::peak(source, &query);
+        let answer = Answer::new(dump, peak);
+        let format = self.one.format;
+        let mut by: Vec<By> = self.by.iter().copied().map(By::from).collect();
+        if by.is_empty() && format.is_for_people() {
+            by = vec![By::OpName, By::Source];
+        }
+        let attributed: Vec<(By, Vec<Attributed>)> = by
+            .into_iter()
+            .map(|by| {
+                let mut groups = records::attribution(source.audit, &held, by);
+                if !format.is_for_people() {
+                    groups.truncate(limit);
+                }
+                (by, groups)
+            })
+            .collect();
+        let record = Record {
+            peak: &answer,
+            by: (!self.by.is_empty()).then(|| {
+                let groups = attributed.iter().map(|(by, groups)| {
+                    let groups = serde_json::to_value(groups).unwrap_or_default();
+                    (page::title(*by).to_owned(), groups)
+                });
+                groups.collect()
+            }),
+        };
+        let written = format.write(
+            &record,
+            || page::page(&answer, &attributed),
+            || page::values(&answer.content),
+        );
+        Ok(written)
+    }
+}

@@ -1,0 +1,104 @@
+//! `buflens summary`: what dumps reserve and occupy.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::dumps;
+use super::one::{NO_DUMP, is_dump};
+use super::output::Format;
+use super::{UNREADABLE, complain};
+use crate::audit;
+use crate::model::source::Libraries;
+use crate::report::pages::summary as page;
+use crate::report::records;
+use crate::workspace::{Loaded, Note};
+
+/// Show what each dump reserves and occupies at its true peak, the largest first.
+#[derive(Debug, Args)]
+pub struct Summary {
+    /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// The number of the memory space that dumps are sorted by.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    space: u64,
+    /// So many dumps at most.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// What is kept of a dump.
+struct Read {
+    /// The file that it was read for.
+    path: PathBuf,
+    /// `None` if it says nothing about memory.
+    module: Option<records::Module>,
+    notes: std::sync::Arc<[Note]>,
+}
+
+impl Summary {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let (found, problems) = dumps::find(&self.paths);
+        for problem in &problems {
+            complain(problem);
+        }
+        let mut is_unreadable = !problems.is_empty();
+        let mut modules = Vec::new();
+        dumps::for_each(&found, read, |read| {
+            match read {
+                Ok(read) => {
+                    for note in read.notes.iter() {
+                        complain(note);
+                        is_unreadable = true;
+                    }
+                    // Whoever names a file means that one.
+                    if read.module.is_none() && self.paths.contains(&read.path) {
+                        complain(format_args!("{}: {NO_DUMP}", read.path.display()));
+                        is_unreadable = true;
+                    }
+                    modules.extend(read.module);
+                }
+                Err(problem) => {
+                    complain(problem);
+                    is_unreadable = true;
+                }
+            }
+            Ok(())
+        })?;
+        if modules.is_empty() && !is_unreadable {
+            complain("there is no dump at the given paths");
+        }
+        let mut summary = records::Summary::new(modules, self.space);
+        let limit = self.limit.unwrap_or(usize::MAX);
+        if !self.format.is_for_people() {
+            summary.modules.truncate(limit);
+        }
+        if !summary.modules.is_empty() || self.format == Format::Json {
+            self.format.write(
+                &summary,
+                || page::page(&summary, self.space, limit),
+                || page::table(&summary),
+            )?;
+        }
+        Ok(ExitCode::from(if is_unreadable { UNREADABLE } else { 0 }))
+    }
+}
+
+fn read(loaded: Loaded) -> Read {
+    let path = loaded.dump.files[loaded.file].path.clone();
+    let module = is_dump(&loaded.dump).then(|| {
+        let audit = audit::Audit::new(&loaded.dump, Libraries::default());
+        records::module(&audit, &path)
+    });
+    Read {
+        path,
+        module,
+        notes: loaded.notes,
+    }
+}

@@ -1,0 +1,205 @@
+//! An answer for people: sentences and tables, on a terminal or as Markdown.
+
+use std::io::{self, Write};
+
+use super::printable;
+use super::table::{Table, cut};
+
+/// Sentences are not drawn out over wider terminals.
+const MOST: usize = 100;
+
+/// A part of a page.
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    /// The answer in one sentence.
+    Verdict(String),
+    /// A sentence or two.
+    Text(String),
+    /// The title of what follows.
+    Heading(String),
+    /// A table.
+    Table(Table),
+}
+
+/// An answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    parts: Vec<Part>,
+}
+
+impl Page {
+    /// Adds the answer in one sentence.
+    pub fn verdict(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Verdict(text.into()));
+    }
+
+    /// Adds a sentence.
+    pub fn text(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Text(text.into()));
+    }
+
+    /// Adds a title.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Heading(text.into()));
+    }
+
+    /// Adds a table, if it has rows.
+    pub fn table(&mut self, table: Table) {
+        if !table.rows.is_empty() {
+            self.parts.push(Part::Table(table));
+        }
+    }
+
+    /// Adds the parts of another page.
+    pub fn append(&mut self, other: Self) {
+        self.parts.extend(other.parts);
+    }
+
+    /// Writes the page for a terminal of `width` columns.
+    pub fn write_text(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
+        for (number, part) in self.parts.iter().enumerate() {
+            // Sentences stand together, tables apart.
+            let before = number.checked_sub(1).map(|before| &self.parts[before]);
+            let is_apart = match part {
+                Part::Verdict(_) | Part::Heading(_) => before.is_some(),
+                Part::Table(_) => !matches!(before, None | Some(Part::Heading(_))),
+                Part::Text(_) => matches!(before, Some(Part::Table(_))),
+            };
+            if is_apart {
+                writeln!(out)?;
+            }
+            match part {
+                Part::Verdict(text) | Part::Heading(text) => {
+                    wrapped(out, text, width, "\u{1b}[1m", "\u{1b}[0m")?;
+                }
+                Part::Text(text) => wrapped(out, text, width, "", "")?,
+                Part::Table(table) => table.write_text(out, width)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the page as Markdown.
+    pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
+        for (number, part) in self.parts.iter().enumerate() {
+            if number > 0 {
+                writeln!(out)?;
+            }
+            match part {
+                Part::Verdict(text) => writeln!(out, "**{}**", escaped(text))?,
+                Part::Heading(text) => writeln!(out, "### {}", escaped(text))?,
+                Part::Text(text) => writeln!(out, "{}", escaped(text))?,
+                Part::Table(table) => table.write_markdown(out)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Text with whatever Markdown or HTML would make of it taken away.
+fn escaped(text: &str) -> String {
+    let text = printable(text);
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if matches!(
+            char,
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~'
+        ) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
+}
+
+/// Writes `text` in lines of at most `width` characters; a longer word is cut in the middle.
+fn wrapped(out: &mut impl Write, text: &str, width: usize, on: &str, off: &str) -> io::Result<()> {
+    let width = width.min(MOST);
+    let text = printable(text);
+    let (mut line, mut length) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let word = cut(word, width);
+        let own = word.chars().count();
+        if length > 0 && length + 1 + own > width {
+            writeln!(out, "{on}{line}{off}")?;
+            line.clear();
+            length = 0;
+        }
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        line.push_str(&word);
+        length += own;
+    }
+    writeln!(out, "{on}{line}{off}")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::report::table::{Cell, Column, Place};
+
+    fn page() -> Page {
+        let mut table = Table::new(&[Column::new("bytes", "bytes", Place::Row)]);
+        table.rows.push(vec![Cell::Bytes(7)]);
+        let mut page = Page::default();
+        page.verdict("jit_f: *much* \u{1b}[31m is occupied");
+        page.text("One sentence that is too long for the line.");
+        page.table(table.clone());
+        page.heading("By what");
+        page.table(table);
+        page.table(Table::new(&[]));
+        page.text("The end.");
+        page
+    }
+
+    #[test]
+    fn on_a_terminal() {
+        let mut out = Vec::new();
+        page().write_text(&mut out, 30).unwrap();
+        let text = String::from_utf8(out).unwrap().replace('\u{1b}', "^");
+        expect![[r#"
+            ^[1mjit_f: *much* �[31m is^[0m
+            ^[1moccupied^[0m
+            One sentence that is too long
+            for the line.
+
+            ^[1mbytes^[0m
+              7 B
+
+            ^[1mBy what^[0m
+            ^[1mbytes^[0m
+              7 B
+
+            The end.
+        "#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn as_markdown() {
+        let mut out = Vec::new();
+        page().write_markdown(&mut out).unwrap();
+        expect![[r#"
+            **jit\_f: \*much\* �\[31m is occupied**
+
+            One sentence that is too long for the line.
+
+            | bytes |
+            |--:|
+            | 7 B |
+
+            ### By what
+
+            | bytes |
+            |--:|
+            | 7 B |
+
+            The end.
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
+    }
+}

@@ -1,0 +1,79 @@
+//! The answers about memory for people, made of the same [`super::records`] that programs get.
+
+pub mod audit;
+pub mod padding;
+pub mod peak;
+pub mod summary;
+
+use super::records::{Moment, Value};
+use crate::model::bytes::{grouped, rounded};
+
+/// What all numbers have in common, said once on each page.
+const STATIC: &str = "Static, this module only.";
+
+/// `step 13 (copy.3)`
+fn step(moment: &Moment) -> String {
+    match &moment.instruction {
+        Some(instruction) => format!("step {} ({instruction})", moment.step),
+        None => format!("step {}", moment.step),
+    }
+}
+
+/// `1 value`, `1,200 values`
+fn counted(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", grouped(number as u64))
+}
+
+/// `13-14`, `7`
+fn range((start, end): (u64, u64)) -> String {
+    if start == end {
+        return start.to_string();
+    }
+    format!("{start}-{end}")
+}
+
+/// The steps during which a value is alive.
+fn live<L>(value: &Value<L>) -> Option<String> {
+    let [start, end] = value.live?;
+    Some(range((start, end)))
+}
+
+/// `model.py:12` of `/home/user/model.py:12`: the folders are in the way.
+fn short_source(source: Option<&str>) -> Option<String> {
+    let source = source?;
+    let name = source.rsplit(['/', '\\']).next().unwrap_or(source);
+    Some(name.to_owned())
+}
+
+/// A sentence about values whose live ranges are not printed.
+fn missing(values: usize) -> Option<String> {
+    let (verb, them) = match values {
+        0 => return None,
+        1 => ("has", "it is"),
+        _ => ("have", "they are"),
+    };
+    Some(format!(
+        "{} that should have a live range {verb} none: {them} left out, and the true peak may be higher.",
+        counted(values, "value")
+    ))
+}
+
+/// `3.2 %`
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
+}
+
+/// `VMEM: 145.0 KiB occupied at step 5 (x), 145.0 KiB reserved`
+fn space_line(space: &super::records::Space) -> String {
+    let reserved = rounded(space.reserved_bytes);
+    match &space.peak {
+        Some(peak) => format!(
+            "{} {} occupied at {} ({reserved} reserved)",
+            space.name,
+            rounded(peak.occupied_bytes),
+            step(peak)
+        ),
+        None => format!("{} {reserved} reserved", space.name),
+    }
+}

@@ -1,0 +1,293 @@
+//! Donation, copies, and what moves between memory spaces.
+
+use super::{STATIC, counted, range, short_source};
+use crate::model::bytes::{display, rounded};
+use crate::report::page::Page;
+use crate::report::records::{
+    Answer, Audits, Copies, CopyRecord, Donation, DonationParameter, Offload,
+};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// The audits that were asked for.
+pub fn page<L>(answer: &Answer<Audits<L>>) -> Page {
+    let audits = &answer.content;
+    let mut page = Page::default();
+    page.verdict(format!("{}: what could be spared", answer.module));
+    page.text(STATIC);
+    if let Some(donation) = &audits.donation {
+        donation_page(&mut page, donation);
+    }
+    if let Some(copies) = &audits.copies {
+        copies_page(&mut page, copies);
+    }
+    if let Some(offload) = &audits.offload {
+        offload_page(&mut page, offload);
+    }
+    page
+}
+
+fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
+    if donation.parameter_bytes == 0 {
+        page.heading("Donation: the program has no parameters");
+        return;
+    }
+    page.heading(format!(
+        "Donation: of {} of parameters {} donated",
+        display(donation.parameter_bytes),
+        match donation.donated_bytes {
+            0 => "none is".to_owned(),
+            bytes => format!("{} are", rounded(bytes)),
+        }
+    ));
+    if let Some(reason) = donation.reason {
+        page.text(format!("When they are read is not known: {reason}."));
+    }
+    if donation.could_match_bytes > 0 {
+        page.text(format!(
+            "could-match: {} have the size of an output that no parameter is donated to. If the \
+             caller does not need them any more, donating them saves as much.",
+            rounded(donation.could_match_bytes)
+        ));
+    }
+    if donation.dead_bytes > 0 {
+        page.text(format!(
+            "dead: {} are read for the last time before the peak and occupied all the same. Only \
+             an output of that size could take their place.",
+            rounded(donation.dead_bytes)
+        ));
+    }
+    page.table(parameters(donation));
+    let left_out = donation.parameters_left_out;
+    if left_out > 0 {
+        page.text(format!(
+            "... and {}.",
+            counted(left_out, "smaller parameter")
+        ));
+    }
+}
+
+/// The parameters.
+pub fn parameters<L>(donation: &Donation<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("verdict", "verdict", Place::Row),
+        Column::new("at peak", "alive_at_peak", Place::Row),
+        Column::new("parameter", "", Place::Cut),
+        Column::new("last read", "", Place::Cut),
+        Column::new("argument", "op_name", Place::Below),
+        Column::new("outputs", "", Place::Below),
+        Column::new("", "parameter", Place::Exact),
+        Column::new("", "index", Place::Exact),
+        Column::new("", "name", Place::Exact),
+        Column::new("", "allocation", Place::Exact),
+        Column::new("", "space", Place::Exact),
+        Column::new("", "last_read_step", Place::Exact),
+        Column::new("", "last_read_by", Place::Exact),
+        Column::new("", "output_allocations", Place::Exact),
+    ]);
+    table.rows = donation.parameters.iter().map(parameter).collect();
+    table
+}
+
+fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
+    let DonationParameter { index, outputs, .. } = parameter;
+    let index = if index == "{}" { "" } else { index };
+    let label = match &parameter.name {
+        Some(name) => format!("{}{index} {name}", parameter.parameter),
+        None => format!("{}{index}", parameter.parameter),
+    };
+    let numbers: Vec<String> = outputs.iter().map(u64::to_string).collect();
+    let could_take = match numbers.len() {
+        0 => Cell::Empty,
+        1 => Cell::text(format!("could be output allocation {}", numbers[0])),
+        _ => Cell::text(format!(
+            "could be output allocation {} and others",
+            numbers[0]
+        )),
+    };
+    let last_read = parameter.last_read.as_ref();
+    vec![
+        Cell::Bytes(parameter.bytes),
+        Cell::text(parameter.verdict),
+        yes_or_no(parameter.alive_at_peak),
+        Cell::text(label),
+        last_read
+            .map(|read| format!("step {} by {}", read.step, read.instruction))
+            .into(),
+        parameter.op_name.clone().into(),
+        could_take,
+        Cell::Number(parameter.parameter),
+        Cell::text(&parameter.index),
+        parameter.name.clone().into(),
+        Cell::Number(parameter.allocation),
+        Cell::Number(parameter.space),
+        last_read.map_or(Cell::Empty, |read| Cell::Number(read.step)),
+        last_read.map(|read| read.instruction.clone()).into(),
+        Cell::text(numbers.join(" ")),
+    ]
+}
+
+fn yes_or_no(answer: Option<bool>) -> Cell {
+    answer.map(|yes| if yes { "yes" } else { "no" }).into()
+}
+
+fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
+    let count = copies.copies.len() + copies.copies_left_out;
+    if count == 0 {
+        page.heading("Copies: none");
+        return;
+    }
+    let is = if count == 1 {
+        "copy writes"
+    } else {
+        "copies write"
+    };
+    let total = copies
+        .spaces
+        .iter()
+        .fold(0, |sum: u64, space| sum.saturating_add(space.copied_bytes));
+    page.heading(format!("Copies: {count} {is} {}", display(total)));
+    let by_space: Vec<String> = copies
+        .spaces
+        .iter()
+        .map(|space| {
+            let written = format!("{} to {}", rounded(space.copied_bytes), space.name);
+            match space.at_peak_bytes {
+                Some(0) => format!("{written}, none of it alive at the peak there"),
+                Some(bytes) => {
+                    format!(
+                        "{written}, {} of it alive at the peak there",
+                        rounded(bytes)
+                    )
+                }
+                None => written,
+            }
+        })
+        .collect();
+    if !by_space.is_empty() {
+        page.text(format!("{}.", by_space.join("; ")));
+    }
+    page.table(copy_table(copies));
+    if copies.copies_left_out > 0 {
+        let more = counted(copies.copies_left_out, "smaller one");
+        page.text(format!("... and {more}."));
+    }
+}
+
+/// The copies.
+pub fn copy_table<L>(copies: &Copies<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("kind", "kind", Place::Row),
+        Column::new("at peak", "alive_at_peak", Place::Row),
+        Column::new("steps", "", Place::Row),
+        Column::new("copy", "name", Place::Cut),
+        Column::new("of", "operand", Place::Cut),
+        Column::new("change", "", Place::Below),
+        Column::new("round trip", "", Place::Below),
+        Column::new("source", "", Place::Below),
+        Column::new("op_name", "op_name", Place::Below),
+        Column::new("", "source", Place::Exact),
+        Column::new("", "from_space", Place::Exact),
+        Column::new("", "from_layout", Place::Exact),
+        Column::new("", "to_space", Place::Exact),
+        Column::new("", "to_layout", Place::Exact),
+        Column::new("", "first_step", Place::Exact),
+        Column::new("", "last_step", Place::Exact),
+        Column::new("", "takes_back", Place::Exact),
+    ]);
+    table.rows = copies.copies.iter().map(copy).collect();
+    table
+}
+
+fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
+    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
+    let round_trip = copy.round_trip.as_deref();
+    vec![
+        Cell::Bytes(copy.bytes),
+        Cell::text(copy.kind),
+        yes_or_no(copy.alive_at_peak),
+        copy.window.map(range).into(),
+        Cell::text(&copy.name),
+        copy.operand.clone().into(),
+        change(copy).into(),
+        round_trip.map(|name| format!("takes {name} back")).into(),
+        short_source(copy.source.as_deref()).into(),
+        copy.op_name.clone().into(),
+        copy.source.clone().into(),
+        number(copy.from.space),
+        copy.from.layout.clone().into(),
+        number(copy.to.space),
+        copy.to.layout.clone().into(),
+        number(copy.window.map(|window| window.0)),
+        number(copy.window.map(|window| window.1)),
+        round_trip.into(),
+    ]
+}
+
+/// What the copy changes: `f32[8,128]{1,0} -> {0,1}`.
+fn change<L>(copy: &CopyRecord<L>) -> Option<String> {
+    let from = copy.from.shape.as_deref()?;
+    let to = copy.to.shape.as_deref()?;
+    if from == to {
+        return Some(from.to_owned());
+    }
+    let same_array = |from: &str, to: &str| {
+        let bare = |shape: &str, layout: &str| shape.strip_suffix(layout).map(str::to_owned);
+        let (before, behind) = (copy.from.layout.as_deref()?, copy.to.layout.as_deref()?);
+        (bare(from, before)? == bare(to, behind)?).then(|| format!("{from} -> {behind}"))
+    };
+    Some(same_array(from, to).unwrap_or_else(|| format!("{from} -> {to}")))
+}
+
+fn offload_page(page: &mut Page, offload: &Offload) {
+    if offload.traffic.is_empty() {
+        page.heading("Between memory spaces: nothing moves");
+        return;
+    }
+    page.heading("Between memory spaces");
+    page.table(traffic(offload));
+    for back in &offload.comes_back {
+        let parameter = match back.parameter {
+            Some(number) => format!("Parameter {number}"),
+            None => format!("Allocation {}", back.allocation),
+        };
+        let by = back.copy.as_deref().unwrap_or("a copy");
+        page.text(format!(
+            "{parameter}, {} in host memory, comes back whole with {by}: while that copy is alive, \
+             keeping it on the host saves nothing.",
+            rounded(back.bytes)
+        ));
+    }
+}
+
+/// What moves between memory spaces.
+pub fn traffic(offload: &Offload) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("copies", "copies", Place::Row),
+        Column::new("route", "route", Place::Row),
+        Column::new("most in flight", "most_in_flight_bytes", Place::Row),
+        Column::new("at step", "most_in_flight_step", Place::Row),
+        Column::new("", "from_space", Place::Exact),
+        Column::new("", "to_space", Place::Exact),
+    ]);
+    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
+    table.rows = offload
+        .traffic
+        .iter()
+        .map(|traffic| {
+            let most = traffic.most_in_flight.as_ref();
+            vec![
+                Cell::Bytes(traffic.bytes),
+                Cell::Number(traffic.copies as u64),
+                Cell::text(&traffic.route),
+                most.map_or(Cell::Empty, |most| Cell::Bytes(most.bytes)),
+                number(most.map(|most| most.step)),
+                number(traffic.from),
+                number(traffic.to),
+            ]
+        })
+        .collect();
+    table
+}

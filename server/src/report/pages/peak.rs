@@ -1,0 +1,313 @@
+//! What a memory space holds at its peak.
+
+use super::{STATIC, counted, live, missing, percent, range, short_source, space_line, step};
+use crate::audit::attribution::By;
+use crate::model::bytes::{display, rounded};
+use crate::report::page::Page;
+use crate::report::records::{Answer, Attributed, Moment, Peak, PeakValue, Value};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// So many ranges of steps near the peak are named.
+const RANGES: usize = 6;
+/// So many other peaks are named.
+const NEXT: usize = 3;
+/// So many origins of bytes are named.
+const GROUPS: usize = 10;
+
+/// The whole answer, with the bytes by what is in `attributed`.
+pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -> Page {
+    let peak = &answer.content;
+    let mut page = Page::default();
+    page.verdict(verdict(&answer.module, peak));
+    page.text(format!(
+        "{} are reserved. {STATIC}",
+        display(peak.reserved_bytes)
+    ));
+    if let Some(sentence) = missing(peak.missing_live_ranges).filter(|_| peak.step.is_some()) {
+        page.text(sentence);
+    }
+    if peak.reason.is_some() && !peak.largest.is_empty() {
+        page.heading("The largest values, whether they exist at the same time or not");
+    }
+    page.table(values(peak));
+    if peak.values_left_out > 0 {
+        let shown: u64 = peak.values.iter().map(|value| value.own_bytes).sum();
+        let rest = peak.occupied_bytes.unwrap_or(0).saturating_sub(shown);
+        page.text(format!(
+            "... and {} of {} together.",
+            counted(peak.values_left_out, "smaller value"),
+            rounded(rest)
+        ));
+    }
+    if peak.values.iter().any(|value| value.what_if.is_some()) {
+        page.text(
+            "If gone: where the peak moves to without this value alone, with the schedule and the \
+             placement as they are.",
+        );
+    }
+    if let Some(occupied) = peak.occupied_bytes {
+        page.heading("The peak and its neighbours");
+        around(&mut page, peak, occupied);
+        for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
+            let groups = telling(*by, groups);
+            page.heading(format!("By {}", title(*by)));
+            page.table(table(*by, &groups, occupied));
+        }
+    }
+    let others = peak
+        .spaces
+        .iter()
+        .filter(|space| space.color != peak.space && space.reserved_bytes > 0);
+    let others: Vec<String> = others.map(space_line).collect();
+    if !others.is_empty() {
+        page.heading("Other memory spaces");
+        page.text(format!("{}.", others.join("; ")));
+    }
+    page
+}
+
+fn true_peak<L>(peak: &Peak<L>) -> Option<&Moment> {
+    let mut spaces = peak.spaces.iter();
+    spaces
+        .find(|space| space.color == peak.space)?
+        .peak
+        .as_ref()
+}
+
+fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
+    let name = &peak.name;
+    let (Some(number), Some(occupied)) = (peak.step, peak.occupied_bytes) else {
+        let reason = peak.reason.as_deref().unwrap_or("the dump does not tell");
+        return format!("{module}: the peak of {name} is not known: {reason}");
+    };
+    let moment = Moment {
+        step: number,
+        instruction: peak.instruction.clone(),
+        occupied_bytes: occupied,
+    };
+    let at = step(&moment);
+    let occupied_bytes = format!("{} of {name}", display(occupied));
+    let most = true_peak(peak);
+    let most_bytes = most.map_or(occupied, |most| most.occupied_bytes);
+    if !peak.without.is_empty() {
+        let gone = match peak.without.len() {
+            1 => "this value".to_owned(),
+            count => format!("these {count} values"),
+        };
+        return format!(
+            "{module}: without {gone} {occupied_bytes} are occupied at {at}, {} less than at the \
+             true peak, with the schedule and the placement as they are",
+            display(most_bytes.saturating_sub(occupied))
+        );
+    }
+    match most.filter(|most| most.step != number) {
+        None => format!("{module}: {occupied_bytes} are occupied at {at}, its true peak"),
+        Some(most) => format!(
+            "{module}: {occupied_bytes} are occupied at {at}; at the true peak, {}, {}",
+            step(most),
+            rounded(most.occupied_bytes)
+        ),
+    }
+}
+
+/// By kind, near the peak, other peaks, the compiler's own.
+fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
+    if let Some(kinds) = &peak.kinds {
+        let mut kinds = [
+            ("temp", kinds.temp),
+            ("parameter", kinds.parameter),
+            ("output", kinds.output),
+            ("constant", kinds.constant),
+        ];
+        kinds.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+        let kinds = kinds.iter().filter(|(_, bytes)| *bytes > 0);
+        let kinds: Vec<String> = kinds
+            .map(|&(name, bytes)| {
+                let share = percent(bytes, occupied);
+                format!("{name} {} ({share:.1} %)", rounded(bytes))
+            })
+            .collect();
+        if !kinds.is_empty() {
+            page.text(format!("By kind: {}.", kinds.join(", ")));
+        }
+    }
+    if let Some(near) = peak.near.as_deref().filter(|near| !near.is_empty()) {
+        let named: Vec<String> = near
+            .iter()
+            .take(RANGES)
+            .map(|&steps| range(steps))
+            .collect();
+        let more = match near.len().saturating_sub(RANGES) {
+            0 => String::new(),
+            more => format!(" and {more} more ranges"),
+        };
+        let steps = match near {
+            [(first, last)] if first == last => "step",
+            _ => "steps",
+        };
+        page.text(format!(
+            "Within 5 % of it: {steps} {}{more}.",
+            named.join(", ")
+        ));
+    }
+    if let Some(next) = peak.next.as_deref().filter(|next| !next.is_empty()) {
+        let next: Vec<String> = next
+            .iter()
+            .take(NEXT)
+            .map(|moment| format!("{} at {}", rounded(moment.occupied_bytes), step(moment)))
+            .collect();
+        page.text(format!("Next peaks: {}.", next.join(", ")));
+    }
+    if let Some(sentence) = printed(peak) {
+        page.text(sentence);
+    }
+}
+
+/// What the compiler prints, next to the true peak.
+fn printed<L>(peak: &Peak<L>) -> Option<String> {
+    let printed = peak.xla_peak.as_ref()?;
+    let most = true_peak(peak)?;
+    let listed = rounded(printed.listed_bytes);
+    let list = format!("its list counts {listed}, unpadded and over all memory spaces");
+    let occupied = printed.occupied_bytes?;
+    let step = printed.step;
+    Some(match most.occupied_bytes.saturating_sub(occupied) {
+        _ if step == most.step => format!("XLA prints the same step as its peak; {list}."),
+        0 => format!("XLA prints step {step} as its peak, where as much is occupied; {list}."),
+        less => format!(
+            "XLA prints step {step} as its peak, where {} are occupied, {} less than at the true \
+             peak; {list}.",
+            rounded(occupied),
+            rounded(less)
+        ),
+    })
+}
+
+/// The values, exact enough for programs.
+pub fn values<L>(peak: &Peak<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("if gone", "peak_if_gone_bytes", Place::Row),
+        Column::new("saved", "saved_bytes", Place::Row),
+        Column::new("at step", "peak_if_gone_step", Place::Row),
+        Column::new("alive", "", Place::Row),
+        Column::new("value", "value", Place::Cut),
+        Column::new("kind", "kind", Place::Below),
+        Column::new("shape", "shape", Place::Below),
+        Column::new("source", "", Place::Below),
+        Column::new("op_name", "op_name", Place::Below),
+        Column::new("shared", "", Place::Below),
+        Column::new("", "source", Place::Exact),
+        Column::new("", "id", Place::Exact),
+        Column::new("", "allocation", Place::Exact),
+        Column::new("", "offset", Place::Exact),
+        Column::new("", "logical_bytes", Place::Exact),
+        Column::new("", "own_bytes", Place::Exact),
+        Column::new("", "first_step", Place::Exact),
+        Column::new("", "last_step", Place::Exact),
+        Column::new("", "opcode", Place::Exact),
+    ]);
+    let most = true_peak(peak).map_or(0, |most| most.occupied_bytes);
+    table.rows = if peak.reason.is_none() {
+        let values = peak.values.iter();
+        values.map(|value| row(value, most)).collect()
+    } else {
+        let largest = peak.largest.iter();
+        let no_peak = || [const { Cell::Empty }; 3];
+        largest.map(|value| cells(value, no_peak(), None)).collect()
+    };
+    table
+}
+
+fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
+    let what_if = value.what_if.as_ref();
+    let if_gone = what_if.map_or([const { Cell::Empty }; 3], |moment| {
+        let saved = most.saturating_sub(moment.occupied_bytes);
+        [
+            Cell::Bytes(moment.occupied_bytes),
+            Cell::Saved(saved),
+            Cell::Number(moment.step),
+        ]
+    });
+    cells(&value.value, if_gone, Some(value.own_bytes))
+}
+
+fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>) -> Vec<Cell> {
+    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
+    let shared = own.map_or(0, |own| value.bytes.saturating_sub(own));
+    vec![
+        Cell::Bytes(value.bytes),
+        if_gone,
+        saved,
+        at,
+        live(value).into(),
+        Cell::text(value.label()),
+        value.kind.into(),
+        value.shape.clone().into(),
+        short_source(value.source.as_deref()).into(),
+        value.op_name.clone().into(),
+        match shared {
+            0 => Cell::Empty,
+            bytes => Cell::text(format!("{} shared with others", rounded(bytes))),
+        },
+        value.source.clone().into(),
+        Cell::Number(value.id),
+        number(value.allocation),
+        Cell::Number(value.offset),
+        number(value.logical_bytes),
+        number(own),
+        number(value.live.map(|[start, _]| start)),
+        number(value.live.map(|[_, end]| end)),
+        value.opcode.clone().into(),
+    ]
+}
+
+/// What bytes are added up by.
+pub fn title(by: By) -> &'static str {
+    match by {
+        By::OpName => "op_name",
+        By::Source => "source",
+        By::Opcode => "opcode",
+        By::Shape => "shape",
+    }
+}
+
+/// The first groups. Of levels of a trace path that hold the same values, the deepest says most.
+fn telling(by: By, groups: &[Attributed]) -> Vec<&Attributed> {
+    let name = |group: &Attributed| group.name.clone().unwrap_or_default();
+    let is_told_by = |group: &Attributed, other: &Attributed| {
+        let below = name(other);
+        other.values == group.values
+            && below
+                .strip_prefix(&name(group))
+                .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_telling = |(at, group): &(usize, &Attributed)| {
+        let same_bytes = |other: &&Attributed| other.bytes == group.bytes;
+        let mut others = groups[at + 1..].iter().take_while(same_bytes);
+        by != By::OpName || group.name.is_none() || !others.any(|other| is_told_by(group, other))
+    };
+    let telling = groups.iter().enumerate().filter(is_telling);
+    telling.map(|(_, group)| group).take(GROUPS).collect()
+}
+
+fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("share", "percent", Place::Row),
+        Column::new("values", "values", Place::Row),
+        Column::new(title(by), "name", Place::Cut),
+    ]);
+    table.rows = groups
+        .iter()
+        .map(|group| {
+            vec![
+                Cell::Bytes(group.bytes),
+                Cell::Percent(percent(group.bytes, occupied)),
+                Cell::Number(group.values as u64),
+                Cell::text(group.name.as_deref().unwrap_or("(the dump does not tell)")),
+            ]
+        })
+        .collect();
+    table
+}

@@ -1,0 +1,232 @@
+//! What dumps reserve and occupy.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{STATIC, counted, missing};
+use crate::model::bytes::display;
+use crate::report::page::Page;
+use crate::report::records::{Module, Space, Summary};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// One dump with all its memory spaces, or many dumps with one; at most `limit` of these.
+pub fn page(summary: &Summary, color: u64, limit: usize) -> Page {
+    match &summary.modules[..] {
+        [module] => one(module),
+        modules => many(modules, color, limit),
+    }
+}
+
+fn one(module: &Module) -> Page {
+    let mut page = Page::default();
+    let what = [
+        counted(module.allocations, "allocation"),
+        counted(module.values, "value"),
+        counted(usize::try_from(module.steps).unwrap_or(usize::MAX), "step"),
+    ];
+    page.verdict(format!(
+        "{}: {} in all; {}",
+        module.module,
+        display(module.total_bytes),
+        what.join(", ")
+    ));
+    page.text(STATIC);
+    let mut table = Table::new(&[
+        Column::new("occupied", "", Place::Row),
+        Column::new("at step", "", Place::Row),
+        Column::new("reserved", "", Place::Row),
+        Column::new("padding", "", Place::Row),
+        Column::new("thread-local", "", Place::Row),
+        Column::new("memory space", "", Place::Row),
+        Column::new("instruction", "", Place::Cut),
+    ]);
+    table.rows = module.spaces.iter().map(space_row).collect();
+    page.table(table);
+    if let Some(reason) = module.reason {
+        page.text(format!("No peak is known: {reason}."));
+    } else if let Some(sentence) = missing(module.missing_live_ranges) {
+        page.text(sentence);
+    }
+    if let Some(printed) = &module.xla_peak {
+        page.text(format!("XLA prints step {} as its peak.", printed.step));
+    }
+    page
+}
+
+fn space_row(space: &Space) -> Vec<Cell> {
+    let peak = space.peak.as_ref();
+    vec![
+        bytes(peak.map(|peak| peak.occupied_bytes)),
+        peak.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
+        Cell::Bytes(space.reserved_bytes),
+        bytes(space.padding_bytes),
+        match space.thread_local_bytes {
+            0 => Cell::Empty,
+            bytes => Cell::Bytes(bytes),
+        },
+        Cell::text(&space.name),
+        peak.and_then(|peak| peak.instruction.clone()).into(),
+    ]
+}
+
+fn bytes(bytes: Option<u64>) -> Cell {
+    bytes.map_or(Cell::Empty, Cell::Bytes)
+}
+
+fn many(modules: &[Module], color: u64, limit: usize) -> Page {
+    let mut page = Page::default();
+    let mut names: Vec<&str> = modules
+        .iter()
+        .filter_map(|module| Some(module.space(color)?.name.as_str()))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let space = match names[..] {
+        [name] => name.to_owned(),
+        _ => format!("memory space {color}"),
+    };
+    page.verdict(format!(
+        "{}, by the bytes of {space} occupied at the true peak",
+        counted(modules.len(), "dump")
+    ));
+    let folder = common_folder(modules);
+    let below = if folder.as_os_str().is_empty() {
+        String::new()
+    } else {
+        format!(" Files are below {}.", folder.display())
+    };
+    page.text(format!("Static, each of one module only.{below}"));
+    let mut table = Table::new(&[
+        Column::new("occupied", "", Place::Row),
+        Column::new("at step", "", Place::Row),
+        Column::new("reserved", "", Place::Row),
+        Column::new("padding", "", Place::Row),
+        Column::new("module", "", Place::Cut),
+        Column::new("files", "", Place::Cut),
+    ]);
+    table.rows = modules
+        .iter()
+        .take(limit)
+        .map(|module| {
+            let space = module.space(color);
+            let peak = space.and_then(|space| space.peak.as_ref());
+            let stem = Path::new(&module.stem);
+            let below = stem.strip_prefix(&folder).unwrap_or(stem);
+            vec![
+                bytes(peak.map(|peak| peak.occupied_bytes)),
+                peak.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
+                bytes(space.map(|space| space.reserved_bytes)),
+                bytes(space.and_then(|space| space.padding_bytes)),
+                Cell::text(&module.module),
+                Cell::text(pattern(below, &module.module)),
+            ]
+        })
+        .collect();
+    page.table(table);
+    if modules.len() > limit {
+        page.text(format!(
+            "... and {} with less.",
+            counted(modules.len() - limit, "dump")
+        ));
+    }
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in modules.iter().filter_map(|module| module.reason) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    for (reason, count) in reasons {
+        let of = counted(count, "dump");
+        page.text(format!("Of {of} no peak is known: {reason}."));
+    }
+    let unsure = modules
+        .iter()
+        .filter(|module| module.missing_live_ranges > 0)
+        .count();
+    if unsure > 0 {
+        let of = counted(unsure, "dump");
+        page.text(format!(
+            "In {of} values that should have a live range have none: the true peak may be higher."
+        ));
+    }
+    page
+}
+
+/// The files of a dump, as a shell understands it: what stands behind the name of the program is
+/// the same for most of them. `run/module_0001*`
+fn pattern(stem: &Path, module: &str) -> String {
+    let stem = stem.to_string_lossy();
+    match stem.rsplit_once(&format!(".{module}.")) {
+        Some((head, tail)) if !tail.contains(['/', '\\']) => format!("{head}*"),
+        _ => format!("{stem}*"),
+    }
+}
+
+/// The folder that all dumps are below.
+fn common_folder(modules: &[Module]) -> std::path::PathBuf {
+    let mut folders = modules
+        .iter()
+        .filter_map(|module| Path::new(&module.stem).parent());
+    let Some(first) = folders.next() else {
+        return std::path::PathBuf::new();
+    };
+    folders.fold(first.to_owned(), |common, folder| {
+        let same = common.components().zip(folder.components());
+        same.take_while(|(left, right)| left == right)
+            .map(|(part, _)| part)
+            .collect()
+    })
+}
+
+/// Every memory space of every dump, for programs.
+pub fn table(summary: &Summary) -> Table {
+    let exact = |key| Column::new("", key, Place::Exact);
+    let keys = [
+        "module",
+        "stem",
+        "platform",
+        "total_bytes",
+        "allocations",
+        "values",
+        "steps",
+        "space",
+        "space_name",
+        "reserved_bytes",
+        "thread_local_bytes",
+        "padding_bytes",
+        "peak_step",
+        "peak_instruction",
+        "peak_bytes",
+        "xla_peak_step",
+        "xla_listed_bytes",
+    ];
+    let mut table = Table::new(&keys.map(exact));
+    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
+    for module in &summary.modules {
+        let printed = module.xla_peak.as_ref();
+        let spaces = module.spaces.iter().map(Some);
+        // A dump without allocations has its line too.
+        let none = module.spaces.is_empty().then_some(None);
+        table.rows.extend(spaces.chain(none).map(|space| {
+            let peak = space.and_then(|space| space.peak.as_ref());
+            vec![
+                Cell::text(&module.module),
+                Cell::text(&module.stem),
+                Cell::text(module.platform),
+                Cell::Number(module.total_bytes),
+                Cell::Number(module.allocations as u64),
+                Cell::Number(module.values as u64),
+                Cell::Number(module.steps),
+                number(space.map(|space| space.color)),
+                space.map(|space| space.name.as_str()).into(),
+                number(space.map(|space| space.reserved_bytes)),
+                number(space.map(|space| space.thread_local_bytes)),
+                number(space.and_then(|space| space.padding_bytes)),
+                number(peak.map(|peak| peak.step)),
+                peak.and_then(|peak| peak.instruction.as_deref()).into(),
+                number(peak.map(|peak| peak.occupied_bytes)),
+                number(printed.map(|printed| printed.step)),
+                number(printed.map(|printed| printed.listed_bytes)),
+            ]
+        }));
+    }
+    table
+}

@@ -1,0 +1,254 @@
+//! The answers to questions about memory as programs read them: one set of records for the command
+//! line's JSON and the language server's commands. A contract, described in `docs/cli.md` and
+//! `docs/lsp-extensions.md`: what is here may grow, and nothing may change its name or meaning.
+
+mod audit;
+mod padding;
+mod peak;
+mod summary;
+
+use serde::Serialize;
+
+pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
+pub use self::audit::{copies, donation, offload};
+pub use self::padding::{PaddedValue, Padding, padding};
+pub use self::peak::{
+    Attributed, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution, peak,
+    step_problem, values_at_offset, what_if,
+};
+pub use self::summary::{Module, Summary, module};
+
+use super::Spot;
+use crate::audit::Audit;
+use crate::model::{Dump, Part, Place, Value as DumpValue, occupancy, space};
+use crate::workspace;
+
+/// The version of the contract.
+pub const SCHEMA: u32 = 1;
+
+/// An answer about one dump.
+#[derive(Debug, Clone, Serialize)]
+pub struct Answer<T> {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What the program is called.
+    pub module: String,
+    /// The answer itself.
+    #[serde(flatten)]
+    pub content: T,
+}
+
+impl<T> Answer<T> {
+    /// An answer about `dump`.
+    pub fn new(dump: &Dump, content: T) -> Self {
+        Self {
+            schema: SCHEMA,
+            module: module_name(dump),
+            content,
+        }
+    }
+}
+
+/// A dump with a way to name places in it.
+pub struct Source<'a, 'd, L> {
+    /// The dump.
+    pub audit: &'a Audit<'d>,
+    /// Names a place as the reader of the records does.
+    pub locate: &'a dyn Fn(&Place) -> Option<L>,
+}
+
+/// A place in a file, for the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileLocation {
+    /// The path as it was given, or a sibling of it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1, in characters.
+    pub column: u32,
+}
+
+impl FileLocation {
+    /// Where `place` begins.
+    pub fn new(dump: &Dump, place: &Place) -> Option<Self> {
+        let spot = Spot::new(dump, place)?;
+        Some(Self {
+            file: spot.path.to_string_lossy().into_owned(),
+            line: spot.line,
+            column: spot.column,
+        })
+    }
+}
+
+/// A step, what runs then, and the bytes occupied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// The step.
+    pub step: u64,
+    /// The instruction that runs then.
+    pub instruction: Option<String>,
+    /// Bytes.
+    pub occupied_bytes: u64,
+}
+
+impl Moment {
+    /// The moment with its instruction's name.
+    pub fn new(dump: &Dump, moment: occupancy::Moment) -> Self {
+        Self {
+            step: moment.step,
+            instruction: dump.instruction_at(moment.step).map(str::to_owned),
+            occupied_bytes: moment.bytes,
+        }
+    }
+}
+
+/// A memory space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Space {
+    /// Its number.
+    pub color: u64,
+    /// Its name on the platform, or its number in words.
+    pub name: String,
+    /// The sizes of its allocations, without thread-local ones.
+    pub reserved_bytes: u64,
+    /// The sizes of its thread-local allocations.
+    pub thread_local_bytes: u64,
+    /// Padding among the bytes occupied at its peak.
+    pub padding_bytes: Option<u64>,
+    /// Its true peak.
+    pub peak: Option<Moment>,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Value<L> {
+    /// The id.
+    pub id: u64,
+    /// The defining instruction.
+    pub name: String,
+    /// The shape index with its braces.
+    pub index: String,
+    /// `parameter`, `output`, `constant`, `temp` or `thread-local`.
+    pub kind: Option<&'static str>,
+    /// The number of the allocation that holds it.
+    pub allocation: Option<u64>,
+    /// Bytes from the start of the allocation.
+    pub offset: u64,
+    /// Bytes, padding included.
+    pub bytes: u64,
+    /// Bytes without padding.
+    pub logical_bytes: Option<u64>,
+    /// First and last step alive.
+    pub live: Option<[u64; 2]>,
+    /// The shape with its layout.
+    pub shape: Option<String>,
+    /// The opcode of the defining instruction.
+    pub opcode: Option<String>,
+    /// The trace path, or of a parameter the argument's.
+    pub op_name: Option<String>,
+    /// The line of source, `file.py:12`: the innermost that is not a library's, else the innermost.
+    pub source: Option<String>,
+    /// The value's line.
+    pub location: Option<L>,
+}
+
+impl<L> Value<L> {
+    /// The name, and the index where there is more than one: `copy-start.1{0}`.
+    pub fn label(&self) -> String {
+        match self.index.as_str() {
+            "{}" | "" => self.name.clone(),
+            index => format!("{}{index}", self.name),
+        }
+    }
+}
+
+/// The record of value `at`.
+pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> {
+    let dump = source.audit.dump;
+    let value = dump.values.get(at as usize)?;
+    let allocation = dump.allocation_of(value);
+    let origin = source.audit.origins.of(value);
+    let place = value_place(dump, value);
+    let placement = dump.placement(value);
+    Some(Value {
+        id: value.id,
+        name: dump.names[value.name].to_owned(),
+        index: dump.names[value.index].to_owned(),
+        kind: allocation.map(|allocation| allocation.kind().name()),
+        allocation: allocation.map(|allocation| allocation.index),
+        offset: value.offset,
+        bytes: value.size,
+        logical_bytes: source.audit.shapes.logical_bytes(dump, value),
+        live: value.live_range.map(|_| [value.live.0, value.live.1]),
+        shape: placement.map(|at| at.text(at.row.shape).to_owned()),
+        opcode: dump.opcode(value.name).map(str::to_owned),
+        op_name: origin.op_name.clone(),
+        source: source_line(&origin, source.audit),
+        location: place.and_then(|place| (source.locate)(&place)),
+    })
+}
+
+/// `model.py:12` with the path as the dump prints it.
+fn source_line(origin: &crate::model::origin::Origin, audit: &Audit) -> Option<String> {
+    let frame = origin.source(&audit.libraries)?;
+    Some(match frame.line {
+        Some(line) => format!("{}:{line}", frame.file),
+        None => frame.file.clone(),
+    })
+}
+
+/// The line of a value among the allocations, else among the used values.
+fn value_place(dump: &Dump, value: &DumpValue) -> Option<Place> {
+    if let Some(at) = dump.placement(value) {
+        return Some(at.place(at.row.line));
+    }
+    let at = dump.used(value)?;
+    Some(at.place(at.row.value.span))
+}
+
+/// Every memory space.
+pub(super) fn spaces(audit: &Audit) -> Vec<Space> {
+    let dump = audit.dump;
+    let record = |space: &occupancy::Space| {
+        let peak = space.peak();
+        Space {
+            color: space.color,
+            name: space::named(space.color, dump.platforms),
+            reserved_bytes: space.reserved,
+            thread_local_bytes: space.thread_local,
+            padding_bytes: peak
+                .map(|peak| crate::audit::padding::at_step(audit, space.color, peak.step)),
+            peak: peak.map(|peak| Moment::new(dump, peak)),
+        }
+    };
+    dump.occupancy().spaces.iter().map(record).collect()
+}
+
+/// What the program is called: by its HLO text, else by the names of its files, else the name of
+/// its first file.
+pub fn module_name(dump: &Dump) -> String {
+    if let Some(name) = dump.file_of(Part::Module).and_then(|file| {
+        let (_, block) = dump.files.get(file)?.document.blocks().next()?;
+        let mut headings = block.facts().headings.iter();
+        headings.find_map(|(heading, _)| match heading {
+            buflens_syntax::facts::Heading::Module(name) => Some(name.text(block.text())),
+            _ => None,
+        })
+    }) {
+        return name.to_owned();
+    }
+    let Some(file) = dump.files.first() else {
+        return String::new();
+    };
+    if let Some(name) = workspace::module_name(&file.path) {
+        return name;
+    }
+    let stem = stem(&file.path);
+    let name = stem.file_name().unwrap_or(stem.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The path of a file of a dump without what tells it from its siblings: `dir/module_0001.jit_f.x`.
+pub fn stem(path: &std::path::Path) -> std::path::PathBuf {
+    workspace::stem(path).unwrap_or_else(|| path.to_owned())
+}

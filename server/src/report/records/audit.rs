@@ -1,0 +1,395 @@
+//! Which parameters are donated, what is copied, and what moves between memory spaces.
+
+use std::collections::BTreeMap;
+
+use buflens_syntax::Shape;
+use serde::Serialize;
+
+use super::{Moment, Source, source_line, value_place};
+use crate::audit::copies::{self as copy, Copy};
+use crate::audit::donation::{self as donate, Parameter, Verdict};
+use crate::audit::{Audit, offload as traffic};
+use crate::model::{Dump, NameId, Place, space};
+
+/// The audits that were asked for.
+#[derive(Debug, Clone, Serialize)]
+pub struct Audits<L> {
+    /// What becomes of the parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub donation: Option<Donation<L>>,
+    /// The copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies<L>>,
+    /// What moves between memory spaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<Offload>,
+}
+
+/// What becomes of the parameters.
+#[derive(Debug, Clone, Serialize)]
+pub struct Donation<L> {
+    /// Why it is not known when they are read.
+    pub reason: Option<&'static str>,
+    /// The parameters, the largest first.
+    pub parameters: Vec<DonationParameter<L>>,
+    /// How many more there are.
+    pub parameters_left_out: usize,
+    /// The bytes of all parameters.
+    pub parameter_bytes: u64,
+    /// Of those that are donated.
+    pub donated_bytes: u64,
+    /// Of those that an output has the size of.
+    pub could_match_bytes: u64,
+    /// Of those that are dead before the peak.
+    pub dead_bytes: u64,
+}
+
+/// An entry parameter, or a leaf of one.
+#[derive(Debug, Clone, Serialize)]
+pub struct DonationParameter<L> {
+    /// The HLO parameter's number.
+    pub parameter: u64,
+    /// Which leaf of it.
+    pub index: String,
+    /// The name of its value.
+    pub name: Option<String>,
+    /// The argument's path in the user's program.
+    pub op_name: Option<String>,
+    /// The number of its allocation.
+    pub allocation: u64,
+    /// The memory space.
+    pub space: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// `donated`, `could-match`, `dead` or `kept`.
+    pub verdict: &'static str,
+    /// The last step at which it is read.
+    pub last_read: Option<LastRead>,
+    /// Whether it is alive at the peak of its memory space.
+    pub alive_at_peak: Option<bool>,
+    /// The numbers of the allocations of outputs that it could be donated to.
+    pub outputs: Vec<u64>,
+    /// The allocation's line.
+    pub location: Option<L>,
+}
+
+/// Who reads a parameter last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastRead {
+    /// The step.
+    pub step: u64,
+    /// The instruction.
+    pub instruction: String,
+}
+
+/// The copies of a program.
+#[derive(Debug, Clone, Serialize)]
+pub struct Copies<L> {
+    /// Why nothing is known of peaks.
+    pub reason: Option<&'static str>,
+    /// The copies, those with the most bytes first.
+    pub copies: Vec<CopyRecord<L>>,
+    /// How many more there are.
+    pub copies_left_out: usize,
+    /// What all of them write, by memory space.
+    pub spaces: Vec<CopiedSpace>,
+}
+
+/// What copies write to a memory space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CopiedSpace {
+    /// The memory space.
+    pub color: u64,
+    /// Its name.
+    pub name: String,
+    /// The bytes of all copies to it.
+    pub copied_bytes: u64,
+    /// The bytes of those alive at its peak.
+    pub at_peak_bytes: Option<u64>,
+}
+
+/// A copy.
+#[derive(Debug, Clone, Serialize)]
+pub struct CopyRecord<L> {
+    /// The instruction.
+    pub name: String,
+    /// What it is for: `layout`, `transpose`, `plain`, `space`, `prefetch`, `offload`, `reload`.
+    pub kind: &'static str,
+    /// What it reads.
+    pub operand: Option<String>,
+    /// The bytes that it writes.
+    pub bytes: u64,
+    /// Whence.
+    pub from: End,
+    /// Whither.
+    pub to: End,
+    /// The steps from its start to its end.
+    pub window: Option<(u64, u64)>,
+    /// Whether its result is alive at the peak of its memory space.
+    pub alive_at_peak: Option<bool>,
+    /// The earlier copy that it takes back.
+    pub round_trip: Option<String>,
+    /// The trace path.
+    pub op_name: Option<String>,
+    /// The line of source.
+    pub source: Option<String>,
+    /// The line of the value that it writes, else its own.
+    pub location: Option<L>,
+}
+
+/// One end of a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// The memory space.
+    pub space: Option<u64>,
+    /// The layout of an array.
+    pub layout: Option<String>,
+    /// The shape with its layout.
+    pub shape: Option<String>,
+}
+
+/// What moves between memory spaces.
+#[derive(Debug, Clone, Serialize)]
+pub struct Offload {
+    /// Why it is not known what happens at the same time.
+    pub reason: Option<&'static str>,
+    /// From where to where, the most bytes first.
+    pub traffic: Vec<Traffic>,
+    /// Host parameters that come back whole.
+    pub comes_back: Vec<ComesBack>,
+}
+
+/// What moves from one memory space to another.
+#[derive(Debug, Clone, Serialize)]
+pub struct Traffic {
+    /// From this memory space.
+    pub from: Option<u64>,
+    /// To this one.
+    pub to: Option<u64>,
+    /// `HBM -> VMEM`.
+    #[serde(skip)]
+    pub route: String,
+    /// How many copies.
+    pub copies: usize,
+    /// Bytes.
+    pub bytes: u64,
+    /// When the most bytes are in flight.
+    pub most_in_flight: Option<InFlight>,
+}
+
+/// Bytes in flight at a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InFlight {
+    /// The step.
+    pub step: u64,
+    /// The instruction that runs then.
+    pub instruction: Option<String>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A host parameter that is copied back whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ComesBack {
+    /// The HLO parameter's number.
+    pub parameter: Option<u64>,
+    /// The number of its allocation.
+    pub allocation: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The copy.
+    pub copy: Option<String>,
+}
+
+/// All audits.
+pub fn audits<L>(
+    source: &Source<'_, '_, L>,
+    [with_donation, with_copies, with_offload]: [bool; 3],
+    limit: usize,
+) -> Audits<L> {
+    Audits {
+        donation: with_donation.then(|| donation(source, limit)),
+        copies: with_copies.then(|| copies(source, limit)),
+        offload: with_offload.then(|| offload(source.audit)),
+    }
+}
+
+/// What becomes of the parameters; at most `limit` of them one by one.
+pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
+    let dump = source.audit.dump;
+    let found = donate::donation(source.audit).parameters;
+    let bytes_of = |verdict: Option<Verdict>| {
+        let these = found
+            .iter()
+            .filter(|parameter| verdict.is_none_or(|verdict| verdict == parameter.verdict));
+        these
+            .filter_map(|parameter| dump.allocations.get(parameter.allocation as usize))
+            .fold(0, |sum: u64, allocation| {
+                sum.saturating_add(allocation.size)
+            })
+    };
+    let shown = found.iter().take(limit);
+    Donation {
+        reason: dump.occupancy().reason,
+        parameters: shown.filter_map(|found| parameter(source, found)).collect(),
+        parameters_left_out: found.len().saturating_sub(limit),
+        parameter_bytes: bytes_of(None),
+        donated_bytes: bytes_of(Some(Verdict::Donated)),
+        could_match_bytes: bytes_of(Some(Verdict::CouldMatch)),
+        dead_bytes: bytes_of(Some(Verdict::Dead)),
+    }
+}
+
+fn parameter<L>(source: &Source<'_, '_, L>, found: &Parameter) -> Option<DonationParameter<L>> {
+    let dump = source.audit.dump;
+    let allocation = dump.allocations.get(found.allocation as usize)?;
+    let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header)?;
+    let value = found.value.and_then(|at| dump.values.get(at as usize));
+    let index = header.text(header.row.parameter_index);
+    let last_read = found.last_read.map(|(step, name)| LastRead {
+        step,
+        instruction: dump.names[name].to_owned(),
+    });
+    let outputs = found.outputs.iter();
+    let outputs = outputs.filter_map(|&at| Some(dump.allocations.get(at as usize)?.index));
+    Some(DonationParameter {
+        parameter: found.number,
+        index: if index.is_empty() { "{}" } else { index }.to_owned(),
+        name: value.map(|value| dump.names[value.name].to_owned()),
+        op_name: value.and_then(|value| source.audit.origins.of(value).op_name.clone()),
+        allocation: allocation.index,
+        space: allocation.color,
+        bytes: allocation.size,
+        verdict: found.verdict.name(),
+        last_read,
+        alive_at_peak: has_peak(dump).then_some(found.at_peak),
+        outputs: outputs.collect(),
+        location: (source.locate)(&header.place(header.row.line)),
+    })
+}
+
+/// The copies; at most `limit` of them one by one.
+pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
+    let dump = source.audit.dump;
+    let found = copy::copies(source.audit);
+    let mut spaces: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for copy in &found {
+        if let Some(color) = copy.to.color {
+            let (copied, at_peak) = spaces.entry(color).or_default();
+            *copied = copied.saturating_add(copy.bytes);
+            *at_peak = at_peak.saturating_add(if copy.at_peak { copy.bytes } else { 0 });
+        }
+    }
+    let spaces = spaces
+        .into_iter()
+        .map(|(color, (copied, at_peak))| CopiedSpace {
+            color,
+            name: space::named(color, dump.platforms),
+            copied_bytes: copied,
+            at_peak_bytes: has_peak(dump).then_some(at_peak),
+        });
+    Copies {
+        reason: dump.occupancy().reason,
+        copies: found
+            .iter()
+            .take(limit)
+            .map(|found| record(source, found))
+            .collect(),
+        copies_left_out: found.len().saturating_sub(limit),
+        spaces: spaces.collect(),
+    }
+}
+
+fn record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRecord<L> {
+    let dump = source.audit.dump;
+    let name = |id: NameId| dump.names[id].to_owned();
+    let origin = source.audit.origins.named(copy.name);
+    CopyRecord {
+        name: name(copy.name),
+        kind: copy.purpose.name(),
+        operand: copy.operand.map(name),
+        bytes: copy.bytes,
+        from: end(&copy.from),
+        to: end(&copy.to),
+        window: copy.window,
+        alive_at_peak: has_peak(dump).then_some(copy.at_peak),
+        round_trip: copy.round_trip.map(name),
+        op_name: origin.op_name.clone(),
+        source: source_line(&origin, source.audit),
+        location: copy_place(dump, copy).and_then(|place| (source.locate)(&place)),
+    }
+}
+
+fn copy_place(dump: &Dump, copy: &Copy) -> Option<Place> {
+    let value = copy.to.value.or_else(|| dump.values_of(copy.name).next());
+    if let Some(value) = value.and_then(|at| dump.values.get(at as usize)) {
+        return value_place(dump, value);
+    }
+    let row = dump.instructions.get(&copy.name)?.row;
+    let at = dump.at::<buflens_syntax::facts::Instruction>(row)?;
+    Some(at.place(at.row.name))
+}
+
+fn end(end: &copy::End) -> End {
+    let is_laid_out = matches!(
+        Shape::read(&end.shape),
+        Ok(Shape::Array(array)) if array.layout.is_some()
+    );
+    // In an array's shape the first brace opens the layout.
+    let layout = end.shape.find('{').filter(|_| is_laid_out);
+    End {
+        space: end.color,
+        layout: layout.map(|at| end.shape[at..].to_owned()),
+        shape: Some(end.shape.clone()).filter(|shape| !shape.is_empty()),
+    }
+}
+
+/// What moves between memory spaces.
+pub fn offload(audit: &Audit) -> Offload {
+    let dump = audit.dump;
+    let copies = copy::copies(audit);
+    let found = traffic::offload(audit, &copies);
+    let space = |color: Option<u64>| match color {
+        Some(color) => space::named(color, dump.platforms),
+        None => "unknown".to_owned(),
+    };
+    let traffic = found.traffic.iter().map(|traffic| Traffic {
+        from: traffic.from,
+        to: traffic.to,
+        route: format!("{} -> {}", space(traffic.from), space(traffic.to)),
+        copies: traffic.copies,
+        bytes: traffic.bytes,
+        most_in_flight: traffic.most_in_flight.map(|moment| {
+            let Moment {
+                step,
+                instruction,
+                occupied_bytes,
+            } = Moment::new(dump, moment);
+            InFlight {
+                step,
+                instruction,
+                bytes: occupied_bytes,
+            }
+        }),
+    });
+    let comes_back = found.comes_back.iter().filter_map(|back| {
+        let allocation = dump.allocations.get(back.allocation as usize)?;
+        Some(ComesBack {
+            parameter: allocation.parameter,
+            allocation: allocation.index,
+            bytes: allocation.size,
+            copy: copies
+                .get(back.copy)
+                .map(|copy| dump.names[copy.name].to_owned()),
+        })
+    });
+    Offload {
+        reason: dump.occupancy().reason,
+        traffic: traffic.collect(),
+        comes_back: comes_back.collect(),
+    }
+}
+
+fn has_peak(dump: &Dump) -> bool {
+    dump.occupancy().reason.is_none()
+}

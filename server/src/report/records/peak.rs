@@ -1,0 +1,331 @@
+//! What a memory space holds at a moment, and what would be without some of it.
+
+use serde::Serialize;
+
+use super::{Moment, Source, Space, Value, spaces, value};
+use crate::audit::Audit;
+use crate::audit::attribution::{self, By};
+use crate::audit::peak::{self, Held};
+use crate::model::occupancy::Occupancy;
+use crate::model::{Dump, space};
+
+/// For so many values it is told where the peak moves to without them.
+const MOST_WHAT_IFS: usize = 100;
+/// So many values are named where there is no peak.
+const MOST_LARGEST: usize = 100;
+
+/// What is asked of a memory space.
+#[derive(Debug, Clone)]
+pub struct PeakQuery<'q> {
+    /// The memory space.
+    pub color: u64,
+    /// The step; that of the true peak if there is none.
+    pub step: Option<u64>,
+    /// Values that are left out, as numbers into [`Dump::values`].
+    pub without: &'q [u32],
+    /// So many values at most.
+    pub limit: usize,
+}
+
+/// What a memory space holds at a step.
+#[derive(Debug, Clone, Serialize)]
+pub struct Peak<L> {
+    /// `tpu`, `gpu`, `cpu` or `unknown`.
+    pub platform: &'static str,
+    /// The memory space.
+    pub space: u64,
+    /// Its name.
+    pub name: String,
+    /// Why there is no peak.
+    pub reason: Option<String>,
+    /// The step.
+    pub step: Option<u64>,
+    /// The instruction that runs then.
+    pub instruction: Option<String>,
+    /// Bytes occupied then.
+    pub occupied_bytes: Option<u64>,
+    /// The sizes of the allocations, without thread-local ones.
+    pub reserved_bytes: u64,
+    /// The occupied bytes by kind of allocation.
+    pub kinds: Option<Kinds>,
+    /// The ranges of steps within 5 % of the peak.
+    pub near: Option<Vec<(u64, u64)>>,
+    /// The highest other local maxima.
+    pub next: Option<Vec<Moment>>,
+    /// What the compiler prints.
+    pub xla_peak: Option<PrintedPeak>,
+    /// Values that should have a live range and have none: the true peak may be higher.
+    pub missing_live_ranges: usize,
+    /// The ids of the values that are left out.
+    pub without: Vec<u64>,
+    /// All memory spaces, with nothing left out.
+    pub spaces: Vec<Space>,
+    /// The values alive at the step, the largest first.
+    pub values: Vec<PeakValue<L>>,
+    /// How many more there are.
+    pub values_left_out: usize,
+    /// The largest values of the memory space, where there is no peak.
+    pub largest: Vec<Value<L>>,
+}
+
+/// The occupied bytes by kind of allocation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Kinds {
+    /// Of parameters, donated or not.
+    pub parameter: u64,
+    /// Of parts of the result.
+    pub output: u64,
+    /// Of literals.
+    pub constant: u64,
+    /// Of all that comes and goes.
+    pub temp: u64,
+}
+
+/// A value alive at a step.
+#[derive(Debug, Clone, Serialize)]
+pub struct PeakValue<L> {
+    /// The value.
+    #[serde(flatten)]
+    pub value: Value<L>,
+    /// Bytes that are not counted for another value already: all add up to those occupied.
+    pub own_bytes: u64,
+    /// Where the peak moves to if this value alone goes away.
+    pub what_if: Option<Moment>,
+}
+
+/// The step that the compiler prints as the peak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PrintedPeak {
+    /// The step.
+    pub step: u64,
+    /// The sum of the listed bytes: unpadded, all memory spaces mixed.
+    pub listed_bytes: u64,
+    /// The bytes really occupied then in the memory space in question.
+    pub occupied_bytes: Option<u64>,
+}
+
+impl From<peak::Printed> for PrintedPeak {
+    fn from(printed: peak::Printed) -> Self {
+        Self {
+            step: printed.step,
+            listed_bytes: printed.listed,
+            occupied_bytes: printed.occupied,
+        }
+    }
+}
+
+/// Why `step` makes no sense in `dump`, if it does not.
+pub fn step_problem(dump: &Dump, color: u64, step: u64) -> Option<String> {
+    let steps = dump.occupancy().space(color)?.curve.as_ref()?.steps();
+    (step >= steps).then(|| {
+        let last = steps.saturating_sub(1);
+        format!("there is no step {step}: the last one is {last}")
+    })
+}
+
+/// What a memory space holds, and the values behind it for [`attribution`].
+pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<Held>) {
+    let audit = source.audit;
+    let dump = audit.dump;
+    let space = dump.occupancy().space(query.color);
+    let mut record = Peak {
+        platform: space::platform(dump.platforms),
+        space: query.color,
+        name: space::named(query.color, dump.platforms),
+        reason: None,
+        step: None,
+        instruction: None,
+        occupied_bytes: None,
+        reserved_bytes: space.map_or(0, |space| space.reserved),
+        kinds: None,
+        near: None,
+        next: None,
+        xla_peak: peak::printed(audit, query.color).map(PrintedPeak::from),
+        missing_live_ranges: dump.occupancy().missing,
+        without: ids(dump, query.without),
+        spaces: spaces(audit),
+        values: Vec::new(),
+        values_left_out: 0,
+        largest: Vec::new(),
+    };
+    let found = match peak::peak(audit, query.color, query.step, query.without) {
+        Ok(found) => found,
+        Err(reason) => {
+            record.reason = Some(reason);
+            let largest = largest(dump, query.color)
+                .into_iter()
+                .take(query.limit.min(MOST_LARGEST));
+            record.largest = largest.filter_map(|at| value(source, at)).collect();
+            return (record, Vec::new());
+        }
+    };
+    let moment = Moment::new(dump, found.moment);
+    record.step = Some(moment.step);
+    record.instruction = moment.instruction;
+    record.occupied_bytes = Some(moment.occupied_bytes);
+    let [parameter, output, constant, temp] = found.kinds;
+    record.kinds = Some(Kinds {
+        parameter,
+        output,
+        constant,
+        temp,
+    });
+    record.near = Some(found.near);
+    let next = found.next.into_iter();
+    record.next = Some(next.map(|moment| Moment::new(dump, moment)).collect());
+    let shown = found.values.iter().take(query.limit).enumerate();
+    let shown = shown.filter_map(|(number, held)| {
+        // With values left out, what another one frees is not what the dump as it is would tell.
+        let what_if = (number < MOST_WHAT_IFS && query.without.is_empty())
+            .then(|| dump.occupancy().if_gone(dump, held.value))
+            .flatten();
+        Some(PeakValue {
+            value: value(source, held.value)?,
+            own_bytes: held.share,
+            what_if: what_if.map(|moment| Moment::new(dump, moment)),
+        })
+    });
+    record.values = shown.collect();
+    record.values_left_out = found.values.len() - record.values.len();
+    (record, found.values)
+}
+
+/// The values of a memory space, the largest first.
+fn largest(dump: &Dump, color: u64) -> Vec<u32> {
+    let of_space = dump.allocations.iter().filter(|it| it.color == color);
+    let mut values: Vec<u32> = of_space.flat_map(|it| it.values.clone()).collect();
+    values.sort_by_key(|&at| std::cmp::Reverse(dump.values.get(at as usize).map(|it| it.size)));
+    values
+}
+
+fn ids(dump: &Dump, values: &[u32]) -> Vec<u64> {
+    let id = |&at: &u32| Some(dump.values.get(at as usize)?.id);
+    values.iter().filter_map(id).collect()
+}
+
+/// Bytes with one origin.
+#[derive(Debug, Clone, Serialize)]
+pub struct Attributed {
+    /// The origin; `null` for what the dump does not tell.
+    pub name: Option<String>,
+    /// Bytes, none of them counted twice.
+    pub bytes: u64,
+    /// How many values.
+    pub values: usize,
+    /// The id of the largest of them.
+    pub largest: Option<u64>,
+}
+
+/// The bytes of `values` by origin.
+pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Attributed> {
+    let groups = attribution::attribution(audit, values, by).into_iter();
+    let record = |group: attribution::Group| Attributed {
+        name: Some(group.name).filter(|name| !name.is_empty()),
+        bytes: group.bytes,
+        values: group.values,
+        largest: audit
+            .dump
+            .values
+            .get(group.largest as usize)
+            .map(|value| value.id),
+    };
+    groups.map(record).collect()
+}
+
+/// The peak with and without some values.
+#[derive(Debug, Clone, Serialize)]
+pub struct WhatIf {
+    /// The memory space.
+    pub space: u64,
+    /// The ids asked for.
+    pub without: Vec<u64>,
+    /// Those of them that no value has.
+    pub unknown: Vec<u64>,
+    /// Why there is no peak.
+    pub reason: Option<String>,
+    /// The true peak.
+    pub before: Option<Moment>,
+    /// The peak of what remains.
+    pub after: Option<Moment>,
+    /// By how much it is lower.
+    pub saved_bytes: Option<u64>,
+    /// What is taken for granted.
+    pub note: &'static str,
+}
+
+/// What the peak of memory space `color` would be without the values of these ids.
+pub fn what_if(audit: &Audit, color: u64, without: Vec<u64>) -> WhatIf {
+    let dump = audit.dump;
+    let known: Vec<u32> = without
+        .iter()
+        .filter_map(|&id| dump.value_with_id(id))
+        .collect();
+    let unknown = without.iter().copied();
+    let unknown = unknown.filter(|&id| dump.value_with_id(id).is_none());
+    let before = dump.occupancy().peak(color);
+    let after = before.and_then(|_| Occupancy::without(dump, &known).peak(color));
+    let reason = match before {
+        Some(_) => None,
+        None => peak::peak(audit, color, None, &[]).err(),
+    };
+    WhatIf {
+        space: color,
+        unknown: unknown.collect(),
+        without,
+        reason,
+        saved_bytes: before
+            .zip(after)
+            .map(|(before, after)| before.bytes.saturating_sub(after.bytes)),
+        before: before.map(|moment| Moment::new(dump, moment)),
+        after: after.map(|moment| Moment::new(dump, moment)),
+        note: "with the schedule and the placement as they are",
+    }
+}
+
+/// The values over a byte of an allocation.
+#[derive(Debug, Clone, Serialize)]
+pub struct ValuesAtOffset<L> {
+    /// The number of the allocation.
+    pub allocation: u64,
+    /// Bytes from its start.
+    pub offset: u64,
+    /// The values, in the order of time.
+    pub values: Vec<Value<L>>,
+}
+
+/// The values of the allocation with this number that hold the byte at `offset`, at `step` or at
+/// any. `None` if there is no such allocation.
+pub fn values_at_offset<L>(
+    source: &Source<'_, '_, L>,
+    allocation: u64,
+    offset: u64,
+    step: Option<u64>,
+) -> Option<ValuesAtOffset<L>> {
+    let dump = source.audit.dump;
+    let mut allocations = dump.allocations.iter();
+    let found = allocations.find(|candidate| candidate.index == allocation)?;
+    let holds = |&at: &u32| {
+        dump.values.get(at as usize).is_some_and(|value| {
+            let is_alive = step.is_none_or(|step| {
+                value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
+            });
+            is_alive
+                && offset
+                    .checked_sub(value.offset)
+                    .is_some_and(|inside| inside < value.size)
+        })
+    };
+    let mut values: Vec<u32> = found.values.clone().filter(holds).collect();
+    values.sort_by_key(|&at| {
+        let value = &dump.values[at as usize];
+        (value.live_range.is_none(), value.live, at)
+    });
+    Some(ValuesAtOffset {
+        allocation,
+        offset,
+        values: values
+            .into_iter()
+            .filter_map(|at| value(source, at))
+            .collect(),
+    })
+}

@@ -1,0 +1,110 @@
+//! What is reserved and occupied, of many dumps.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{PrintedPeak, SCHEMA, Space, module_name, spaces, stem};
+use crate::audit::{Audit, peak};
+use crate::model::{Dump, space};
+
+/// Many dumps, the one with the highest peak first.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    schema: u32,
+    /// The dumps.
+    pub modules: Vec<Module>,
+}
+
+/// A dump.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Module {
+    /// What the program is called.
+    pub module: String,
+    /// The path that its files have in common.
+    pub stem: String,
+    /// `tpu`, `gpu`, `cpu` or `unknown`.
+    pub platform: &'static str,
+    /// The sizes of all allocations.
+    pub total_bytes: u64,
+    /// How many allocations.
+    pub allocations: usize,
+    /// How many values.
+    pub values: usize,
+    /// How many steps the schedule has.
+    pub steps: u64,
+    /// The memory spaces.
+    pub spaces: Vec<Space>,
+    /// What the compiler prints; `occupied_bytes` are those of memory space 0.
+    pub xla_peak: Option<PrintedPeak>,
+    /// Why there are no peaks.
+    pub reason: Option<&'static str>,
+    /// Values that should have a live range and have none.
+    pub missing_live_ranges: usize,
+}
+
+impl Module {
+    /// The bytes occupied at the peak of memory space `color`.
+    pub fn peak_bytes(&self, color: u64) -> Option<u64> {
+        Some(self.space(color)?.peak.as_ref()?.occupied_bytes)
+    }
+
+    /// The memory space of this number.
+    pub fn space(&self, color: u64) -> Option<&Space> {
+        self.spaces.iter().find(|space| space.color == color)
+    }
+}
+
+impl Summary {
+    /// The dumps sorted by the peak of memory space `color`, the highest first, those without
+    /// last; then by name.
+    pub fn new(mut modules: Vec<Module>, color: u64) -> Self {
+        modules.sort_by(|left, right| {
+            let peaks = right.peak_bytes(color).cmp(&left.peak_bytes(color));
+            let names = || (&left.module, &left.stem).cmp(&(&right.module, &right.stem));
+            peaks.then_with(names)
+        });
+        Self {
+            schema: SCHEMA,
+            modules,
+        }
+    }
+}
+
+/// The record of a dump that was read for the sake of the file at `path`.
+pub fn module(audit: &Audit, path: &Path) -> Module {
+    let dump = audit.dump;
+    Module {
+        module: module_name(dump),
+        stem: stem(path).to_string_lossy().into_owned(),
+        platform: space::platform(dump.platforms),
+        total_bytes: total_bytes(dump),
+        allocations: dump.allocations.len(),
+        values: dump.values.len(),
+        steps: steps(dump),
+        spaces: spaces(audit),
+        xla_peak: peak::printed(audit, 0).map(PrintedPeak::from),
+        reason: dump.occupancy().reason,
+        missing_live_ranges: dump.occupancy().missing,
+    }
+}
+
+/// The sizes of all allocations; where these are not there, the total that the compiler prints.
+fn total_bytes(dump: &Dump) -> u64 {
+    let sizes = dump.allocations.iter().map(|allocation| allocation.size);
+    let printed = || {
+        let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
+        at.row.bytes.get()
+    };
+    if dump.allocations.is_empty() {
+        return printed().unwrap_or(0);
+    }
+    sizes.fold(0, u64::saturating_add)
+}
+
+fn steps(dump: &Dump) -> u64 {
+    match &dump.max {
+        Some((max, _)) => max.value,
+        None => dump.steps.len() as u64,
+    }
+}

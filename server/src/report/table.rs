@@ -1,0 +1,424 @@
+//! Tables for terminals, documents and spreadsheets. A cell knows what it is, so that people get
+//! rounded bytes and programs exact ones.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::printable;
+use crate::model::bytes::{grouped, rounded};
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// Blanks before what stands below a row.
+const INDENT: usize = 6;
+/// What can be cut is not cut below so many characters.
+const LEAST: usize = 12;
+
+/// What a table says in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Nothing is known, or nothing is to be said.
+    Empty,
+    /// Words.
+    Text(String),
+    /// A number.
+    Number(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Bytes less than elsewhere.
+    Saved(u64),
+    /// How many times as large.
+    Ratio(f64),
+    /// Percent.
+    Percent(f64),
+}
+
+impl Cell {
+    /// Words, if there are any.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// For people.
+    fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Self::Empty => "".into(),
+            Self::Text(text) => line(text),
+            Self::Number(number) => grouped(*number).into(),
+            Self::Bytes(bytes) => rounded(*bytes).into(),
+            Self::Saved(0) => "0 B".into(),
+            Self::Saved(bytes) => format!("-{}", rounded(*bytes)).into(),
+            Self::Ratio(ratio) => format!("{ratio:.2}x").into(),
+            Self::Percent(percent) => format!("{percent:.1} %").into(),
+        }
+    }
+
+    /// For programs.
+    fn exact(&self) -> Cow<'_, str> {
+        match self {
+            Self::Empty => "".into(),
+            Self::Text(text) => line(text),
+            Self::Number(number) | Self::Bytes(number) | Self::Saved(number) => {
+                number.to_string().into()
+            }
+            Self::Ratio(ratio) => ratio.to_string().into(),
+            Self::Percent(percent) => format!("{percent:.3}").into(),
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+}
+
+impl<T: Into<String>> From<Option<T>> for Cell {
+    fn from(text: Option<T>) -> Self {
+        text.map_or(Self::Empty, |text| Self::Text(text.into()))
+    }
+}
+
+/// `text` on one line and without control characters.
+fn line(text: &str) -> Cow<'_, str> {
+    match printable(text) {
+        clean if clean.contains(['\n', '\t']) => clean.replace(['\n', '\t'], " ").into(),
+        clean => clean,
+    }
+}
+
+/// Where a column stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the row, as wide as its cells.
+    Row,
+    /// In the row; long cells are cut in the middle.
+    Cut,
+    /// On a terminal below the row, with others of its kind, cut in the middle.
+    Below,
+    /// Only where programs read it.
+    Exact,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// What people read above it.
+    pub title: &'static str,
+    /// What programs call it; empty if it is for people only.
+    pub key: &'static str,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Column {
+    /// A column with these names.
+    pub const fn new(title: &'static str, key: &'static str, place: Place) -> Self {
+        Self { title, key, place }
+    }
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each with a cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: &[Column]) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Writes the table for a terminal of `width` columns. No line is longer, unless the numbers
+    /// alone need more.
+    pub fn write_text(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
+        let widths = self.widths(width);
+        let titles: Vec<Cow<str>> = self.columns.iter().map(|it| it.title.into()).collect();
+        let title = self.row_text(&titles, &widths);
+        if !title.trim().is_empty() {
+            writeln!(out, "\u{1b}[1m{title}\u{1b}[0m")?;
+        }
+        for row in &self.rows {
+            let cells: Vec<Cow<str>> = row.iter().map(Cell::shown).collect();
+            writeln!(out, "{}", self.row_text(&cells, &widths))?;
+            let below = self.columns.iter().zip(cells);
+            let below =
+                below.filter(|(column, cell)| column.place == Place::Below && !cell.is_empty());
+            let below: Vec<Cow<str>> = below.map(|(_, cell)| cell).collect();
+            if !below.is_empty() {
+                let text = below_text(&below, width.saturating_sub(INDENT));
+                writeln!(out, "{:INDENT$}\u{1b}[2m{text}\u{1b}[0m", "")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The width of each column; 0 for what is not in the row.
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let natural = self.columns.iter().enumerate().map(|(at, column)| {
+            let cells = self.rows.iter().map(|row| length(&row[at].shown()));
+            if self.is_in_row(at) {
+                cells.max().unwrap_or(0).max(length(column.title))
+            } else {
+                0
+            }
+        });
+        let mut widths: Vec<usize> = natural.collect();
+        let in_row = (0..self.columns.len())
+            .filter(|&at| self.is_in_row(at))
+            .count();
+        let is_cut = |at: &usize| self.is_in_row(*at) && self.columns[*at].place == Place::Cut;
+        let (cuts, fixed): (Vec<usize>, Vec<usize>) = (0..widths.len()).partition(is_cut);
+        let fixed: usize = fixed.into_iter().map(|at| widths[at]).sum();
+        let taken = fixed + GAP * in_row.saturating_sub(1);
+        let natural: Vec<usize> = cuts.iter().map(|&at| widths[at]).collect();
+        for (at, share) in cuts
+            .iter()
+            .zip(shares(&natural, width.saturating_sub(taken)))
+        {
+            widths[*at] = share;
+        }
+        widths
+    }
+
+    /// Numbers stand on the right, words on the left.
+    fn row_text(&self, cells: &[Cow<str>], widths: &[usize]) -> String {
+        let mut text = String::new();
+        let mut is_first = true;
+        for at in (0..self.columns.len()).filter(|&at| self.is_in_row(at)) {
+            if !is_first {
+                text.push_str("  ");
+            }
+            is_first = false;
+            let width = widths[at];
+            let cell = cut(&cells[at], width);
+            let _ = if self.is_words(at) {
+                write!(text, "{cell:width$}")
+            } else {
+                write!(text, "{cell:>width$}")
+            };
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    fn is_in_row(&self, column: usize) -> bool {
+        matches!(self.columns[column].place, Place::Row | Place::Cut) && self.is_filled(column)
+    }
+
+    /// A column in which nothing stands is not shown.
+    fn is_filled(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| row[column] != Cell::Empty)
+    }
+
+    fn is_words(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().map(|row| &row[column]);
+        cells.clone().any(Cell::is_text) || cells.all(|cell| *cell == Cell::Empty)
+    }
+
+    /// Writes the table as Markdown, each cell in a cell.
+    pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
+        let shown = |at: &usize| self.columns[*at].place != Place::Exact && self.is_filled(*at);
+        let columns: Vec<usize> = (0..self.columns.len()).filter(shown).collect();
+        let titles: Vec<&str> = columns.iter().map(|&at| self.columns[at].title).collect();
+        writeln!(out, "| {} |", titles.join(" | "))?;
+        let rule = |&at: &usize| if self.is_words(at) { "---" } else { "--:" };
+        let rules = columns.iter().map(rule);
+        writeln!(out, "|{}|", rules.collect::<Vec<_>>().join("|"))?;
+        for row in &self.rows {
+            let cells = columns.iter().map(|&at| match &row[at] {
+                Cell::Empty => String::new(),
+                cell @ Cell::Text(_) => code(&cell.shown()),
+                cell => cell.shown().into_owned(),
+            });
+            writeln!(out, "| {} |", cells.collect::<Vec<_>>().join(" | "))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the table as comma-separated values, with the keys in the first line.
+    pub fn write_csv(&self, out: impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        let columns = self.columns.iter().enumerate();
+        let columns: Vec<(usize, &Column)> = columns.filter(|(_, it)| !it.key.is_empty()).collect();
+        writer.write_record(columns.iter().map(|(_, column)| column.key))?;
+        for row in &self.rows {
+            writer.write_record(columns.iter().map(|(at, _)| row[*at].exact().into_owned()))?;
+        }
+        writer.flush()
+    }
+}
+
+/// Words of a dump in Markdown: as code, since names are full of what Markdown takes for marks.
+fn code(text: &str) -> String {
+    let longest = text.split(|char| char != '`').map(str::len).max();
+    let fence = "`".repeat(longest.unwrap_or(0) + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    // A bar ends a cell even in code.
+    let text = text.replace('|', "\\|");
+    if text.is_empty() {
+        return text;
+    }
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// What stands below a row, side by side: the first get what they need, up to three
+/// quarters of what is left.
+fn below_text(cells: &[Cow<str>], width: usize) -> String {
+    let mut left = width.saturating_sub(GAP * (cells.len() - 1));
+    let mut needed: usize = cells.iter().map(|cell| length(cell)).sum();
+    let shown = cells.iter().map(|cell| {
+        let need = length(cell);
+        needed -= need;
+        let share = need.min((left * 3 / 4).max(left.saturating_sub(needed)));
+        left -= share;
+        cut(cell, share)
+    });
+    shown.collect::<Vec<_>>().join("  ")
+}
+
+/// How many columns of a terminal the text takes, characters of double width aside.
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `text` in at most `width` characters, cut in the middle: both ends of a name tell something.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    let length = length(text);
+    if length <= width {
+        return text.into();
+    }
+    let kept = width.saturating_sub(3);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}{}{end}", &"..."[..width.min(3)]).into()
+}
+
+/// Shares `available` out to those who need so much: the modest get all they need, the others
+/// equal parts of the rest.
+fn shares(needs: &[usize], available: usize) -> Vec<usize> {
+    let mut shares = vec![0; needs.len()];
+    let mut order: Vec<usize> = (0..needs.len()).collect();
+    order.sort_by_key(|&at| needs[at]);
+    let mut rest = available;
+    for (place, &at) in order.iter().enumerate() {
+        let part = rest / (needs.len() - place);
+        shares[at] = needs[at].min(part.max(LEAST));
+        rest = rest.saturating_sub(shares[at]);
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&[
+            Column::new("bytes", "bytes", Place::Row),
+            Column::new("ratio", "ratio", Place::Row),
+            Column::new("value", "name", Place::Cut),
+            Column::new("shape", "shape", Place::Below),
+            Column::new("path", "path", Place::Below),
+            Column::new("", "id", Place::Exact),
+        ]);
+        table.rows.push(vec![
+            Cell::Bytes(340_787_200),
+            Cell::Ratio(1.0136),
+            Cell::text("a|b\u{1b}[31m\n, \"c\""),
+            Cell::text("f32[32,513,5120]"),
+            Cell::text("jit(conv_general_dilated)/jit(main)/conv_general_dilated"),
+            Cell::Number(41),
+        ]);
+        table.rows.push(vec![
+            Cell::Bytes(12),
+            Cell::Empty,
+            Cell::text("a_name_that_is_much_longer_than_what_is_left_of_the_line"),
+            Cell::Empty,
+            Cell::Empty,
+            Cell::Number(1_234_567),
+        ]);
+        table
+    }
+
+    fn written(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>, expected: &Expect) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let text = text
+            .replace("\u{1b}[0m", "")
+            .replace("\u{1b}[1m", "")
+            .replace("\u{1b}[2m", "");
+        expected.assert_eq(&text);
+        text
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal() {
+        let text = written(
+            |out| table().write_text(out, 50),
+            &expect![[r#"
+                bytes  ratio  value
+            325.0 MiB  1.01x  a|b�[31m , "c"
+                  f32[32,513,5120]  jit(conv_gen...ral_dilated
+                 12 B         a_name_that_is_...ft_of_the_line
+        "#]],
+        );
+        assert!(text.lines().all(|line| length(line) <= 50), "{text}");
+    }
+
+    #[test]
+    fn markdown_shows_names_as_they_are() {
+        written(
+            |out| table().write_markdown(out),
+            &expect![[r#"
+            | bytes | ratio | value | shape | path |
+            |--:|--:|---|---|---|
+            | 325.0 MiB | 1.01x | `a\|b�[31m , "c"` | `f32[32,513,5120]` | `jit(conv_general_dilated)/jit(main)/conv_general_dilated` |
+            | 12 B |  | `a_name_that_is_much_longer_than_what_is_left_of_the_line` |  |  |
+        "#]],
+        );
+        assert_eq!(code("a`b"), "``a`b``");
+        assert_eq!(code("`a"), "`` `a ``");
+    }
+
+    #[test]
+    fn programs_get_exact_numbers() {
+        written(
+            |out| table().write_csv(out),
+            &expect![[r#"
+            bytes,ratio,name,shape,path,id
+            340787200,1.0136,"a|b�[31m , ""c""","f32[32,513,5120]",jit(conv_general_dilated)/jit(main)/conv_general_dilated,41
+            12,,a_name_that_is_much_longer_than_what_is_left_of_the_line,,,1234567
+        "#]],
+        );
+    }
+
+    #[test]
+    fn names_are_cut_in_the_middle() {
+        assert_eq!(cut("abcdefghij", 10), "abcdefghij");
+        assert_eq!(cut("abcdefghij", 8), "abc...ij");
+        assert_eq!(cut("abcdefghij", 2), "..");
+        assert_eq!(cut("äöüßäöüß", 7), "äö...üß");
+    }
+
+    #[test]
+    fn the_modest_get_what_they_need() {
+        assert_eq!(shares(&[5, 100, 40], 95), [5, 50, 40]);
+        assert_eq!(shares(&[5, 100, 80], 95), [5, 45, 45]);
+        assert!(shares(&[], 95).is_empty());
+    }
+}

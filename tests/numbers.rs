@@ -1,0 +1,541 @@
+//! The answers about memory: of the command line, and of the server's commands.
+#![allow(clippy::needless_pass_by_value)] // `json!` makes values.
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use support::client::Server;
+
+const STEM: &str = "tests/fixtures/readme/module_0022.jit_mlp_fwd.cl_804429027.after_optimizations";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn file() -> String {
+    format!("{STEM}-buffer-assignment.txt")
+}
+
+fn output(arguments: &[&str], columns: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_buflens"))
+        .args(arguments)
+        .current_dir(root())
+        .env("COLUMNS", columns)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs")
+}
+
+#[track_caller]
+fn run(arguments: &[&str], code: i32) -> (String, String) {
+    let output = output(arguments, "80");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}\n{out}\n{err}"
+    );
+    (out, err)
+}
+
+#[track_caller]
+fn json_of(arguments: &[&str]) -> Value {
+    let mut all = arguments.to_vec();
+    all.extend(["--format", "json"]);
+    let (out, err) = run(&all, 0);
+    assert_eq!(err, "");
+    let value: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(value["schema"], 1);
+    value
+}
+
+/// Asserts that `value` has the keys of `promised`, and theirs below.
+#[track_caller]
+fn has_keys(value: &Value, promised: &Value) {
+    match promised {
+        Value::Object(promised) => {
+            for (key, below) in promised {
+                let found = value.get(key);
+                has_keys(
+                    found.unwrap_or_else(|| panic!("no `{key}` in {value}")),
+                    below,
+                );
+            }
+        }
+        Value::Array(promised) => {
+            let first = value.as_array().and_then(|list| list.first());
+            has_keys(first.expect("an element"), &promised[0]);
+        }
+        Value::Number(_) => assert!(value.is_u64(), "{value} is no integer"),
+        Value::String(_) => assert!(value.is_string(), "{value} is no text"),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_summary_has_all_that_was_promised() {
+    let summary = json_of(&["summary", &file()]);
+    let promised = json!({ "modules": [{
+        "module": "", "stem": "", "platform": "", "total_bytes": 0, "allocations": 0, "values": 0, "steps": 0,
+        "spaces": [{ "color": 0, "name": "", "reserved_bytes": 0, "thread_local_bytes": 0, "padding_bytes": 0,
+                     "peak": { "step": 0, "instruction": "", "occupied_bytes": 0 } }],
+        "xla_peak": { "step": 0, "listed_bytes": 0 }
+    }] });
+    has_keys(&summary, &promised);
+    let module = &summary["modules"][0];
+    assert_eq!(module["module"], "jit_mlp_fwd");
+    assert_eq!(module["stem"], STEM);
+    assert_eq!(module["platform"], "tpu");
+    assert_eq!(module["total_bytes"], 3_948_076);
+    let peak = &json_of(&["peak", &file()]);
+    assert_eq!(
+        module["spaces"][0]["peak"]["occupied_bytes"],
+        peak["occupied_bytes"]
+    );
+    assert_eq!(module["spaces"], peak["spaces"]);
+}
+
+#[test]
+fn a_peak_has_all_that_was_promised() {
+    let peak = json_of(&["peak", &file()]);
+    let promised = json!({
+        "module": "", "space": 0, "step": 0, "occupied_bytes": 0,
+        "values": [{ "id": 0, "name": "", "index": "", "allocation": 0, "offset": 0, "bytes": 0,
+                     "logical_bytes": 0, "live": [0], "op_name": null, "source": null }]
+    });
+    has_keys(&peak, &promised);
+    let values = peak["values"].as_array().expect("a list");
+    let bytes = |key: &str| {
+        values
+            .iter()
+            .map(|value| value[key].as_u64().expect("bytes"))
+            .collect::<Vec<_>>()
+    };
+    assert!(bytes("bytes").is_sorted_by(|left, right| left >= right));
+    let own: u64 = bytes("own_bytes").iter().sum();
+    assert_eq!(peak["occupied_bytes"], own, "shares add up");
+    let step = peak["step"].as_u64().expect("a step");
+    for value in values {
+        let live: Vec<u64> = serde_json::from_value(value["live"].clone()).expect("steps");
+        assert!(live[0] <= step && step <= live[1], "{value}");
+        assert_eq!(value["location"]["file"], file());
+    }
+}
+
+#[test]
+fn what_is_left_out_makes_the_peak_lower() {
+    let peak = json_of(&["peak", &file()]);
+    let largest = &peak["values"][0];
+    let (id, name) = (
+        largest["id"].to_string(),
+        largest["name"].as_str().expect("a name"),
+    );
+    let without = json_of(&["peak", &file(), "--without", &id]);
+    assert_eq!(
+        without["occupied_bytes"],
+        largest["what_if"]["occupied_bytes"]
+    );
+    assert_eq!(without["step"], largest["what_if"]["step"]);
+    assert_eq!(without["without"], json!([largest["id"]]));
+    let by_name = json_of(&["peak", &file(), "--without", name]);
+    assert_eq!(by_name["occupied_bytes"], without["occupied_bytes"]);
+    let (_, err) = run(&["peak", &file(), "--without", "nobody"], 2);
+    assert!(err.contains("no value `nobody`"), "{err}");
+}
+
+#[test]
+fn spaces_and_steps_are_chosen() {
+    let vmem = json_of(&["peak", &file(), "--space", "vmem"]);
+    assert_eq!((&vmem["space"], &vmem["name"]), (&json!(1), &json!("VMEM")));
+    assert_eq!(vmem, json_of(&["peak", &file(), "--space", "1"]));
+    let at = json_of(&["peak", &file(), "--step", "0"]);
+    assert_eq!(at["step"], 0);
+    assert!(at["occupied_bytes"].as_u64() < json_of(&["peak", &file()])["occupied_bytes"].as_u64());
+    let (_, err) = run(&["peak", &file(), "--step", "999"], 2);
+    assert!(
+        err.contains("there is no step 999: the last one is 14"),
+        "{err}"
+    );
+    let (_, err) = run(&["peak", &file(), "--space", "HDD"], 2);
+    assert!(
+        err.contains("no memory space `HDD`; the dump has HBM (@0), VMEM (@1)"),
+        "{err}"
+    );
+}
+
+#[test]
+fn bytes_are_added_up_by_origin() {
+    let peak = json_of(&["peak", &file(), "--by", "opcode", "--by", "shape"]);
+    for by in ["opcode", "shape"] {
+        let groups = peak["by"][by].as_array().expect("groups");
+        let sum: u64 = groups
+            .iter()
+            .map(|group| group["bytes"].as_u64().expect("bytes"))
+            .sum();
+        assert_eq!(peak["occupied_bytes"], sum, "{by}");
+    }
+    assert_eq!(peak["by"].as_object().map(serde_json::Map::len), Some(2));
+}
+
+#[test]
+fn padding_names_dimension_and_order() {
+    let padding = json_of(&["padding", &file()]);
+    let promised = json!({
+        "spaces": [{ "color": 0, "name": "", "padding_bytes": 0, "occupied_bytes": 0, "step": 0 }],
+        "allocations": [{ "allocation": 0, "space": 0, "bytes": 0, "padding_bytes": 0 }],
+        "values": [{ "id": 0, "padding_bytes": 0, "dimension": { "number": 0, "from": 0, "to": 0, "tile": 0 } }],
+        "values_left_out": 0
+    });
+    has_keys(&padding, &promised);
+    let value = padding["values"].as_array().expect("a list").iter();
+    let mut value = value.filter(|value| value["id"] == 48);
+    let value = value.next().expect("value 48");
+    assert_eq!(
+        (&value["padding_bytes"], &value["ratio"]),
+        (&json!(6144), &json!(1.6))
+    );
+    assert_eq!(
+        value["dimension"],
+        json!({ "number": 1, "from": 10, "to": 16, "tile": 8 })
+    );
+    let limited = json_of(&["padding", &file(), "--limit", "1", "--space", "HBM"]);
+    assert_eq!(limited["values"].as_array().map(Vec::len), Some(1));
+    assert!(limited["values_left_out"].as_u64() > Some(0));
+    assert_eq!(limited["spaces"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn audits_come_together_or_one_by_one() {
+    let audit = json_of(&["audit", &file()]);
+    let promised = json!({
+        "module": "",
+        "donation": { "parameters": [{ "parameter": 0, "index": "", "allocation": 0, "space": 0, "bytes": 0, "verdict": "" }],
+                      "donated_bytes": 0, "could_match_bytes": 0, "dead_bytes": 0 },
+        "copies": { "copies": [{ "name": "", "kind": "", "bytes": 0, "from": { "space": 0, "layout": "" } }] },
+        "offload": { "traffic": [{ "from": 0, "to": 1, "copies": 0, "bytes": 0 }] }
+    });
+    has_keys(&audit, &promised);
+    let one = json_of(&["audit", &file(), "--only", "copies"]);
+    assert_eq!(one["copies"], audit["copies"]);
+    assert!(one.get("donation").is_none() && one.get("offload").is_none());
+    let (out, _) = run(
+        &["audit", &file(), "--only", "donation", "--format", "csv"],
+        0,
+    );
+    let parameters = audit["donation"]["parameters"].as_array().expect("a list");
+    assert_eq!(out.lines().count(), 1 + parameters.len());
+    let (_, err) = run(&["audit", &file(), "--format", "csv"], 2);
+    assert!(err.contains("--only"), "{err}");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for fixture in [
+        "tests/fixtures/dumps/out-of-memory",
+        "tests/fixtures/dumps/donation",
+        "tests/fixtures/dumps/odd-names",
+    ] {
+        let summary = json_of(&["summary", fixture]);
+        let modules = summary["modules"].as_array().expect("a list");
+        assert!(!modules.is_empty(), "{fixture}");
+        for columns in ["72", "80", "120"] {
+            let stem = modules[0]["stem"].as_str().expect("a stem");
+            let file = ["-buffer-assignment.txt", "-live-range.txt", ".txt", ""]
+                .map(|suffix| format!("{stem}{suffix}"));
+            let file = file
+                .iter()
+                .find(|file| root().join(file).exists())
+                .expect("a file");
+            for arguments in [
+                &["summary", fixture][..],
+                &["peak", file],
+                &["padding", file],
+                &["audit", file],
+            ] {
+                let output = output(arguments, columns);
+                let text = String::from_utf8(output.stdout).expect("text");
+                assert!(
+                    output.status.success() && !text.contains('\u{1b}'),
+                    "{arguments:?}"
+                );
+                let widest = text.lines().map(|line| line.chars().count()).max();
+                assert!(
+                    widest <= columns.parse().ok(),
+                    "{arguments:?} {columns}:\n{text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn many_dumps_are_one_table() {
+    let summary = json_of(&["summary", "tests/fixtures/dumps"]);
+    let modules = summary["modules"].as_array().expect("a list");
+    assert!(modules.len() > 20);
+    let peaks: Vec<Option<u64>> = modules
+        .iter()
+        .map(|module| {
+            let spaces = module["spaces"].as_array().expect("spaces");
+            let space = spaces.iter().find(|space| space["color"] == 0)?;
+            space["peak"]["occupied_bytes"].as_u64()
+        })
+        .collect();
+    assert!(peaks.is_sorted_by(|left, right| left >= right), "{peaks:?}");
+    assert_eq!(
+        summary,
+        json_of(&["summary", "tests/fixtures/dumps"]),
+        "whoever was the fastest"
+    );
+    let (out, _) = run(&["summary", "tests/fixtures/dumps", "--format", "csv"], 0);
+    assert!(out.lines().count() > modules.len());
+    assert!(
+        out.starts_with("module,stem,platform,total_bytes,"),
+        "{out}"
+    );
+    let (out, _) = run(&["summary", "tests/fixtures/dumps", "--limit", "3"], 0);
+    assert!(
+        out.contains(&format!("... and {} dumps with less.", modules.len() - 3)),
+        "{out}"
+    );
+    let (out, _) = run(
+        &["summary", "tests/fixtures/dumps", "--format", "markdown"],
+        0,
+    );
+    assert!(out.contains("|--:|--:|--:|"), "{out}");
+}
+
+#[test]
+fn where_there_is_no_peak_it_is_said_why() {
+    let folder = "tests/fixtures/dumps/no-live-range";
+    let summary = json_of(&["summary", folder]);
+    let stem = summary["modules"][0]["stem"].as_str().expect("a stem");
+    let file = format!("{stem}-buffer-assignment.txt");
+    let peak = json_of(&["peak", &file]);
+    assert_eq!(
+        (&peak["step"], &peak["occupied_bytes"], &peak["values"]),
+        (&Value::Null, &Value::Null, &json!([]))
+    );
+    assert!(
+        peak["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("live ranges")),
+        "{peak}"
+    );
+    let (out, _) = run(&["peak", &file], 0);
+    assert!(
+        out.contains("is not known") && out.contains("The largest values"),
+        "{out}"
+    );
+    for command in ["padding", "audit", "summary"] {
+        run(&[command, &file], 0);
+    }
+}
+
+#[test]
+fn what_is_no_dump_and_what_is_several_is_told() {
+    let (out, err) = run(&["peak", "tests/fixtures/dumps"], 2);
+    assert!(
+        out.is_empty()
+            && err.contains("dumps at the given path")
+            && err.contains("-buffer-assignment"),
+        "{err}"
+    );
+    let (_, err) = run(&["peak", "README.md"], 2);
+    assert!(err.contains("README.md: neither this file"), "{err}");
+    let (_, err) = run(&["summary", "README.md"], 2);
+    assert!(err.contains("README.md: neither this file"), "{err}");
+    let (out, err) = run(&["summary", "no/such.txt", &file()], 2);
+    assert!(
+        err.contains("no/such.txt: ") && out.contains("jit_mlp_fwd"),
+        "{out}{err}"
+    );
+    // What a shell makes of `module_0022*`.
+    let files = ["-buffer-assignment.txt", "-memory-usage-report.txt", ".txt"]
+        .map(|suffix| format!("{STEM}{suffix}"));
+    let (out, _) = run(&["peak", &files[0], &files[1], &files[2]], 0);
+    assert_eq!(out, run(&["peak", &file()], 0).0);
+}
+
+#[test]
+fn the_end_of_a_pipe_is_no_reason_to_panic() {
+    use std::io::Read;
+    for arguments in [
+        &["summary", "tests/fixtures/dumps"][..],
+        &["peak", &file(), "--format", "csv"],
+        &["audit", &file(), "--format", "json"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_buflens"))
+            .args(arguments)
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut some = [0; 4];
+        child
+            .stdout
+            .as_mut()
+            .expect("a pipe")
+            .read_exact(&mut some)
+            .expect("some bytes");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+        assert!(output.status.success(), "{arguments:?}");
+    }
+}
+
+/// Runs a command of the server about the open document.
+fn execute(server: &mut Server, command: &str, uri: &str, more: Value) -> Result<Value, Value> {
+    let mut argument = json!({ "uri": uri });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        argument[key] = value.clone();
+    }
+    server.request(
+        "workspace/executeCommand",
+        &json!({ "command": command, "arguments": [argument] }),
+    )
+}
+
+#[test]
+fn the_server_answers_as_the_command_line_does() {
+    let mut server = Server::start();
+    let commands = [
+        "buflens.peak",
+        "buflens.whatIf",
+        "buflens.valueAtOffset",
+        "buflens.padding",
+        "buflens.donation",
+        "buflens.copies",
+    ];
+    assert_eq!(
+        server.capabilities["executeCommandProvider"]["commands"],
+        json!(commands)
+    );
+    let path = root().canonicalize().expect("a folder").join(file());
+    let uri = server.open_file(&path);
+
+    // Places aside, the answers are the same.
+    let unplaced = |mut value: Value| {
+        for list in ["values", "parameters", "copies"] {
+            for entry in value
+                .get_mut(list)
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                let place = entry["location"].take();
+                assert!(
+                    place["uri"] == *uri && place["range"]["start"]["line"].is_u64()
+                        || place["file"] == file(),
+                    "{place}"
+                );
+            }
+        }
+        value
+    };
+    let answer = |server: &mut Server, command, more| {
+        execute(server, command, &uri, more).expect("an answer")
+    };
+    let peak = answer(&mut server, "buflens.peak", json!({}));
+    assert_eq!(
+        unplaced(peak.clone()),
+        unplaced(json_of(&["peak", &file()]))
+    );
+    let padding = answer(&mut server, "buflens.padding", json!({ "space": 0 }));
+    assert_eq!(
+        unplaced(padding),
+        unplaced(json_of(&["padding", &file(), "--space", "0"]))
+    );
+    let audit = json_of(&["audit", &file()]);
+    for (command, key) in [
+        ("buflens.donation", "donation"),
+        ("buflens.copies", "copies"),
+    ] {
+        let mut found = unplaced(answer(&mut server, command, json!({})));
+        let head = found.as_object_mut().expect("an object");
+        assert_eq!(
+            (head.remove("schema"), head.remove("module")),
+            (Some(json!(1)), Some(json!("jit_mlp_fwd")))
+        );
+        assert_eq!(found, unplaced(audit[key].clone()), "{command}");
+    }
+
+    let id = peak["values"][0]["id"].clone();
+    let what_if = answer(
+        &mut server,
+        "buflens.whatIf",
+        json!({ "without": [id, 987_654] }),
+    );
+    assert_eq!(what_if["after"], peak["values"][0]["what_if"]);
+    assert_eq!(what_if["unknown"], json!([987_654]));
+    let (before, after) = (
+        &what_if["before"]["occupied_bytes"],
+        &what_if["after"]["occupied_bytes"],
+    );
+    let saved = before.as_u64().expect("bytes") - after.as_u64().expect("bytes");
+    assert_eq!(what_if["saved_bytes"], saved);
+
+    let at = answer(
+        &mut server,
+        "buflens.valueAtOffset",
+        json!({ "allocation": 8, "offset": 1_605_632 }),
+    );
+    let ids = |value: &Value| {
+        value["values"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|it| it["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(ids(&at).contains(&json!(48)), "{at}");
+    let limited = answer(
+        &mut server,
+        "buflens.peak",
+        json!({ "limit": 0, "space": 1 }),
+    );
+    assert_eq!(
+        (&limited["values"], &limited["name"]),
+        (&json!([]), &json!("VMEM"))
+    );
+
+    for (command, more, message) in [
+        (
+            "buflens.peak",
+            json!({ "step": 99 }),
+            "there is no step 99: the last one is 14",
+        ),
+        ("buflens.peak", json!({ "space": "HBM" }), "invalid type"),
+        (
+            "buflens.valueAtOffset",
+            json!({ "allocation": 99, "offset": 0 }),
+            "there is no allocation 99",
+        ),
+        ("buflens.whatIf", json!({}), "missing field `without`"),
+        ("buflens.nothing", json!({}), "there is no command"),
+    ] {
+        let error = execute(&mut server, command, &uri, more).expect_err("an error");
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(message)),
+            "{error}"
+        );
+    }
+    let nowhere = execute(
+        &mut server,
+        "buflens.peak",
+        "file:///nowhere/x-live-range.txt",
+        json!({}),
+    );
+    assert_eq!(nowhere, Ok(Value::Null));
+    server.finish();
+}
