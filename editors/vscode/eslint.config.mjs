@@ -12,5 +12,5 @@ export default defineConfig(
     // Numbers in messages are what this extension is about.
     rules: { '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }] },
   },
-  { files: ['**/*.mjs'], languageOptions: { globals: { process: 'readonly', URL: 'readonly', console: 'readonly' } } },
+  { files: ['**/*.mjs'], languageOptions: { globals: { Buffer: 'readonly', process: 'readonly', URL: 'readonly' } } },
 );

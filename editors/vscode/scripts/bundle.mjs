@@ -10,8 +10,22 @@ const withoutThem = {
   name: 'without-features',
   setup({ onLoad }) {
     const filter = new RegExp(`vscode-languageclient[\\\\/]lib[\\\\/]common[\\\\/](${features.join('|')})\\.js$`);
+    // Diagnostics also listen to what happens to notebooks.
     const contents = `
-      class Feature { fillClientCapabilities() {} initialize() {} clear() {} getState() { return { kind: 'static' }; } }
+      const never = () => ({ dispose() {} });
+      class Feature {
+        registrationType = { method: 'notebookDocument/sync' };
+        onOpenNotificationSent = never;
+        onChangeNotificationSent = never;
+        onSaveNotificationSent = never;
+        onCloseNotificationSent = never;
+        fillClientCapabilities() {}
+        initialize() {}
+        register() {}
+        unregister() {}
+        clear() {}
+        getState() { return { kind: 'static' }; }
+      }
       module.exports = new Proxy({}, { get: () => Feature });`;
     onLoad({ filter }, () => ({ contents }));
     // The library checks VS Code's version once more, which `engines` has done.

@@ -1,6 +1,6 @@
 // The language client: everything that needs the protocol's library, which is loaded when the first dump is opened.
 
-import * as vscode from 'vscode';
+import type * as vscode from 'vscode';
 import {
   CloseAction,
   ErrorAction,
@@ -29,7 +29,7 @@ const WITHIN = 3 * 60 * 1000;
 
 /** A client for the server at `program`, not yet started. */
 export function newClient(program: string, log: vscode.LogOutputChannel, hooks: Hooks): LanguageClient {
-  const client = new LanguageClient(
+  return new QuietClient(
     'buflens',
     'Buflens',
     { command: program, args: ['lsp', '--stdio'] },
@@ -38,18 +38,16 @@ export function newClient(program: string, log: vscode.LogOutputChannel, hooks: 
         { scheme: 'file', language },
         { scheme: 'untitled', language },
       ]),
-      initializationOptions: settings(),
       outputChannel: log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       errorHandler: new Endings(hooks.gaveUp),
       initializationFailedHandler: () => false,
       middleware: {
         executeCommand: (command: string, args: unknown[], next: ExecuteCommandSignature) =>
-          SHOWN.has(command) ? hooks.run(command, args) : next(command, args),
+          SHOWN.has(command) ? hooks.run(command, args) : (next(command, args) as unknown),
       },
     },
   );
-  return client;
 }
 
 /** The commands of the server whose results this extension shows in its own way. */
@@ -62,9 +60,11 @@ const SHOWN = new Set([
   'buflens.copies',
 ]);
 
-function settings(): unknown {
-  const { severity, advice, capacity, libraryPaths, inlayHints, codeLens } = vscode.workspace.getConfiguration('buflens');
-  return { severity, advice, capacity, libraryPaths, inlayHints, codeLens } as unknown;
+/** What goes wrong is told once, by the server's owner; the library would add a message with a stack trace. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
 }
 
 /** Starts the server again when it ends, but not for ever, and says nothing itself. */

@@ -10,13 +10,15 @@ import { nameOf, whatIfOf } from './values';
 
 type Location = Value['location'];
 
+const NOT_YET = 'the server has not read this dump yet; try again in a moment';
+
 interface Entry extends vscode.QuickPickItem {
   location: Location;
 }
 
 export async function showPadding(server: Server, uri: vscode.Uri): Promise<void> {
   const result = await server.command('buflens.padding', uri, {});
-  if (result === undefined) return notYet();
+  if (result === undefined) throw new Error(NOT_YET);
   const spaces = result.spaces
     .filter((space) => space.padding_bytes !== null)
     .map((space) => `${space.name} ${bytes(space.padding_bytes ?? 0)}${space.step === null ? '' : ` at the peak (step ${space.step})`}`);
@@ -26,14 +28,14 @@ export async function showPadding(server: Server, uri: vscode.Uri): Promise<void
 
 export async function auditDonation(server: Server, uri: vscode.Uri): Promise<void> {
   const result = await server.command('buflens.donation', uri, {});
-  if (result === undefined) return notYet();
+  if (result === undefined) throw new Error(NOT_YET);
   const empty = result.reason ?? 'This program has no parameters';
   await pick(donationTitle(result), result.parameters.map(parameterEntry), empty);
 }
 
 export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void> {
   const result = await server.command('buflens.copies', uri, {});
-  if (result === undefined) return notYet();
+  if (result === undefined) throw new Error(NOT_YET);
   const spaces = result.spaces.map(
     (space) =>
       `${space.name} ${bytes(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
@@ -48,7 +50,7 @@ export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promis
   const offset = await askNumber('Offset in bytes within the allocation');
   if (offset === undefined) return;
   const result = await server.command('buflens.valueAtOffset', uri, { allocation, offset });
-  if (result === undefined) return notYet();
+  if (result === undefined) throw new Error(NOT_YET);
   const title = `Values over byte ${offset} of allocation ${allocation}, in the order of time`;
   await pick(title, result.values.map(valueEntry), 'No value holds this byte');
 }
@@ -56,7 +58,7 @@ export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promis
 /** Asks which of the values at the peak go away, and says what remains. */
 export async function whatIfWithout(server: Server, explorer: Explorer, uri: vscode.Uri): Promise<void> {
   const peak = await server.command('buflens.peak', uri, {});
-  if (peak === undefined) return notYet();
+  if (peak === undefined) throw new Error(NOT_YET);
   const items = peak.values.map((value) => ({ ...valueEntry(value), id: value.id }));
   const title = `Values alive at the peak of ${peak.name}, step ${peak.step ?? '?'}`;
   const placeHolder = 'Which of them go away, with the schedule and the placement as they are?';
@@ -64,7 +66,7 @@ export async function whatIfWithout(server: Server, explorer: Explorer, uri: vsc
   if (chosen === undefined || chosen.length === 0) return;
   const without = chosen.map(({ id }) => id);
   const result = await server.command('buflens.whatIf', uri, { space: peak.space, without });
-  if (result === undefined) return notYet();
+  if (result === undefined) throw new Error(NOT_YET);
   explorer.show(uri);
   await explorer.leaveOut(peak.space, without);
   void vscode.window.showInformationMessage(whatIfOf(result));
@@ -173,8 +175,4 @@ async function askNumber(prompt: string): Promise<number | undefined> {
   const validateInput = (text: string) => (/^[\d,_ ]*\d[\d,_ ]*$/.test(text) ? undefined : 'A number from 0');
   const text = await vscode.window.showInputBox({ prompt, validateInput });
   return text === undefined ? undefined : Number(text.replace(/[,_ ]/g, ''));
-}
-
-function notYet(): void {
-  void vscode.window.showInformationMessage('The Buflens server has not read this dump yet; try again in a moment.');
 }

@@ -104,7 +104,7 @@ export class Server implements vscode.Disposable {
       await client.start();
       return client;
     } catch (error) {
-      this.log.error(String(error));
+      this.complain(`The server at ${program} does not start: ${error instanceof Error ? error.message : String(error)}.`);
       return undefined;
     }
   }

@@ -1,0 +1,83 @@
+// The peak explorer and the lists, if the server has their commands; else it is said that it has not.
+const assert = require('node:assert/strict');
+const vscode = require('vscode');
+const { open, until } = require('./help.js');
+const page = require('./page.js');
+
+const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
+const rows = '.pane-body .monaco-list-row';
+const api = () => vscode.extensions.getExtension('buflens.buflens').exports;
+
+async function hasCommands() {
+  const client = await api().server.start();
+  return client.initializeResult.capabilities.executeCommandProvider?.commands.includes('buflens.peak') === true;
+}
+
+exports['the status item'] = async () => {
+  await open(dump);
+  await page.see('.statusbar-item', (await hasCommands()) ? 'jit_attention.*HBM .*iB' : 'Buflens');
+};
+
+exports['a server without the commands says so'] = async (say) => {
+  if (await hasCommands()) return;
+  say('     this server has no buflens.peak');
+  await open(dump);
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await page.see(rows, 'has no buflens.peak');
+  await page.screenshot('explorer-without-command');
+  await vscode.commands.executeCommand('buflens.showPadding');
+  await page.see('.notification-list-item', 'has no buflens.padding');
+};
+
+exports.explorer = async () => {
+  if (!(await hasCommands())) return;
+  const { explorer } = api();
+  await open(dump);
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await page.see(rows, 'HBM \\(@0\\)');
+  await page.see(rows, 'true peak');
+  const value = await page.see(rows, 'fusion\\.6\\{1\\}.*iB');
+  assert.match(value, /steps 7-12/);
+
+  const [space] = await explorer.getChildren();
+  const [step] = await explorer.getChildren(space);
+  const [first, second] = await explorer.getChildren(step);
+  assert(first.value.bytes >= second.value.bytes, 'the largest first');
+  explorer.setFilter('fusion.6');
+  assert((await explorer.getChildren(step)).every((node) => node.kind === 'note' || node.value.name.startsWith('fusion.6')));
+  explorer.setFilter('');
+
+  await page.click(`${rows} .custom-view-tree-node-item-checkbox`);
+  await until('the result of what-if', () => /^Without 1 value: .* at step \d+/.test(explorer.message));
+  await page.see('.tree-explorer-viewlet-tree-view .message', 'Without 1 value');
+  await page.screenshot('explorer');
+  await vscode.commands.executeCommand('buflens.clearTicks');
+  await until('no message', () => explorer.message === undefined);
+
+  await page.click(rows, 'fusion\\.6\\{1\\}.*iB');
+  await until('the line of the value', () => {
+    const editor = vscode.window.activeTextEditor;
+    return editor?.document.lineAt(editor.selection.active.line).text.includes('fusion.6{1}');
+  });
+};
+
+exports['lists that lead to lines'] = async () => {
+  if (!(await hasCommands())) return;
+  await open(dump);
+  for (const [command, title] of [['showPadding', 'Padding of jit_attention'], ['auditDonation', 'Donation in'], ['auditCopies', 'Copies in']]) {
+    const shown = vscode.commands.executeCommand(`buflens.${command}`);
+    await page.see('.quick-input-widget', title);
+    await page.see('.quick-input-list .monaco-list-row', '.');
+    await page.screenshot(command);
+    await page.press('Enter');
+    await shown;
+  }
+};
+
+exports["the server's own command opens the explorer"] = async () => {
+  if (!(await hasCommands())) return;
+  const { document } = await open(dump);
+  await vscode.commands.executeCommand('workbench.view.explorer');
+  await vscode.commands.executeCommand('buflens.peak', { uri: document.uri.toString(), space: 0 });
+  await page.see(rows, 'true peak');
+};
