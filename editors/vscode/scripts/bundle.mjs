@@ -34,13 +34,14 @@ const withoutThem = {
 };
 
 await build({
-  entryPoints: ['src/extension.ts'],
-  outfile: 'dist/extension.js',
+  // The second is loaded by the first when a dump is opened.
+  entryPoints: ['src/extension.ts', 'src/client.ts'],
+  outdir: 'dist',
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'cjs',
-  external: ['vscode'],
+  external: ['vscode', './client.js'],
   minify: true,
   logLevel: 'warning',
   plugins: [withoutThem],

@@ -43,6 +43,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** By memory space, the ids of the values that are left out. */
   private readonly ticked = new Map<number, Set<number>>();
   private spaces: SpaceNode[] = [];
+  /** Above the tree: why it is empty, and what remains without the ticked values. */
+  private readonly messages = { problem: '', whatIf: '' };
   private order: Order = 'bytes';
   private filter = '';
   private pause: NodeJS.Timeout | undefined;
@@ -73,6 +75,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   show(uri: vscode.Uri): void {
     if (this.uri?.toString() === uri.toString()) return;
     this.uri = uri;
+    void vscode.commands.executeCommand('setContext', 'buflens.hasDump', true);
     this.ticked.clear();
     this.refresh();
   }
@@ -82,7 +85,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearTimeout(this.pause);
     this.pause = setTimeout(() => {
       this.peaks.clear();
-      this.view.message = undefined;
+      this.say({ problem: '' });
       void this.showWhatIf();
       this.changed.fire();
     }, pause === 0 ? 0 : PAUSE);
@@ -159,7 +162,10 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       if (node.kind === 'step') return await this.values(node);
       return [];
     } catch (error) {
-      return [note(error instanceof Error ? error.message : String(error))];
+      const problem = error instanceof Error ? error.message : String(error);
+      if (node !== undefined) return [note(problem)];
+      this.say({ problem });
+      return [];
     }
   }
 
@@ -228,8 +234,13 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         return String(error instanceof Error ? error.message : error);
       }
     });
-    const message = (await Promise.all(sentences)).join('\n');
-    this.view.message = message === '' ? undefined : message;
+    this.say({ whatIf: (await Promise.all(sentences)).join('\n') });
+  }
+
+  private say(messages: Partial<Explorer['messages']>): void {
+    Object.assign(this.messages, messages);
+    const { problem, whatIf } = this.messages;
+    this.view.message = [problem, whatIf].filter(Boolean).join('\n') || undefined;
   }
 }
 

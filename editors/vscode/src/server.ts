@@ -93,7 +93,7 @@ export class Server implements vscode.Disposable {
     if (!isCompatible(version, own)) {
       this.complain(`The server at ${program} is Buflens ${version}, this extension is ${own}; some things may not work.`);
     }
-    const { newClient } = await import('./client');
+    const { newClient } = await import('./client.js');
     const client = newClient(program, this.log, {
       gaveUp: () => {
         this.gaveUp();

@@ -33,11 +33,11 @@ test('an assignment', async () => {
   const of = (line) => pieces('text.xla.buffer-assignment', line);
   assert.deepEqual(await of(' value: <38 copy-start.1{0} @1> (size=66560,offset=81920): f32[4]{0}'), [
     ' value: : keyword.control.value', '38: constant.numeric', 'copy-start.1: variable.other.readwrite',
-    '0: constant.numeric', '1: constant.numeric', 'size: keyword.other', '66560: constant.numeric',
-    'offset: keyword.other', '81920: constant.numeric', 'f32: support.type', '4: constant.numeric', '0: constant.numeric',
+    '0: constant.numeric', '1: constant.numeric', 'size: keyword.control', '66560: constant.numeric',
+    'offset: keyword.control', '81920: constant.numeric', 'f32: support.type', '4: constant.numeric', '0: constant.numeric',
   ]);
   assert.deepEqual((await of('allocation 5: size 148480, color 1, preallocated-temp:')).slice(0, 4), [
-    'allocation: keyword.control.allocation', '5: constant.numeric', 'size: keyword.other', '148480: constant.numeric',
+    'allocation: keyword.control.allocation', '5: constant.numeric', 'size: keyword.control', '148480: constant.numeric',
   ]);
   assert.deepEqual((await of('    fusion.6{1}:7-12'))[0], 'fusion.6: variable.other.readwrite');
 });

@@ -30,9 +30,11 @@ const context = await chromium.launchPersistentContext(profile, {
 });
 const page = context.pages()[0] ?? (await context.newPage());
 
+page.setDefaultTimeout(15_000);
+
 const requests = {
   /** Waits until something with a text is on the screen; gives its whole text. */
-  async see({ selector, text, timeout = 20_000 }) {
+  async see({ selector, text, timeout = 15_000 }) {
     const found = page.locator(selector).filter({ hasText: new RegExp(text) }).filter({ visible: true }).first();
     await found.waitFor({ timeout });
     return found.innerText();
@@ -67,7 +69,7 @@ const requests = {
     await page.mouse.move(box.x, box.y, { steps: 4 });
   },
   async away() {
-    await page.mouse.move(700, 5);
+    await page.mouse.move(600, 892);
   },
   async screenshot({ name }) {
     await page.screenshot({ path: path.join(out, `${name}.png`) });

@@ -1,6 +1,7 @@
 // What every test needs.
 const path = require('node:path');
 const vscode = require('vscode');
+const page = require('./page.js');
 
 const folder = vscode.workspace.workspaceFolders[0].uri;
 
@@ -44,4 +45,22 @@ function provided(command, ...args) {
 
 const hoverText = (hovers) => hovers.flatMap(({ contents }) => contents.map(({ value }) => value)).join('\n');
 
-module.exports = { find, folder, hoverText, open, positionOf, provided, until };
+/** Waits for a message to the user. (VS Code shows none by itself to a test that drives it.) */
+async function message(text) {
+  await vscode.commands.executeCommand('notifications.showList');
+  return page.see(MESSAGES, text);
+}
+
+const MESSAGES = '.notification-list-item';
+
+module.exports = {
+  MESSAGES,
+  find,
+  folder,
+  hoverText,
+  message,
+  open,
+  positionOf,
+  provided,
+  until,
+};

@@ -1,7 +1,7 @@
 // A dump of more than 50 MiB, which VS Code shows to no extension.
 const assert = require('node:assert/strict');
 const vscode = require('vscode');
-const { find, hoverText, positionOf, provided, until } = require('./help.js');
+const { MESSAGES, find, hoverText, message, positionOf, provided, until } = require('./help.js');
 const page = require('./page.js');
 
 const name = 'large/module_0001.jit_large.cpu_after_optimizations-buffer-assignment.txt';
@@ -10,9 +10,9 @@ exports['it is noticed, and opens in parts'] = async (say) => {
   const file = await find(name);
   const start = Date.now();
   await vscode.commands.executeCommand('vscode.open', file);
-  await page.see('.notification-list-item', 'can open it in parts');
+  await message('can open it in parts');
   await page.screenshot('large-notice');
-  await page.click('.notification-list-item .monaco-button', 'Open in Parts');
+  await page.click(`${MESSAGES} .monaco-button`, 'Open in Parts');
   const outline = await until('the outline', () => {
     const { document } = vscode.window.activeTextEditor ?? {};
     return document?.uri.scheme === 'buflens-part' && document;

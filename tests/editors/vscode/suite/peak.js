@@ -1,15 +1,16 @@
 // The peak explorer and the lists, if the server has their commands; else it is said that it has not.
 const assert = require('node:assert/strict');
 const vscode = require('vscode');
-const { open, until } = require('./help.js');
+const { message, open, until } = require('./help.js');
 const page = require('./page.js');
 
 const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
 const rows = '.pane-body .monaco-list-row';
-const api = () => vscode.extensions.getExtension('buflens.buflens').exports;
+const extension = () => vscode.extensions.getExtension('buflens.buflens');
 
 async function hasCommands() {
-  const client = await api().server.start();
+  const { server } = await extension().activate();
+  const client = await server.start();
   return client.initializeResult.capabilities.executeCommandProvider?.commands.includes('buflens.peak') === true;
 }
 
@@ -23,15 +24,15 @@ exports['a server without the commands says so'] = async (say) => {
   say('     this server has no buflens.peak');
   await open(dump);
   await vscode.commands.executeCommand('buflens.showPeak');
-  await page.see(rows, 'has no buflens.peak');
+  await page.see('.message', 'has no buflens.peak');
   await page.screenshot('explorer-without-command');
   await vscode.commands.executeCommand('buflens.showPadding');
-  await page.see('.notification-list-item', 'has no buflens.padding');
+  await message('has no buflens.padding');
 };
 
 exports.explorer = async () => {
   if (!(await hasCommands())) return;
-  const { explorer } = api();
+  const { explorer } = extension().exports;
   await open(dump);
   await vscode.commands.executeCommand('buflens.showPeak');
   await page.see(rows, 'HBM \\(@0\\)');

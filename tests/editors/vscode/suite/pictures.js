@@ -20,10 +20,10 @@ async function inTheme(theme, name) {
   await page.away();
   await page.press('Escape');
 
-  const values = await open(`${split}-buffer-assignment-values.txt`);
+  const values = await open(`${split}-buffer-assignment.txt`);
   await provided('vscode.executeHoverProvider', values.document.uri, positionOf(values.document, 'T(8,128)'));
   await page.point('{1,3,2,0:T(8,128)', 10);
-  await page.see('.monaco-hover', '.');
+  await page.see('.monaco-hover', 'tile');
   await page.screenshot(`shape-${name}`);
   await page.away();
   for (const part of ['-live-range', '', '-memory-usage-report']) {

@@ -3,11 +3,10 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const vscode = require('vscode');
-const { find, folder, open, provided, until } = require('./help.js');
+const { MESSAGES, find, folder, message, open, provided, until } = require('./help.js');
 const page = require('./page.js');
 
 const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
-const messages = '.notification-list-item';
 
 const setPath = (value) =>
   vscode.workspace.getConfiguration('buflens').update('server.path', value, vscode.ConfigurationTarget.Workspace);
@@ -15,9 +14,9 @@ const setPath = (value) =>
 /** The one message that a server at this path gives. */
 async function complaint(program, text) {
   await setPath(program);
-  await page.see(messages, text);
+  await message(text);
   await new Promise((resolve) => setTimeout(resolve, 500));
-  assert.equal((await page.texts(messages)).length, 1, 'one message');
+  assert.equal((await page.texts(MESSAGES)).length, 1, 'one message');
 }
 
 async function recovers() {
@@ -38,7 +37,7 @@ exports['no server at the path of the setting'] = async () => {
   await open(dump);
   await complaint('/nowhere/buflens', 'not found.*/nowhere/buflens');
   await page.screenshot('no-server');
-  await page.click(`${messages} .monaco-button`, 'Open Setting');
+  await page.click(`${MESSAGES} .monaco-button`, 'Open Setting');
   await page.see('.settings-editor', 'Path of the buflens program');
   await recovers();
 };
@@ -70,5 +69,6 @@ exports['a file that vanishes'] = async () => {
   fs.rmSync((await find('vanishes.txt')).fsPath);
   await new Promise((resolve) => setTimeout(resolve, 300));
   await provided('vscode.executeDocumentSymbolProvider', document.uri);
-  assert.deepEqual(await page.texts(messages), []);
+  await vscode.commands.executeCommand('notifications.showList');
+  assert.deepEqual(await page.texts(MESSAGES), []);
 };
