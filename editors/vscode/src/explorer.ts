@@ -10,6 +10,7 @@ import { filtered, nameOf, ORDERS, rowsOf, sorted, summaryOf, whatIfOf, type Ord
 interface SpaceNode {
   kind: 'space';
   space: Space;
+  isFirst: boolean;
 }
 interface StepNode {
   kind: 'step';
@@ -42,7 +43,6 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly peaks = new Map<string, Promise<Peak | undefined>>();
   /** By memory space, the ids of the values that are left out. */
   private readonly ticked = new Map<number, Set<number>>();
-  private spaces: SpaceNode[] = [];
   /** Above the tree: why it is empty, and what remains without the ticked values. */
   private readonly messages = { problem: '', whatIf: '' };
   private order: Order = 'bytes';
@@ -94,7 +94,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** Opens the view, at a memory space if one is named. */
   async reveal(color?: number): Promise<void> {
     await vscode.commands.executeCommand('buflens.peakView.focus');
-    const node = this.spaces.find(({ space }) => space.color === color);
+    const nodes = color === undefined ? [] : await this.getChildren();
+    const node = nodes.find((node) => node.kind === 'space' && node.space.color === color);
     if (node !== undefined) await this.view.reveal(node, { expand: 2, focus: true });
   }
 
@@ -173,7 +174,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node.kind === 'value'
       ? valueItem(node, this.ticked.get(node.color)?.has(node.value.id) ?? false)
       : node.kind === 'space'
-        ? spaceItem(node, this.spaces[0] === node)
+        ? spaceItem(node)
         : node.kind === 'step'
           ? stepItem(node)
           : new vscode.TreeItem(node.text);
@@ -183,9 +184,9 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (this.uri === undefined) return [];
     const peak = await this.peak(0);
     if (peak === undefined) return [note('The server has not read this dump yet; refresh in a moment')];
-    this.view.title = `Peak: ${peak.module}`;
-    this.spaces = peak.spaces.map((space) => ({ kind: 'space', space }));
-    return this.spaces.length > 0 ? this.spaces : [note(peak.reason ?? 'This dump has no allocations')];
+    this.view.title = peak.module;
+    this.say({ problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
+    return peak.spaces.map((space, index) => ({ kind: 'space', space, isFirst: index === 0 }));
   }
 
   private async steps(space: Space): Promise<Node[]> {
@@ -248,7 +249,7 @@ function note(text: string): NoteNode {
   return { kind: 'note', text };
 }
 
-function spaceItem({ space }: SpaceNode, isFirst: boolean): vscode.TreeItem {
+function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
   const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   const item = new vscode.TreeItem(`${space.name} (@${space.color})`, isFirst ? Expanded : Collapsed);
   item.id = `space ${space.color}`;
@@ -276,7 +277,7 @@ function valueItem({ value, occupied }: ValueNode, isTicked: boolean): vscode.Tr
   item.description = summaryOf(value, occupied);
   item.tooltip = tooltip(value, occupied);
   const { uri, range } = value.location;
-  const place = new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
+  const place = new vscode.Range(range.start.line, range.start.character, range.start.line, range.start.character);
   item.command = { title: 'Go to Value', command: 'vscode.open', arguments: [vscode.Uri.parse(uri), { selection: place }] };
   return item;
 }

@@ -94,7 +94,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     vscode.workspace.onDidOpenTextDocument(opened),
     vscode.workspace.onDidChangeTextDocument(changed),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration('buflens.server')) void running.restart();
+      if (event.affectsConfiguration('buflens.server')) void running.reconfigure();
     }),
     onDump('showPeak', (uri) => Promise.resolve(show('buflens.peak', uri, {}))),
     onDump('whatIfWithout', (uri) => whatIfWithout(running, explorer, uri)),

@@ -20,7 +20,7 @@ export async function showPadding(server: Server, uri: vscode.Uri): Promise<void
   const result = await server.command('buflens.padding', uri, {});
   if (result === undefined) throw new Error(NOT_YET);
   const spaces = result.spaces
-    .filter((space) => space.padding_bytes !== null)
+    .filter((space) => space.padding_bytes !== null && space.padding_bytes > 0)
     .map((space) => `${space.name} ${bytes(space.padding_bytes ?? 0)}${space.step === null ? '' : ` at the peak (step ${space.step})`}`);
   const title = `Padding of ${result.module}${spaces.length === 0 ? '' : `: ${spaces.join(', ')}`}`;
   await pick(title, result.values.map(paddingEntry), 'No value has padding', result.values_left_out);
@@ -98,13 +98,15 @@ async function pick(title: string, entries: Entry[], empty: string, leftOut = 0)
 }
 
 async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
-  const selection = new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
+  const { line, character } = range.start;
+  const selection = new vscode.Range(line, character, line, character);
   await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection, preserveFocus: preview, preview: true });
 }
 
 function paddingEntry(value: PaddedValue): Entry {
   const { dimension, order } = value;
-  const blame = dimension && `dimension ${dimension.number} ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
+  const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
+  const blame = dimension && `${what} ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
@@ -116,8 +118,8 @@ function paddingEntry(value: PaddedValue): Entry {
 
 const VERDICTS: Record<string, string> = {
   donated: '$(check) donated',
-  'could-match': '$(lightbulb) not donated, has the size of an output that could take its place',
-  dead: '$(lightbulb) not donated, last read before the peak',
+  'could-match': '$(lightbulb) not donated, as large as an output',
+  dead: '$(lightbulb) not donated, dead before the peak',
   kept: 'kept',
 };
 
@@ -133,10 +135,10 @@ function donationTitle({ module, donated_bytes, could_match_bytes, dead_bytes }:
 
 function parameterEntry(parameter: Parameter): Entry {
   const { last_read, outputs, allocation } = parameter;
+  const verdict = VERDICTS[parameter.verdict] ?? parameter.verdict;
   const details = [
-    VERDICTS[parameter.verdict] ?? parameter.verdict,
+    outputs.length > 0 ? `${verdict} (allocation ${outputs.join(', ')})` : verdict,
     last_read && `last read at step ${last_read.step} by ${last_read.instruction}`,
-    outputs.length > 0 && `allocation ${outputs.join(', ')}`,
   ];
   return {
     label: `parameter ${parameter.parameter}${parameter.index === '{}' ? '' : parameter.index}: ${parameter.name}`,

@@ -77,7 +77,8 @@ export interface ValueAtOffset {
 export interface PaddedValue extends Value {
   padding_bytes: number;
   ratio: number;
-  dimension: { number: number; from: number; to: number; tile: number } | null;
+  /** `number` is `null` for a scalar. */
+  dimension: { number: number | null; from: number; to: number; tile: number } | null;
   order: { minor_to_major: number[]; bytes: number } | null;
 }
 

@@ -13,6 +13,8 @@ type Run = (command: string, args: unknown[]) => Promise<unknown>;
 export class Server implements vscode.Disposable {
   private client: Promise<LanguageClient | undefined> | undefined;
   private version = '';
+  /** The setting that the server was started with. */
+  private setting = '';
   private readonly changed = new vscode.EventEmitter<void>();
 
   /** Fires when the server has started or given up. */
@@ -36,6 +38,11 @@ export class Server implements vscode.Disposable {
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
+  }
+
+  /** Starts another server if the setting names one. (An event does not mean that it does.) */
+  async reconfigure(): Promise<void> {
+    if (setting() !== this.setting) await this.restart();
   }
 
   async stop(): Promise<void> {
@@ -69,8 +76,9 @@ export class Server implements vscode.Disposable {
   }
 
   private async launch(): Promise<LanguageClient | undefined> {
+    this.setting = setting();
     const { program, tried } = findServer({
-      setting: vscode.workspace.getConfiguration('buflens').get('server.path', ''),
+      setting: this.setting,
       extension: this.context.extensionPath,
       folder: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
       environment: process.env,
@@ -113,9 +121,8 @@ export class Server implements vscode.Disposable {
   private complain(message: string): void {
     this.log.error(message);
     void vscode.window.showErrorMessage(message, 'Open Setting', 'Show Log').then((choice) => {
-      if (choice === 'Open Setting') {
-        void vscode.commands.executeCommand('workbench.action.openSettings', 'buflens.server.path');
-      } else if (choice === 'Show Log') this.log.show();
+      if (choice === 'Open Setting') void openSetting();
+      else if (choice === 'Show Log') this.log.show();
     });
   }
 
@@ -127,6 +134,17 @@ export class Server implements vscode.Disposable {
       else if (choice === 'Show Log') this.log.show();
     });
   }
+}
+
+function setting(): string {
+  return vscode.workspace.getConfiguration('buflens').get('server.path', '');
+}
+
+/** Opens the setting where it has been set. What belongs to a machine is not among the user's settings on another. */
+async function openSetting(): Promise<void> {
+  const inWorkspace = vscode.workspace.getConfiguration('buflens').inspect('server.path')?.workspaceValue !== undefined;
+  const open = inWorkspace ? 'openWorkspaceSettings' : vscode.env.remoteName === undefined ? 'openSettings' : 'openRemoteSettings';
+  await vscode.commands.executeCommand(`workbench.action.${open}`, { query: 'buflens.server.path' });
 }
 
 function isProgram(path: string): boolean {

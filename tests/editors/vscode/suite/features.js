@@ -55,11 +55,14 @@ exports['severities are settings'] = async () => {
   await until('an error again', () => severities().includes(Error));
 };
 
+/** What is wrong with a document; advice is something else. */
+const wrong = ({ uri }) =>
+  vscode.languages.getDiagnostics(uri).filter(({ severity }) => severity <= vscode.DiagnosticSeverity.Warning);
+
 exports['an intact dump has no problems'] = async () => {
   const { document } = await open(`${stem}-buffer-assignment.txt`);
   await provided('vscode.executeDocumentSymbolProvider', document.uri);
-  const bad = vscode.languages.getDiagnostics(document.uri).filter(({ severity }) => severity <= vscode.DiagnosticSeverity.Warning);
-  assert.deepEqual(bad, []);
+  assert.deepEqual(wrong(document), []);
 };
 
 exports.outline = async () => {
@@ -88,9 +91,9 @@ exports['folding, references and edits'] = async () => {
   const edit = new vscode.WorkspaceEdit();
   edit.replace(document.uri, document.lineAt(1).range, document.lineAt(1).text.replace(/size \d+/, 'size 7'));
   await vscode.workspace.applyEdit(edit);
-  await until('a finding', () => vscode.languages.getDiagnostics(document.uri).length > 0);
+  await until('a finding', () => wrong(document).length > 0);
   await vscode.commands.executeCommand('undo');
-  await until('no finding', () => vscode.languages.getDiagnostics(document.uri).length === 0);
+  await until('no finding', () => wrong(document).length === 0);
   await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
 };
 

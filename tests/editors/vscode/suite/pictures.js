@@ -21,8 +21,8 @@ async function inTheme(theme, name) {
   await page.press('Escape');
 
   const values = await open(`${split}-buffer-assignment.txt`);
-  await provided('vscode.executeHoverProvider', values.document.uri, positionOf(values.document, 'T(8,128)'));
-  await page.point('{1,3,2,0:T(8,128)', 10);
+  await provided('vscode.executeHoverProvider', values.document.uri, positionOf(values.document, '{2,3,1,0:T(8,128)'));
+  await page.point('{2,3,1,0:T(8,128)', 10);
   await page.see('.monaco-hover', 'tile');
   await page.screenshot(`shape-${name}`);
   await page.away();

@@ -38,7 +38,7 @@ exports['no server at the path of the setting'] = async () => {
   await complaint('/nowhere/buflens', 'not found.*/nowhere/buflens');
   await page.screenshot('no-server');
   await page.click(`${MESSAGES} .monaco-button`, 'Open Setting');
-  await page.see('.settings-editor', 'Path of the buflens program');
+  await page.see('.settings-editor', 'Path of the');
   await recovers();
 };
 
