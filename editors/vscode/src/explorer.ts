@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 
+import { stemOf } from './heads';
 import { counted, bytes } from './numbers';
 import type { Moment, Peak, PeakValue, Space } from './results';
 import type { Server } from './server';
@@ -73,7 +74,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   /** Shows the dump that `uri` is a file of. */
   show(uri: vscode.Uri): void {
-    if (this.uri?.toString() === uri.toString()) return;
+    if (this.uri !== undefined && stemOf(this.uri.path) === stemOf(uri.path)) return;
     this.uri = uri;
     void vscode.commands.executeCommand('setContext', 'buflens.hasDump', true);
     this.ticked.clear();

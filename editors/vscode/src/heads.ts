@@ -27,6 +27,11 @@ export function isLanguage(id: string): id is Language {
   return (LANGUAGES as readonly string[]).includes(id);
 }
 
+/** What the names of the files of one dump have in common: see docs/format.md. */
+export function stemOf(path: string): string {
+  return path.replace(/(-buffer-assignment(-values)?|-live-range|-memory-usage-report)?\.txt$/, '');
+}
+
 function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }

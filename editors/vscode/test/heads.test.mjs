@@ -4,7 +4,7 @@ import test from 'node:test';
 
 import heads from '../dist/test/heads.js';
 
-const { HEAD, languageOf } = heads;
+const { HEAD, languageOf, stemOf } = heads;
 
 test('the first lines tell', () => {
   assert.equal(languageOf('BufferAssignment:\nallocation 0: size 4'), 'xla-buffer-assignment');
@@ -35,4 +35,11 @@ test('every real dump is recognised as what its name says', () => {
         : 'hlo';
     assert.equal(languageOf(head), expected, name);
   }
+});
+
+test('the files of a dump have their stem in common', () => {
+  for (const suffix of ['', '-buffer-assignment', '-buffer-assignment-values', '-live-range', '-memory-usage-report']) {
+    assert.equal(stemOf(`/d/module_0001.jit_f.after_optimizations${suffix}.txt`), '/d/module_0001.jit_f.after_optimizations');
+  }
+  assert.equal(stemOf('/d/build.log'), '/d/build.log');
 });

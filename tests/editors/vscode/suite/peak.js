@@ -48,10 +48,16 @@ exports.explorer = async () => {
   assert.deepEqual(shown.map((node) => node.value?.name ?? node.text), ['q.1', '3 values filtered out']);
   explorer.setFilter('');
 
+  await page.see(rows, '^fusion\\.5');
+  await new Promise((resolve) => setTimeout(resolve, 500));
   await page.click(`${rows} .custom-view-tree-node-item-checkbox`);
   await until('the result of what-if', () => /^Without 1 value: .* at step \d+/.test(explorer.message));
   await page.see('.tree-explorer-viewlet-tree-view .message', 'Without 1 value');
   await page.screenshot('explorer');
+
+  await open(dump.replace('-buffer-assignment', '-live-range'));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.match(explorer.message, /^Without 1 value/, 'another file of the same dump changes nothing');
   await vscode.commands.executeCommand('buflens.clearTicks');
   await until('no message', () => explorer.message === undefined);
 

@@ -1,7 +1,7 @@
 // Screenshots for people to look at, in a dark and a light theme; and what can only be seen.
 const assert = require('node:assert/strict');
 const vscode = require('vscode');
-const { open, positionOf, provided } = require('./help.js');
+const { open, positionOf, provided, until } = require('./help.js');
 const page = require('./page.js');
 
 const split = 'split/module_0055.jit_attention.cl_933746096.after_optimizations';
@@ -22,10 +22,14 @@ async function inTheme(theme, name) {
 
   const values = await open(`${split}-buffer-assignment.txt`);
   await provided('vscode.executeHoverProvider', values.document.uri, positionOf(values.document, '{2,3,1,0:T(8,128)'));
-  await page.point('{2,3,1,0:T(8,128)', 10);
-  await page.see('.monaco-hover', 'tile');
+  const shape = positionOf(values.document, '{2,3,1,0:T(8,128)', 10);
+  values.selection = new vscode.Selection(shape, shape);
+  values.revealRange(new vscode.Range(shape, shape));
+  await until('the hover on a shape', async () => {
+    await vscode.commands.executeCommand('editor.action.showHover');
+    return page.see('.monaco-hover', 'tile', 1000).catch(() => false);
+  });
   await page.screenshot(`shape-${name}`);
-  await page.away();
   for (const part of ['-live-range', '', '-memory-usage-report']) {
     const file = part === '-memory-usage-report' ? 'split/jit_mlp_fwd.cl_933746096.after_optimizations' : split;
     const { document } = await open(`${file}${part}.txt`);
