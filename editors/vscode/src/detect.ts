@@ -19,7 +19,13 @@ export function detectDumps(): vscode.Disposable {
     void vscode.languages.setTextDocumentLanguage(document, language);
   };
   vscode.workspace.textDocuments.forEach(detect);
-  return vscode.workspace.onDidOpenTextDocument(detect);
+  return vscode.Disposable.from(
+    vscode.workspace.onDidOpenTextDocument(detect),
+    // A new language also comes as an end, but of a document that stays.
+    vscode.workspace.onDidCloseTextDocument((document) => {
+      if (document.isClosed) seen.delete(document.uri.toString());
+    }),
+  );
 }
 
 /** The command "Treat as XLA dump": believes the first lines, else asks. */

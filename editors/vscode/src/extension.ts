@@ -9,10 +9,13 @@ import { noticeLarge, Parts } from './parts';
 import { Server } from './server';
 import { Status } from './status';
 
+const loaded = performance.now();
 let server: Server | undefined;
 
 /** What tests look at. */
 export interface Api {
+  /** How long the activation took, in ms. */
+  activation: number;
   explorer: Explorer;
   server: Server;
 }
@@ -120,7 +123,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   );
   follow();
   if (vscode.workspace.textDocuments.some(isServed)) void running.start();
-  return { explorer, server: running };
+  return { activation: performance.now() - loaded, explorer, server: running };
 }
 
 export function deactivate(): Promise<void> | undefined {

@@ -69,7 +69,7 @@ const requests = {
     await page.mouse.move(box.x, box.y, { steps: 4 });
   },
   async away() {
-    await page.mouse.move(600, 892);
+    await page.mouse.move(300, 892);
   },
   async screenshot({ name }) {
     await page.screenshot({ path: path.join(out, `${name}.png`) });

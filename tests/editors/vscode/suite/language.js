@@ -8,11 +8,9 @@ const becomes = (editor, language) => until(`language ${language}`, () => editor
 exports['activation is fast'] = async (say) => {
   const extension = vscode.extensions.getExtension('buflens.buflens');
   assert(extension, 'the extension is installed');
-  const start = performance.now();
-  await extension.activate();
-  const took = performance.now() - start;
-  say(`     activated in ${took.toFixed(0)} ms`);
-  assert(took < 1000);
+  const { activation } = await extension.activate();
+  say(`     activated in ${activation.toFixed(0)} ms`);
+  assert(activation < 100);
 };
 
 exports['by name, against an extension that claims the same files'] = async () => {
