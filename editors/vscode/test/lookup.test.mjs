@@ -11,7 +11,7 @@ function find(programs, surroundings = {}) {
   return findServer({
     setting: '',
     extension: '/ext',
-    folder: '/work',
+    folder: '/folder',
     environment: { PATH: ['/usr/bin', '', '/opt/bin'].join(path.delimiter), HOME: '/home/me' },
     platform: 'linux',
     isProgram: (path) => programs.includes(path),
@@ -29,8 +29,8 @@ test('the setting goes before all, and nothing replaces it', () => {
 
 test('paths in the setting may begin at home or in the folder', () => {
   assert.equal(find(['/home/me/b'], { setting: '~/b' }).program, '/home/me/b');
-  assert.equal(find(['/work/target/b'], { setting: '${workspaceFolder}/target/b' }).program, '/work/target/b');
-  assert.equal(find(['/work/target/b'], { setting: 'target/b' }).program, '/work/target/b');
+  assert.equal(find(['/folder/target/b'], { setting: '${workspaceFolder}/target/b' }).program, '/folder/target/b');
+  assert.equal(find(['/folder/target/b'], { setting: 'target/b' }).program, '/folder/target/b');
   assert.equal(find(['/b'], { setting: ' /b ', folder: undefined }).program, '/b');
 });
 
