@@ -1,0 +1,48 @@
+// Bundles the extension. Features of the protocol that make no sense for a dump, which nobody writes, are left out of the
+// client's library: they are a fifth of it.
+import { build } from 'esbuild';
+
+const features = [
+  'colorProvider', 'completion', 'fileOperations', 'formatting', 'inlineCompletion', 'inlineValue', 'linkedEditingRange',
+  'notebook', 'rename', 'signatureHelp', 'textDocumentContent', 'typeHierarchy',
+];
+const withoutThem = {
+  name: 'without-features',
+  setup({ onLoad }) {
+    const filter = new RegExp(`vscode-languageclient[\\\\/]lib[\\\\/]common[\\\\/](${features.join('|')})\\.js$`);
+    // Diagnostics also listen to what happens to notebooks.
+    const contents = `
+      const never = () => ({ dispose() {} });
+      class Feature {
+        registrationType = { method: 'notebookDocument/sync' };
+        onOpenNotificationSent = never;
+        onChangeNotificationSent = never;
+        onSaveNotificationSent = never;
+        onCloseNotificationSent = never;
+        fillClientCapabilities() {}
+        initialize() {}
+        register() {}
+        unregister() {}
+        clear() {}
+        getState() { return { kind: 'static' }; }
+      }
+      module.exports = new Proxy({}, { get: () => Feature });`;
+    onLoad({ filter }, () => ({ contents }));
+    // The library checks VS Code's version once more, which `engines` has done.
+    onLoad({ filter: /semver[\\/]functions[\\/]\w+\.js$/ }, () => ({ contents: 'module.exports = () => ({});' }));
+  },
+};
+
+await build({
+  // The second is loaded by the first when a dump is opened.
+  entryPoints: ['src/extension.ts', 'src/client.ts'],
+  outdir: 'dist',
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  external: ['vscode', './client.js'],
+  minify: true,
+  logLevel: 'warning',
+  plugins: [withoutThem],
+});

@@ -1,0 +1,292 @@
+// The peak explorer: memory space > step > the values alive there, with ticks for what-if.
+
+import * as vscode from 'vscode';
+
+import { stemOf } from './heads';
+import { counted, bytes } from './numbers';
+import type { Moment, Peak, PeakValue, Space } from './results';
+import type { Server } from './server';
+import { filtered, nameOf, ORDERS, rowsOf, sorted, summaryOf, whatIfOf, type Order } from './values';
+
+interface SpaceNode {
+  kind: 'space';
+  space: Space;
+  isFirst: boolean;
+}
+interface StepNode {
+  kind: 'step';
+  color: number;
+  moment: Moment;
+  what: 'true peak' | 'next peak' | "XLA's printed step";
+}
+interface ValueNode {
+  kind: 'value';
+  color: number;
+  value: PeakValue;
+  /** Bytes occupied at the step. */
+  occupied: number | null;
+}
+interface NoteNode {
+  kind: 'note';
+  text: string;
+}
+export type Node = SpaceNode | StepNode | ValueNode | NoteNode;
+
+/** Edits come one by one; the peak is asked for when they pause (ms). */
+const PAUSE = 500;
+
+export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+  /** The dump that is shown, by one of its files. */
+  uri: vscode.Uri | undefined;
+  private readonly view: vscode.TreeView<Node>;
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeTreeData = this.changed.event;
+  private readonly peaks = new Map<string, Promise<Peak | undefined>>();
+  /** By memory space, the ids of the values that are left out. */
+  private readonly ticked = new Map<number, Set<number>>();
+  /** Above the tree: why it is empty, and what remains without the ticked values. */
+  private readonly messages = { problem: '', whatIf: '' };
+  private order: Order = 'bytes';
+  private filter = '';
+  private pause: NodeJS.Timeout | undefined;
+
+  constructor(private readonly server: Server) {
+    this.view = vscode.window.createTreeView<Node>('buflens.peakView', {
+      treeDataProvider: this,
+      showCollapseAll: true,
+      manageCheckboxStateManually: true,
+    });
+    this.view.onDidChangeCheckboxState(({ items }) => {
+      for (const [node, state] of items) {
+        if (node.kind === 'value') this.tick(node.color, node.value.id, state === vscode.TreeItemCheckboxState.Checked);
+      }
+      void this.showWhatIf();
+      // The same value may stand below several steps.
+      this.changed.fire();
+    });
+  }
+
+  dispose(): void {
+    clearTimeout(this.pause);
+    this.view.dispose();
+    this.changed.dispose();
+  }
+
+  /** Shows the dump that `uri` is a file of. */
+  show(uri: vscode.Uri): void {
+    if (this.uri !== undefined && stemOf(this.uri.path) === stemOf(uri.path)) return;
+    this.uri = uri;
+    void vscode.commands.executeCommand('setContext', 'buflens.hasDump', true);
+    this.ticked.clear();
+    this.refresh();
+  }
+
+  /** Asks the server again; after a pause if more changes may follow. */
+  refresh(pause = 0): void {
+    clearTimeout(this.pause);
+    this.pause = setTimeout(() => {
+      this.peaks.clear();
+      this.say({ problem: '' });
+      void this.showWhatIf();
+      this.changed.fire();
+    }, pause === 0 ? 0 : PAUSE);
+  }
+
+  /** Opens the view, at a memory space if one is named. */
+  async reveal(color?: number): Promise<void> {
+    await vscode.commands.executeCommand('buflens.peakView.focus');
+    const nodes = color === undefined ? [] : await this.getChildren();
+    const node = nodes.find((node) => node.kind === 'space' && node.space.color === color);
+    if (node !== undefined) await this.view.reveal(node, { expand: 2, focus: true });
+  }
+
+  /** The peak of a memory space, or what is alive there at a step. Asked for once. */
+  peak(color: number, step?: number): Promise<Peak | undefined> {
+    const key = `${color} ${step ?? ''}`;
+    const known = this.peaks.get(key);
+    if (known !== undefined) return known;
+    const asked =
+      this.uri === undefined ? Promise.resolve(undefined) : this.server.command('buflens.peak', this.uri, { space: color, step });
+    this.peaks.set(key, asked);
+    // What failed may succeed the next time.
+    asked.catch(() => this.peaks.delete(key));
+    return asked;
+  }
+
+  async sort(): Promise<void> {
+    const items = Object.entries(ORDERS).map(([order, label]) => ({ label, order: order as Order }));
+    const choice = await vscode.window.showQuickPick(items, { placeHolder: 'Sort the values by' });
+    if (choice === undefined) return;
+    this.order = choice.order;
+    this.changed.fire();
+  }
+
+  async askFilter(): Promise<void> {
+    const filter = await vscode.window.showInputBox({
+      prompt: 'Show values with these words in their name, shape, opcode, op_name or source line; empty for all',
+      value: this.filter,
+    });
+    if (filter !== undefined) this.setFilter(filter);
+  }
+
+  setFilter(filter: string): void {
+    this.filter = filter.trim();
+    this.view.description = this.filter === '' ? undefined : `filter: ${this.filter}`;
+    this.changed.fire();
+  }
+
+  /** Leaves out the values with these ids, and no others of this memory space. */
+  async leaveOut(color: number, ids: readonly number[]): Promise<void> {
+    this.ticked.set(color, new Set(ids));
+    await this.showWhatIf();
+    this.changed.fire();
+  }
+
+  clearTicks(): void {
+    this.ticked.clear();
+    void this.showWhatIf();
+    this.changed.fire();
+  }
+
+  /** What is said above the tree. */
+  get message(): string | undefined {
+    return this.view.message;
+  }
+
+  getParent(): undefined {
+    return undefined;
+  }
+
+  async getChildren(node?: Node): Promise<Node[]> {
+    try {
+      if (node === undefined) return await this.roots();
+      if (node.kind === 'space') return await this.steps(node.space);
+      if (node.kind === 'step') return await this.values(node);
+      return [];
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      if (node !== undefined) return [note(problem)];
+      this.say({ problem });
+      return [];
+    }
+  }
+
+  getTreeItem(node: Node): vscode.TreeItem {
+    return node.kind === 'value'
+      ? valueItem(node, this.ticked.get(node.color)?.has(node.value.id) ?? false)
+      : node.kind === 'space'
+        ? spaceItem(node)
+        : node.kind === 'step'
+          ? stepItem(node)
+          : new vscode.TreeItem(node.text);
+  }
+
+  private async roots(): Promise<Node[]> {
+    if (this.uri === undefined) return [];
+    const peak = await this.peak(0);
+    if (peak === undefined) return [note('The server has not read this dump yet; refresh in a moment')];
+    this.view.title = peak.module;
+    this.say({ problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
+    return peak.spaces.map((space, index) => ({ kind: 'space', space, isFirst: index === 0 }));
+  }
+
+  private async steps(space: Space): Promise<Node[]> {
+    const peak = await this.peak(space.color);
+    if (space.peak === null) return [note(peak?.reason ?? 'There is no peak without live ranges')];
+    const step = (moment: Moment, what: StepNode['what']): StepNode => ({ kind: 'step', color: space.color, moment, what });
+    const steps = [step(space.peak, 'true peak'), ...(peak?.next ?? []).map((moment) => step(moment, 'next peak'))];
+    const printed = peak?.xla_peak;
+    if (printed && printed.occupied_bytes !== null && !steps.some(({ moment }) => moment.step === printed.step)) {
+      steps.push(step({ step: printed.step, instruction: '', occupied_bytes: printed.occupied_bytes }, "XLA's printed step"));
+    }
+    return steps;
+  }
+
+  private async values({ color, moment }: StepNode): Promise<Node[]> {
+    const peak = await this.peak(color, moment.step);
+    if (peak === undefined) return [];
+    const shown = filtered(peak.values, this.filter);
+    const nodes: Node[] = sorted(shown, this.order).map((value) => ({
+      kind: 'value',
+      color,
+      value,
+      occupied: peak.occupied_bytes,
+    }));
+    if (shown.length < peak.values.length) nodes.push(note(`${counted(peak.values.length - shown.length, 'value')} filtered out`));
+    if (peak.values_left_out > 0) nodes.push(note(`${counted(peak.values_left_out, 'smaller value')} not shown`));
+    return nodes;
+  }
+
+  private tick(color: number, id: number, isTicked: boolean): void {
+    const ids = this.ticked.get(color) ?? new Set();
+    if (isTicked) ids.add(id);
+    else ids.delete(id);
+    this.ticked.set(color, ids);
+  }
+
+  private async showWhatIf(): Promise<void> {
+    const uri = this.uri;
+    const chosen = [...this.ticked].filter(([, ids]) => ids.size > 0);
+    if (uri === undefined) return;
+    const sentences = chosen.map(async ([space, ids]) => {
+      try {
+        const result = await this.server.command('buflens.whatIf', uri, { space, without: [...ids] });
+        return result === undefined ? '' : whatIfOf(result);
+      } catch (error) {
+        return String(error instanceof Error ? error.message : error);
+      }
+    });
+    this.say({ whatIf: (await Promise.all(sentences)).join('\n') });
+  }
+
+  private say(messages: Partial<Explorer['messages']>): void {
+    Object.assign(this.messages, messages);
+    const { problem, whatIf } = this.messages;
+    this.view.message = [problem, whatIf].filter(Boolean).join('\n') || undefined;
+  }
+}
+
+function note(text: string): NoteNode {
+  return { kind: 'note', text };
+}
+
+function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const item = new vscode.TreeItem(`${space.name} (@${space.color})`, isFirst ? Expanded : Collapsed);
+  item.id = `space ${space.color}`;
+  item.iconPath = new vscode.ThemeIcon('server');
+  const reserved = `${bytes(space.reserved_bytes)} reserved`;
+  item.description = space.peak === null ? reserved : `${bytes(space.peak.occupied_bytes)} at step ${space.peak.step}, ${reserved}`;
+  item.tooltip = 'Static, of this module only.';
+  return item;
+}
+
+function stepItem({ color, moment, what }: StepNode): vscode.TreeItem {
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const state = what === 'true peak' ? Expanded : Collapsed;
+  const item = new vscode.TreeItem(`step ${moment.step} ${moment.instruction}`.trimEnd(), state);
+  item.id = `step ${color} ${moment.step}`;
+  item.iconPath = new vscode.ThemeIcon(what === 'true peak' ? 'flame' : 'debug-stackframe-dot');
+  item.description = `${bytes(moment.occupied_bytes)}, ${what}`;
+  return item;
+}
+
+function valueItem({ value, occupied }: ValueNode, isTicked: boolean): vscode.TreeItem {
+  const item = new vscode.TreeItem(nameOf(value));
+  const { Checked, Unchecked } = vscode.TreeItemCheckboxState;
+  item.checkboxState = { state: isTicked ? Checked : Unchecked, tooltip: isTicked ? 'Left out' : 'Tick to see what would be without it' };
+  item.description = summaryOf(value, occupied);
+  item.tooltip = tooltip(value, occupied);
+  const { uri, range } = value.location;
+  const place = new vscode.Range(range.start.line, range.start.character, range.start.line, range.start.character);
+  item.command = { title: 'Go to Value', command: 'vscode.open', arguments: [vscode.Uri.parse(uri), { selection: place }] };
+  return item;
+}
+
+/** A table as text: what is in it comes from the dump and must not be read as Markdown. */
+function tooltip(value: PeakValue, occupied: number | null): vscode.MarkdownString {
+  const rows = rowsOf(value, occupied);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const text = rows.map(([name, content]) => `${name.padEnd(width)}  ${content}`).join('\n');
+  return new vscode.MarkdownString().appendText(nameOf(value)).appendCodeblock(text, 'text');
+}

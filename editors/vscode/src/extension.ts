@@ -1,0 +1,140 @@
+// Puts the extension together. Nothing here may take long: what is slow waits for the first dump.
+
+import * as vscode from 'vscode';
+
+import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
+import { Explorer } from './explorer';
+import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
+import { noticeLarge, Parts } from './parts';
+import { Server } from './server';
+import { Status } from './status';
+
+let server: Server | undefined;
+
+/** What tests look at. */
+export interface Api {
+  /** How long the activation took, in ms. */
+  activation: number;
+  explorer: Explorer;
+  server: Server;
+}
+
+export function activate(context: vscode.ExtensionContext): Api {
+  const start = performance.now();
+  const log = vscode.window.createOutputChannel('Buflens', { log: true });
+  const running = (server = new Server(context, log));
+  const explorer = new Explorer(running);
+  const status = new Status(running);
+  const parts = new Parts(running);
+
+  const follow = () => {
+    const dump = activeDump();
+    if (dump !== undefined) {
+      void running.start();
+      explorer.show(dump.uri);
+    }
+    void status.update();
+  };
+  const changed = ({ document }: { document: vscode.TextDocument }) => {
+    if (isServed(document)) explorer.refresh(1);
+  };
+  // A document becomes a dump when its language is set, while its editor stays.
+  const opened = (document: vscode.TextDocument) => {
+    if (document === vscode.window.activeTextEditor?.document) follow();
+    else if (isServed(document)) void running.start();
+  };
+
+  const register = (command: string, run: (...args: never[]) => unknown) => vscode.commands.registerCommand(`buflens.${command}`, run);
+  const openInParts = (file?: vscode.Uri) => {
+    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    const chosen = file ?? (input instanceof vscode.TabInputText ? input.uri : undefined);
+    if (chosen?.scheme === 'file') return parts.open(chosen);
+    void vscode.window.showInformationMessage('Open the dump first, or use the menu of the file in the explorer.');
+    return undefined;
+  };
+
+  const show = (command: string, uri: vscode.Uri, argument: { space?: number; without?: number[] }) => {
+    switch (command) {
+      case 'buflens.padding':
+        return showPadding(running, uri);
+      case 'buflens.donation':
+        return auditDonation(running, uri);
+      case 'buflens.copies':
+        return auditCopies(running, uri);
+      case 'buflens.valueAtOffset':
+        return findValueAtOffset(running, uri);
+      default:
+        explorer.show(uri);
+        if (argument.without !== undefined) void explorer.leaveOut(argument.space ?? 0, argument.without);
+        return explorer.reveal(argument.space);
+    }
+  };
+  // The server's own commands come from its code lenses, with its arguments.
+  running.run = async (command, [argument]) => {
+    const given = (argument ?? {}) as { uri?: string; space?: number; without?: number[] };
+    const uri = given.uri === undefined ? activeDump()?.uri : vscode.Uri.parse(given.uri);
+    if (uri !== undefined) await report(() => show(command, uri, given));
+  };
+  const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
+    register(command, async () => {
+      const uri = activeDump()?.uri ?? explorer.uri;
+      if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
+      else await report(() => run(uri));
+    });
+
+  context.subscriptions.push(
+    log,
+    explorer,
+    status,
+    running.onDidChange(() => {
+      explorer.refresh();
+      void status.update();
+    }),
+    parts.register(),
+    detectDumps(),
+    noticeLarge((file) => parts.open(file)),
+    vscode.window.onDidChangeActiveTextEditor(follow),
+    vscode.workspace.onDidOpenTextDocument(opened),
+    vscode.workspace.onDidChangeTextDocument(changed),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration('buflens.server')) void running.reconfigure();
+    }),
+    onDump('showPeak', (uri) => Promise.resolve(show('buflens.peak', uri, {}))),
+    onDump('whatIfWithout', (uri) => whatIfWithout(running, explorer, uri)),
+    onDump('findValueAtOffset', (uri) => findValueAtOffset(running, uri)),
+    onDump('showPadding', (uri) => showPadding(running, uri)),
+    onDump('auditDonation', (uri) => auditDonation(running, uri)),
+    onDump('auditCopies', (uri) => auditCopies(running, uri)),
+    register('sortPeak', () => explorer.sort()),
+    register('filterPeak', () => explorer.askFilter()),
+    register('clearTicks', () => {
+      explorer.clearTicks();
+    }),
+    register('refreshPeak', () => {
+      explorer.refresh();
+    }),
+    register('treatAsDump', treatAsDump),
+    register('openInParts', openInParts),
+    register('restartServer', () => running.restart()),
+    register('showLog', () => {
+      log.show();
+    }),
+    register('openWalkthrough', () => vscode.commands.executeCommand('workbench.action.openWalkthrough', `${context.extension.id}#start`)),
+  );
+  follow();
+  if (vscode.workspace.textDocuments.some(isServed)) void running.start();
+  return { activation: performance.now() - start, explorer, server: running };
+}
+
+export function deactivate(): Promise<void> | undefined {
+  return server?.stop();
+}
+
+/** Runs something for the user, who hears of it when it fails. */
+async function report(run: () => Promise<unknown>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    void vscode.window.showErrorMessage(`Buflens: ${error instanceof Error ? error.message : String(error)}.`);
+  }
+}

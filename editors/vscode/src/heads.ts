@@ -1,0 +1,37 @@
+// Which language a text is in, by its first lines. Dumps get renamed, so names are not enough; and VS Code never looks
+// at the first line of a `.txt`.
+
+/** The languages of the server. */
+export const LANGUAGES = ['xla-buffer-assignment', 'xla-memory-report', 'hlo'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+/** So many characters of a document are enough to tell. */
+export const HEAD = 4096;
+
+/** The language of a document that begins with `head`, if it is part of a dump. */
+export function languageOf(head: string): Language | undefined {
+  const text = head.replace(/^\uFEFF/, '').replace(/^\s*\n/, '');
+  if (/^(BufferAssignment:|HloLiveRange (\(max \d+\):|not available))/.test(text)) return 'xla-buffer-assignment';
+  if (/^Memory Space: .* \(color=\d+\)\r?$/m.test(firstLine(text))) return 'xla-memory-report';
+  if (/^HloModule [^\s,]+(,|\r?$)/.test(firstLine(text))) return 'hlo';
+  if (text.startsWith('Total bytes used: ')) {
+    // The same line begins the values file and the older kind of report.
+    if (/^Allocations sorted by size:/m.test(text)) return 'xla-memory-report';
+    if (/^Used values:/m.test(text)) return 'xla-buffer-assignment';
+  }
+  return undefined;
+}
+
+/** Whether `id` is a language of the server. */
+export function isLanguage(id: string): id is Language {
+  return (LANGUAGES as readonly string[]).includes(id);
+}
+
+/** What the names of the files of one dump have in common: see docs/format.md. */
+export function stemOf(path: string): string {
+  return path.replace(/(-buffer-assignment(-values)?|-live-range|-memory-usage-report)?\.txt$/, '');
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
+}

@@ -1,0 +1,180 @@
+// The palette commands whose results are lists: padding, donation, copies, values at an offset. Each entry goes to its line.
+
+import * as vscode from 'vscode';
+
+import type { Explorer } from './explorer';
+import { bytes, counted, exactBytes } from './numbers';
+import type { Copy, Donation, PaddedValue, Parameter, Value } from './results';
+import type { Server } from './server';
+import { nameOf, whatIfOf } from './values';
+
+type Location = Value['location'];
+
+const NOT_YET = 'the server has not read this dump yet; try again in a moment';
+
+interface Entry extends vscode.QuickPickItem {
+  location: Location;
+}
+
+export async function showPadding(server: Server, uri: vscode.Uri): Promise<void> {
+  const result = await server.command('buflens.padding', uri, {});
+  if (result === undefined) throw new Error(NOT_YET);
+  const spaces = result.spaces
+    .filter((space) => space.padding_bytes !== null && space.padding_bytes > 0)
+    .map((space) => `${space.name} ${bytes(space.padding_bytes ?? 0)}${space.step === null ? '' : ` at the peak (step ${space.step})`}`);
+  const title = `Padding of ${result.module}${spaces.length === 0 ? '' : `: ${spaces.join(', ')}`}`;
+  await pick(title, result.values.map(paddingEntry), 'No value has padding', result.values_left_out);
+}
+
+export async function auditDonation(server: Server, uri: vscode.Uri): Promise<void> {
+  const result = await server.command('buflens.donation', uri, {});
+  if (result === undefined) throw new Error(NOT_YET);
+  const empty = result.reason ?? 'This program has no parameters';
+  await pick(donationTitle(result), result.parameters.map(parameterEntry), empty);
+}
+
+export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void> {
+  const result = await server.command('buflens.copies', uri, {});
+  if (result === undefined) throw new Error(NOT_YET);
+  const spaces = result.spaces.map(
+    (space) =>
+      `${space.name} ${bytes(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
+  );
+  const title = `Copies in ${result.module}${spaces.length === 0 ? '' : `: ${spaces.join('; ')}`}`;
+  await pick(title, result.copies.map(copyEntry), result.reason ?? 'There are no copies', result.copies_left_out);
+}
+
+export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promise<void> {
+  const allocation = await askNumber('Number of the allocation');
+  if (allocation === undefined) return;
+  const offset = await askNumber('Offset in bytes within the allocation');
+  if (offset === undefined) return;
+  const result = await server.command('buflens.valueAtOffset', uri, { allocation, offset });
+  if (result === undefined) throw new Error(NOT_YET);
+  const title = `Values over byte ${offset} of allocation ${allocation}, in the order of time`;
+  await pick(title, result.values.map(valueEntry), 'No value holds this byte');
+}
+
+/** Asks which of the values at the peak go away, and says what remains. */
+export async function whatIfWithout(server: Server, explorer: Explorer, uri: vscode.Uri): Promise<void> {
+  const peak = await server.command('buflens.peak', uri, {});
+  if (peak === undefined) throw new Error(NOT_YET);
+  const items = peak.values.map((value) => ({ ...valueEntry(value), id: value.id }));
+  const title = `Values alive at the peak of ${peak.name}, step ${peak.step ?? '?'}`;
+  const placeHolder = 'Which of them go away, with the schedule and the placement as they are?';
+  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder, canPickMany: true, matchOnDetail: true });
+  if (chosen === undefined || chosen.length === 0) return;
+  const without = chosen.map(({ id }) => id);
+  const result = await server.command('buflens.whatIf', uri, { space: peak.space, without });
+  if (result === undefined) throw new Error(NOT_YET);
+  explorer.show(uri);
+  await explorer.leaveOut(peak.space, without);
+  void vscode.window.showInformationMessage(whatIfOf(result));
+}
+
+/** Shows a list; moving through it shows each place, leaving it goes back to where the user was. */
+async function pick(title: string, entries: Entry[], empty: string, leftOut = 0): Promise<void> {
+  if (entries.length === 0) {
+    void vscode.window.showInformationMessage(`${title}. ${empty}.`);
+    return;
+  }
+  const before = vscode.window.activeTextEditor;
+  const place = before && { uri: before.document.uri, selection: before.selection, viewColumn: before.viewColumn };
+  const placeHolder = leftOut === 0 ? 'Go to' : `Go to (${counted(leftOut, 'smaller one')} not shown)`;
+  let moves = 0;
+  const chosen = await vscode.window.showQuickPick(entries, {
+    title,
+    placeHolder,
+    matchOnDescription: true,
+    matchOnDetail: true,
+    onDidSelectItem: (entry: Entry) => {
+      // The first is selected as soon as the list is shown.
+      moves += 1;
+      if (moves > 1) void goTo(entry.location, true);
+    },
+  });
+  if (chosen !== undefined) await goTo(chosen.location, false);
+  else if (place !== undefined && moves > 1) await vscode.window.showTextDocument(place.uri, { selection: place.selection, viewColumn: place.viewColumn });
+}
+
+async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
+  const { line, character } = range.start;
+  const selection = new vscode.Range(line, character, line, character);
+  await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection, preserveFocus: preview, preview: true });
+}
+
+function paddingEntry(value: PaddedValue): Entry {
+  const { dimension, order } = value;
+  const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
+  const blame = dimension && `${what} ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
+  const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
+  return {
+    label: nameOf(value),
+    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape}`,
+    detail: [blame, better, value.op_name].filter(Boolean).join('; '),
+    location: value.location,
+  };
+}
+
+const VERDICTS: Record<string, string> = {
+  donated: '$(check) donated',
+  'could-match': '$(lightbulb) not donated, as large as an output',
+  dead: '$(lightbulb) not donated, dead before the peak',
+  kept: 'kept',
+};
+
+function donationTitle({ module, donated_bytes, could_match_bytes, dead_bytes }: Donation): string {
+  const parts: [number | null, string][] = [
+    [donated_bytes, 'donated'],
+    [could_match_bytes, 'could match an output'],
+    [dead_bytes, 'dead before the peak'],
+  ];
+  const known = parts.flatMap(([count, what]) => (count === null ? [] : [`${bytes(count)} ${what}`]));
+  return `Donation in ${module}${known.length === 0 ? '' : `: ${known.join(', ')}`}`;
+}
+
+function parameterEntry(parameter: Parameter): Entry {
+  const { last_read, outputs, allocation } = parameter;
+  const verdict = VERDICTS[parameter.verdict] ?? parameter.verdict;
+  const details = [
+    outputs.length > 0 ? `${verdict} (allocation ${outputs.join(', ')})` : verdict,
+    last_read && `last read at step ${last_read.step} by ${last_read.instruction}`,
+  ];
+  return {
+    label: `parameter ${parameter.parameter}${parameter.index === '{}' ? '' : parameter.index}: ${parameter.name}`,
+    description: `${bytes(parameter.bytes)}, allocation ${allocation}${parameter.alive_at_peak === true ? ', alive at the peak' : ''}`,
+    detail: details.filter(Boolean).join('; '),
+    location: parameter.location,
+  };
+}
+
+function copyEntry(copy: Copy): Entry {
+  const { from, to, window, round_trip } = copy;
+  const details = [
+    from.space === to.space ? `${from.layout} -> ${to.layout}` : `@${from.space} -> @${to.space}`,
+    window && `steps ${window.join('-')}`,
+    round_trip && `takes back ${round_trip}`,
+    copy.source ?? copy.op_name,
+  ];
+  return {
+    label: copy.name,
+    description: `${copy.kind} of ${copy.operand}, ${bytes(copy.bytes)}${copy.alive_at_peak === true ? ', at the peak' : ''}`,
+    detail: details.filter(Boolean).join('; '),
+    location: copy.location,
+  };
+}
+
+function valueEntry(value: Value): Entry {
+  return {
+    label: nameOf(value),
+    description: `${exactBytes(value.bytes)}, ${value.kind}${value.live === null ? '' : `, steps ${value.live.join('-')}`}`,
+    detail: [value.shape, value.op_name].filter(Boolean).join('  '),
+    location: value.location,
+  };
+}
+
+async function askNumber(prompt: string): Promise<number | undefined> {
+  const validateInput = (text: string) => (/^[\d,_ ]*\d[\d,_ ]*$/.test(text) ? undefined : 'A number from 0');
+  const text = await vscode.window.showInputBox({ prompt, validateInput });
+  return text === undefined ? undefined : Number(text.replace(/[,_ ]/g, ''));
+}

@@ -1,0 +1,147 @@
+// The results of the server's commands, as docs/lsp-extensions.md describes them.
+
+import type { Location } from 'vscode-languageclient';
+
+export interface Moment {
+  step: number;
+  instruction: string;
+  occupied_bytes: number;
+}
+
+export interface Value {
+  id: number;
+  name: string;
+  index: string;
+  kind: string;
+  allocation: number;
+  offset: number;
+  bytes: number;
+  logical_bytes: number;
+  live: [number, number] | null;
+  shape: string;
+  opcode: string | null;
+  op_name: string | null;
+  source: string | null;
+  location: Location;
+}
+
+export interface PeakValue extends Value {
+  what_if: Moment | null;
+}
+
+export interface Space {
+  color: number;
+  name: string;
+  reserved_bytes: number;
+  thread_local_bytes: number;
+  padding_bytes: number | null;
+  peak: Moment | null;
+}
+
+export interface Peak {
+  module: string;
+  platform: string;
+  space: number;
+  name: string;
+  reason: string | null;
+  step: number | null;
+  instruction: string | null;
+  occupied_bytes: number | null;
+  reserved_bytes: number;
+  near: [number, number][] | null;
+  next: Moment[] | null;
+  xla_peak: { step: number; listed_bytes: number; occupied_bytes: number | null } | null;
+  spaces: Space[];
+  values: PeakValue[];
+  values_left_out: number;
+}
+
+export interface WhatIf {
+  module: string;
+  space: number;
+  without: number[];
+  unknown: number[];
+  reason: string | null;
+  before: Moment | null;
+  after: Moment | null;
+  saved_bytes: number | null;
+  note: string;
+}
+
+export interface ValueAtOffset {
+  allocation: number;
+  offset: number;
+  values: Value[];
+}
+
+export interface PaddedValue extends Value {
+  padding_bytes: number;
+  ratio: number;
+  /** `number` is `null` for a scalar. */
+  dimension: { number: number | null; from: number; to: number; tile: number } | null;
+  order: { minor_to_major: number[]; bytes: number } | null;
+}
+
+export interface Padding {
+  module: string;
+  spaces: { color: number; name: string; padding_bytes: number | null; occupied_bytes: number | null; step: number | null }[];
+  allocations: { allocation: number; space: number; bytes: number; padding_bytes: number }[];
+  values: PaddedValue[];
+  values_left_out: number;
+}
+
+export interface Parameter {
+  parameter: number;
+  index: string;
+  name: string;
+  allocation: number;
+  space: number;
+  bytes: number;
+  verdict: string;
+  last_read: { step: number; instruction: string } | null;
+  alive_at_peak: boolean | null;
+  outputs: number[];
+  location: Location;
+}
+
+export interface Donation {
+  module: string;
+  reason: string | null;
+  parameters: Parameter[];
+  donated_bytes: number | null;
+  could_match_bytes: number | null;
+  dead_bytes: number | null;
+}
+
+export interface Copy {
+  name: string;
+  kind: string;
+  operand: string;
+  bytes: number;
+  from: { space: number; layout: string };
+  to: { space: number; layout: string };
+  window: [number, number] | null;
+  alive_at_peak: boolean | null;
+  round_trip: string | null;
+  op_name: string | null;
+  source: string | null;
+  location: Location;
+}
+
+export interface Copies {
+  module: string;
+  reason: string | null;
+  copies: Copy[];
+  copies_left_out: number;
+  spaces: { color: number; name: string; copied_bytes: number; at_peak_bytes: number | null }[];
+}
+
+/** The commands of the server: arguments besides `uri`, and results. */
+export interface Commands {
+  'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
+  'buflens.whatIf': [{ space?: number; without: number[] }, WhatIf];
+  'buflens.valueAtOffset': [{ allocation: number; offset: number; step?: number }, ValueAtOffset];
+  'buflens.padding': [{ space?: number; limit?: number }, Padding];
+  'buflens.donation': [Record<string, never>, Donation];
+  'buflens.copies': [{ limit?: number }, Copies];
+}

@@ -1,0 +1,44 @@
+// A dump of more than 50 MiB, which VS Code shows to no extension.
+const assert = require('node:assert/strict');
+const vscode = require('vscode');
+const { MESSAGES, find, hoverText, message, positionOf, provided, until } = require('./help.js');
+const page = require('./page.js');
+
+const name = 'large/module_0001.jit_large.cpu_after_optimizations-buffer-assignment.txt';
+
+exports['it is noticed, and opens in parts'] = async (say) => {
+  const file = await find(name);
+  const start = Date.now();
+  await vscode.commands.executeCommand('vscode.open', file);
+  await message('can open it in parts');
+  await page.screenshot('large-notice');
+  await page.click(`${MESSAGES} .monaco-button`, 'Open in Parts');
+  const outline = await until('the outline', () => {
+    const { document } = vscode.window.activeTextEditor ?? {};
+    return document?.uri.scheme === 'buflens-part' && document;
+  });
+  say(`     outline after ${Date.now() - start} ms`);
+  assert.match(outline.getText(), /allocation 0: /);
+  const entry = positionOf(outline, 'tuple.1{150}');
+  assert.match(hoverText(await provided('vscode.executeHoverProvider', outline.uri, entry)), /tuple\.1\{150\}/);
+
+  const links = await until('links', async () => {
+    const links = await vscode.commands.executeCommand('vscode.executeLinkProvider', outline.uri, 1000);
+    return links?.length > 100 && links.every(({ target }) => target) && links;
+  });
+  const link = links.find(({ range }) => range.start.line === entry.line);
+  await vscode.commands.executeCommand('vscode.open', link.target);
+  const part = await until('a part', () => {
+    const { document } = vscode.window.activeTextEditor ?? {};
+    return document?.uri.path.includes('/lines ') && document.languageId === 'xla-buffer-assignment' && document;
+  });
+  const value = positionOf(part, '<150 tuple.1{150}', 6);
+  assert.match(hoverText(await provided('vscode.executeHoverProvider', part.uri, value)), /tuple\.1\{150\}/);
+  await page.screenshot('large-part');
+
+  const [found] = await provided('vscode.executeDefinitionProvider', part.uri, value);
+  const target = await vscode.workspace.openTextDocument(found.uri ?? found.targetUri);
+  assert.equal(target.uri.scheme, 'buflens-part');
+  const line = (found.range ?? found.targetSelectionRange).start.line;
+  assert.match(target.lineAt(line).text, /^<150 tuple\.1\{150\}/);
+};

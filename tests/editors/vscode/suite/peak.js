@@ -1,0 +1,90 @@
+// The peak explorer and the lists, if the server has their commands; else it is said that it has not.
+const assert = require('node:assert/strict');
+const vscode = require('vscode');
+const { message, open, until } = require('./help.js');
+const page = require('./page.js');
+
+const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
+const rows = '.pane-body .monaco-list-row';
+const extension = () => vscode.extensions.getExtension('buflens.buflens');
+
+async function hasCommands() {
+  const { server } = await extension().activate();
+  const client = await server.start();
+  return client.initializeResult.capabilities.executeCommandProvider?.commands.includes('buflens.peak') === true;
+}
+
+exports['the status item'] = async () => {
+  await open(dump);
+  await page.see('.statusbar-item', (await hasCommands()) ? 'jit_attention.*HBM .*iB' : 'Buflens');
+};
+
+exports['a server without the commands says so'] = async (say) => {
+  if (await hasCommands()) return;
+  say('     this server has no buflens.peak');
+  await open(dump);
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await page.see('.message', 'has no buflens.peak');
+  await page.screenshot('explorer-without-command');
+  await vscode.commands.executeCommand('buflens.showPadding');
+  await message('has no buflens.padding');
+};
+
+exports.explorer = async () => {
+  if (!(await hasCommands())) return;
+  const { explorer } = extension().exports;
+  await open(dump);
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await page.see(rows, 'HBM \\(@0\\)');
+  await page.see(rows, 'true peak');
+  assert.match(await page.see(rows, '^fusion\\.5'), /512\.0 KiB, 25\.0 %, output, steps 12-13/);
+
+  const [space] = await explorer.getChildren();
+  const [step] = await explorer.getChildren(space);
+  const [first, second] = await explorer.getChildren(step);
+  assert(first.value.bytes >= second.value.bytes, 'the largest first');
+  explorer.setFilter('parameter q.1');
+  const shown = await explorer.getChildren(step);
+  assert.deepEqual(shown.map((node) => node.value?.name ?? node.text), ['q.1', '3 values filtered out']);
+  explorer.setFilter('');
+
+  await page.see(rows, '^fusion\\.5');
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await page.click(`${rows} .custom-view-tree-node-item-checkbox`);
+  await until('the result of what-if', () => /^Without 1 value: .* at step \d+/.test(explorer.message));
+  await page.see('.tree-explorer-viewlet-tree-view .message', 'Without 1 value');
+  await page.screenshot('explorer');
+
+  await open(dump.replace('-buffer-assignment', '-live-range'));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.match(explorer.message, /^Without 1 value/, 'another file of the same dump changes nothing');
+  await vscode.commands.executeCommand('buflens.clearTicks');
+  await until('no message', () => explorer.message === undefined);
+
+  await page.click(rows, '^fusion\\.5');
+  await until('the line of the value', () => {
+    const editor = vscode.window.activeTextEditor;
+    return editor?.document.lineAt(editor.selection.active.line).text.includes('fusion.5 @0');
+  });
+};
+
+exports['lists that lead to lines'] = async () => {
+  if (!(await hasCommands())) return;
+  await open(dump);
+  for (const [command, title] of [['showPadding', 'Padding of jit_attention'], ['auditDonation', 'Donation in'], ['auditCopies', 'Copies in']]) {
+    const shown = vscode.commands.executeCommand(`buflens.${command}`);
+    await page.see('.quick-input-widget', title);
+    await page.see('.quick-input-list .monaco-list-row', '.');
+    await page.screenshot(command);
+    await page.press('Enter');
+    await shown;
+  }
+};
+
+exports["the server's own command opens the explorer"] = async () => {
+  if (!(await hasCommands())) return;
+  const { document } = await open(dump);
+  await vscode.commands.executeCommand('workbench.view.explorer');
+  await vscode.commands.executeCommand('buflens.peak', { uri: document.uri.toString(), space: 0 });
+  await page.see(rows, 'true peak');
+};
