@@ -61,15 +61,10 @@ impl Default for Thresholds {
 }
 
 /// All advice on a dump in which nothing is wrong.
-pub(super) fn advise(
-    dump: &Dump,
-    thresholds: &Thresholds,
-    libraries: &Libraries,
-    findings: &mut Findings,
-) {
+pub(super) fn advise(dump: &Dump, thresholds: &Thresholds, findings: &mut Findings) {
     let advice = Advice {
         dump,
-        audit: &Audit::new(dump, libraries.clone()),
+        audit: &Audit::new(dump, Libraries::default()),
         thresholds,
     };
     let donation = donation(advice.audit);

@@ -25,7 +25,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
 use crate::model::shapes::Shapes;
-use crate::model::source::Libraries;
 use crate::model::{Dump, Place};
 
 pub use advice::{Thresholds, is_known_space};
@@ -90,12 +89,12 @@ impl Finding {
 
 /// All findings of a dump, in the order of its files and their text. Advice is as by default.
 pub fn check(dump: &Dump) -> Vec<Finding> {
-    check_with(dump, &Thresholds::default(), &Libraries::default())
+    check_with(dump, &Thresholds::default())
 }
 
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
-/// on. Sources that are `libraries`' are not the user's own.
-pub fn check_with(dump: &Dump, thresholds: &Thresholds, libraries: &Libraries) -> Vec<Finding> {
+/// on.
+pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     let context = Context {
         dump,
         shapes: Shapes::default(),
@@ -123,7 +122,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds, libraries: &Libraries) -
     tree::check_tree(dump, &doubts, &mut findings);
     // Numbers that contradict each other are nothing to build advice on.
     if findings.list.is_empty() {
-        advice::advise(dump, thresholds, libraries, &mut findings);
+        advice::advise(dump, thresholds, &mut findings);
     }
     findings.finish()
 }

@@ -9,7 +9,6 @@ use tower_lsp::ls_types as lsp;
 
 use super::view::View;
 use crate::audit::Audit;
-use crate::model::source::Libraries;
 use crate::model::{Dump, Place};
 use crate::report::records::{self, Answer, PeakQuery, Source};
 use crate::workspace::{Loaded, Unavailable};
@@ -119,7 +118,7 @@ pub fn answer(
     question: &Question,
 ) -> std::result::Result<std::result::Result<Value, String>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
-    let audit = Audit::new(&dump, Libraries::default());
+    let audit = Audit::new(&dump, view.config.libraries());
     let locate = |place: &Place| view.location(&dump, place);
     let source = Source {
         audit: &audit,

@@ -12,7 +12,6 @@ use tower_lsp::ls_types as lsp;
 use super::convert;
 use super::view::View;
 use crate::checks::{self, Finding, Severity, Thresholds};
-use crate::model::source::Libraries;
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
 
@@ -69,8 +68,7 @@ impl Checks {
 impl Checked {
     /// The findings; the first to ask has to wait.
     pub fn findings(&self) -> &[Finding] {
-        let libraries = Libraries::default();
-        let check = || checks::check_with(&self.dump, &self.thresholds, &libraries);
+        let check = || checks::check_with(&self.dump, &self.thresholds);
         self.findings.get_or_init(check)
     }
 }

@@ -35,7 +35,7 @@ fn shown(dump: &Dump, findings: &[Finding]) -> String {
 /// The advice alone: what is a sound dump in all else is not asked of a small one.
 fn advice(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     let mut findings = Findings::default();
-    advise(dump, thresholds, &Libraries::default(), &mut findings);
+    advise(dump, thresholds, &mut findings);
     findings.finish()
 }
 
@@ -47,7 +47,7 @@ fn check(text: &str, thresholds: &Thresholds, expected: &Expect) {
 /// The advice of these codes on a real dump, in which nothing is wrong.
 fn check_real(stem: &str, thresholds: &Thresholds, expected: &Expect) {
     let dump = real(stem);
-    let findings = check_with(&dump, thresholds, &Libraries::default());
+    let findings = check_with(&dump, thresholds);
     assert!(
         findings
             .iter()
@@ -260,7 +260,7 @@ fn a_code_has_a_bounded_number_of_findings() {
 fn a_dump_that_contradicts_itself_gets_no_advice() {
     let text = include_str!("../testdata/concat.txt");
     let codes = |text: &str| -> Vec<Code> {
-        let findings = check_with(&audited(text), &small(), &Libraries::default());
+        let findings = check_with(&audited(text), &small());
         findings.iter().map(|finding| finding.code).collect()
     };
     assert!(
