@@ -77,7 +77,7 @@ pub fn donation(audit: &Audit) -> Donation {
             continue;
         };
         let value = value_of(dump, allocation);
-        let last_read = value.and_then(|value| last_read(dump, &dump.values[value as usize]));
+        let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);
         let is_alive =
             |step: u64| value.is_some_and(|at| is_alive(&dump.values[at as usize], step));
@@ -205,24 +205,6 @@ fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
 /// Whether `value` is known to be alive at `step`.
 fn is_alive(value: &Value, step: u64) -> bool {
     value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
-}
-
-/// The last step at which `value` is read, and by whom.
-pub(super) fn last_read(dump: &Dump, value: &Value) -> Option<(u64, NameId)> {
-    let uses = value.uses.start as usize..value.uses.end as usize;
-    let readers = dump.uses.get(uses)?.iter().map(|entry| entry.name);
-    let steps = readers.filter_map(|name| Some((u64::from(dump.step_of(name)?), name)));
-    let (step, name) = steps.max()?;
-    // A loop stands behind its body in the schedule, but has the bytes from before it on.
-    let is_known = value.live_range.is_some();
-    Some((
-        if is_known {
-            step.min(value.live.1)
-        } else {
-            step
-        },
-        name,
-    ))
 }
 
 #[cfg(test)]

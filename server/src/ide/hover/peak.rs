@@ -1,6 +1,6 @@
 //! The true peaks of memory spaces, and what a value or allocation has to do with them.
 
-use super::life::{is_alive, last_read};
+use super::life::is_alive;
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
 use crate::ide::lenses::is_full;
@@ -331,10 +331,10 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let first = dump.values.get(allocation.values.start as usize);
     let read = first
         .filter(|_| !allocation.values.is_empty())
-        .and_then(|value| last_read(dump, value));
+        .and_then(|value| dump.last_read(value));
     let read = read.map(|(step, reader)| {
         let before = match of_space(dump, allocation.color) {
-            Some(peak) if u64::from(step) < peak.step => {
+            Some(peak) if step < peak.step => {
                 format!(", before {}", name(context, allocation.color))
             }
             _ => String::new(),
