@@ -6,7 +6,7 @@ use super::{Context, percent};
 use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{display, grouped, rounded};
-use crate::model::occupancy::{Kind, Moment};
+use crate::model::occupancy::{self, Kind, Moment};
 use crate::model::space;
 use crate::model::{Allocation, Dump, Value};
 
@@ -81,15 +81,28 @@ fn missing(dump: &Dump) -> String {
     }
 }
 
-/// What would become of `peak`, at which value `at` is alive, if the value went away.
+/// What would become of `peak`, at which value `at` is alive, if the value went away, with those that
+/// have its bytes before and after it.
 pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String> {
     let dump = context.dump;
-    let after = dump.occupancy().if_gone(dump, at)?;
+    let buffer = occupancy::buffer(dump, at);
+    let after = dump.occupancy().if_all_gone(dump, &buffer)?;
+    let others: Vec<String> = buffer[1..]
+        .iter()
+        .take(MAX_HELD)
+        .map(|&other| title(dump, &dump.values[other as usize]))
+        .collect();
+    let names = others.join(", ");
+    let it = match (buffer.len() - 1, others.len()) {
+        (0, _) => "it".to_owned(),
+        (all, named) if all == named => format!("its buffer (also {names})"),
+        (all, named) => format!("its buffer (also {names} and {} more)", all - named),
+    };
     if after.bytes == 0 {
         let allocation = dump.allocation_of(dump.values.get(at as usize)?)?;
         let name = space::named(allocation.color, context.platforms);
         return Some(format!(
-            "If it went away nothing of {name} would be occupied."
+            "If {it} went away nothing of {name} would be occupied."
         ));
     }
     let bytes = rounded(after.bytes);
@@ -113,7 +126,7 @@ pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String
         }
     };
     Some(format!(
-        "If it went away the peak {outcome}, with the schedule and placement as they are."
+        "If {it} went away the peak {outcome}, with the schedule and placement as they are."
     ))
 }
 
