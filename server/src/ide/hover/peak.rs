@@ -219,7 +219,7 @@ pub(super) fn of_result(context: &Context, name: &str) -> Option<String> {
 /// `HBM 965.7 MiB (the peak), VMEM 145.0 KiB (66.3 % of its peak)`: the bytes occupied at a step.
 pub(super) fn at_step(context: &Context, step: u64) -> Option<String> {
     let dump = context.dump;
-    let space = |space: &crate::model::occupancy::Space| {
+    let space = |space: &occupancy::Space| {
         let curve = space.curve.as_ref().filter(|curve| step < curve.steps())?;
         let (bytes, peak) = (curve.at(step), curve.peak());
         let is_flags = space::is_flags(space.color, context.platforms);
