@@ -110,7 +110,7 @@ function paddingEntry(value: PaddedValue): Entry {
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
-    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape}`,
+    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape ?? ''}`,
     detail: [blame, better, value.op_name].filter(Boolean).join('; '),
     location: value.location,
   };
@@ -167,7 +167,7 @@ function copyEntry(copy: Copy): Entry {
 function valueEntry(value: Value): Entry {
   return {
     label: nameOf(value),
-    description: `${exactBytes(value.bytes)}, ${value.kind}${value.live === null ? '' : `, steps ${value.live.join('-')}`}`,
+    description: [exactBytes(value.bytes), value.kind, value.live && `steps ${value.live.join('-')}`].filter(Boolean).join(', '),
     detail: [value.shape, value.op_name].filter(Boolean).join('  '),
     location: value.location,
   };

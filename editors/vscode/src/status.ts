@@ -28,8 +28,9 @@ export class Status implements vscode.Disposable {
       return;
     }
     const asked = `${document.uri.toString()} ${document.version}`;
+    // After an edit the old numbers stay until the new ones are there.
+    if (!this.shown.startsWith(`${document.uri.toString()} `)) this.set('$(loading~spin) Buflens', 'Reading the dump');
     this.shown = asked;
-    this.set('$(loading~spin) Buflens', 'Reading the dump');
     this.item.show();
     let text: [string, vscode.MarkdownString | string];
     try {
