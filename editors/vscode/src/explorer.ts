@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 
 import { stemOf } from './heads';
-import { counted, bytes } from './numbers';
+import { bytes, counted, exactBytes } from './numbers';
 import type { Moment, Peak, PeakValue, Space } from './results';
 import type { Server } from './server';
 import { filtered, nameOf, ORDERS, rowsOf, sorted, summaryOf, whatIfOf, type Order } from './values';
@@ -43,8 +43,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly ticked = new Map<number, Set<number>>();
   /** By memory space, the step that is shown besides the peaks, since a code lens led to it. */
   private readonly chosen = new Map<number, number>();
-  /** Above the tree: why it is empty, and what remains without the ticked values. */
-  private readonly messages = { problem: '', whatIf: '' };
+  /** Above the tree: the program, why it is empty, and what remains without the ticked values. */
+  private readonly messages = { module: '', problem: '', whatIf: '' };
   private order: Order = 'bytes';
   private filter = '';
 
@@ -137,6 +137,12 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.changed.fire();
   }
 
+  /** Whether the button that unticks all is there. */
+  private showTicks(): void {
+    const any = [...this.ticked.values()].some((ids) => ids.size > 0);
+    void vscode.commands.executeCommand('setContext', 'buflens.hasTicks', any);
+  }
+
   /** Leaves out the values with these ids, and no others of this memory space. */
   async leaveOut(color: number, ids: readonly number[]): Promise<void> {
     this.ticked.set(color, new Set(ids));
@@ -194,8 +200,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (this.uri === undefined) return [];
     const peak = await this.peak(0);
     if (peak === undefined) return [note('The server has not read this dump yet; refresh in a moment')];
-    this.view.title = peak.module;
-    this.say({ problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
+    this.say({ module: peak.module, problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
     return peak.spaces.map((space, index) => ({ kind: 'space', space, isFirst: index === 0 }));
   }
 
@@ -241,6 +246,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private async showWhatIf(): Promise<void> {
+    this.showTicks();
     const uri = this.uri;
     const chosen = [...this.ticked].filter(([, ids]) => ids.size > 0);
     if (uri === undefined) return;
@@ -257,8 +263,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private say(messages: Partial<Explorer['messages']>): void {
     Object.assign(this.messages, messages);
-    const { problem, whatIf } = this.messages;
-    this.view.message = [problem, whatIf].filter(Boolean).join('\n') || undefined;
+    const { module, problem, whatIf } = this.messages;
+    this.view.message = [module, problem, whatIf].filter(Boolean).join('\n') || undefined;
   }
 }
 
@@ -272,8 +278,9 @@ function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
   item.id = `space ${space.color}`;
   item.iconPath = new vscode.ThemeIcon('server');
   const reserved = `${bytes(space.reserved_bytes)} reserved`;
-  item.description = space.peak === null ? reserved : `${bytes(space.peak.occupied_bytes)} at step ${space.peak.step}, ${reserved}`;
-  item.tooltip = 'Static, of this module only.';
+  item.description = space.peak === null ? reserved : `${bytes(space.peak.occupied_bytes)} of ${reserved}`;
+  const peak = space.peak === null ? '' : `; at most ${exactBytes(space.peak.occupied_bytes)} occupied, at step ${space.peak.step}`;
+  item.tooltip = `${space.name}: ${exactBytes(space.reserved_bytes)} reserved${peak}. Static, of this module only.`;
   return item;
 }
 
@@ -284,6 +291,7 @@ function stepItem({ color, moment, what }: StepNode): vscode.TreeItem {
   item.id = `step ${color} ${moment.step}`;
   item.iconPath = new vscode.ThemeIcon(what === 'true peak' ? 'flame' : 'debug-stackframe-dot');
   item.description = `${bytes(moment.occupied_bytes)}, ${what}`;
+  item.tooltip = `step ${moment.step} ${moment.instruction}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
   return item;
 }
 

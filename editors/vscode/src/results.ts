@@ -122,8 +122,8 @@ export interface Copy {
   kind: string;
   operand: string;
   bytes: number;
-  from: { space: number; layout: string };
-  to: { space: number; layout: string };
+  from: { space: number | null; layout: string | null };
+  to: { space: number | null; layout: string | null };
   window: [number, number] | null;
   alive_at_peak: boolean | null;
   round_trip: string | null;

@@ -10,6 +10,7 @@ import path from 'node:path';
 const [, , url, workspace, driver, out] = process.argv;
 const { chromium } = createRequire(`${driver}/`)('playwright-core');
 const mailbox = path.join(workspace, '.page');
+fs.rmSync(mailbox, { recursive: true, force: true });
 fs.mkdirSync(mailbox);
 
 const here = new URL('.', import.meta.url).pathname;
