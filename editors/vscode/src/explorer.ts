@@ -258,13 +258,13 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         return String(error instanceof Error ? error.message : error);
       }
     });
-    this.say({ whatIf: (await Promise.all(sentences)).join('\n') });
+    this.say({ whatIf: (await Promise.all(sentences)).join('. ') });
   }
 
   private say(messages: Partial<Explorer['messages']>): void {
     Object.assign(this.messages, messages);
     const { module, problem, whatIf } = this.messages;
-    this.view.message = [module, problem, whatIf].filter(Boolean).join('\n') || undefined;
+    this.view.message = [module, problem, whatIf].filter(Boolean).join('. ') || undefined;
   }
 }
 
@@ -277,8 +277,8 @@ function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
   const item = new vscode.TreeItem(`${space.name} (@${space.color})`, isFirst ? Expanded : Collapsed);
   item.id = `space ${space.color}`;
   item.iconPath = new vscode.ThemeIcon('server');
-  const reserved = `${bytes(space.reserved_bytes)} reserved`;
-  item.description = space.peak === null ? reserved : `${bytes(space.peak.occupied_bytes)} of ${reserved}`;
+  const reserved = bytes(space.reserved_bytes);
+  item.description = space.peak === null ? `${reserved} reserved` : `${bytes(space.peak.occupied_bytes)} of ${reserved}`;
   const peak = space.peak === null ? '' : `; at most ${exactBytes(space.peak.occupied_bytes)} occupied, at step ${space.peak.step}`;
   item.tooltip = `${space.name}: ${exactBytes(space.reserved_bytes)} reserved${peak}. Static, of this module only.`;
   return item;

@@ -108,7 +108,7 @@ async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
 function paddingEntry(value: PaddedValue): Entry {
   const { dimension, order } = value;
   const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
-  const blame = dimension && `${what} ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
+  const blame = dimension && `${what}: ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
