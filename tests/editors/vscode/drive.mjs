@@ -104,7 +104,7 @@ const answering = (async () => {
 })();
 
 await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
-const limit = Number(process.env.LIMIT ?? 150);
+const limit = Number(process.env.LIMIT ?? 400);
 const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() => resolve(`not after ${limit} s`), limit * 1000))]);
 done = true;
 await answering;
