@@ -110,7 +110,7 @@ fn hints_say_what_the_numbers_mean() {
     let mut line = |start| hinted(&mut server, &uri, &live_range, start);
     assert_eq!(
         line("    14:"),
-        "    14:convolution_add_fusion.1«2.2 MiB, the HBM peak»"
+        "    14:convolution_add_fusion.1«HBM 2.2 MiB, the peak»"
     );
     assert_eq!(
         line("    fusion.3{}:"),

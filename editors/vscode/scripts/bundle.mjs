@@ -28,6 +28,8 @@ const withoutThem = {
       }
       module.exports = new Proxy({}, { get: () => Feature });`;
     onLoad({ filter }, () => ({ contents }));
+    // Patterns of paths, which no selector of this extension has.
+    onLoad({ filter: /node_modules[\\/]minimatch[\\/].*index\.js$/ }, () => ({ contents: 'module.exports = {};' }));
     // The library checks VS Code's version once more, which `engines` has done.
     onLoad({ filter: /semver[\\/]functions[\\/]\w+\.js$/ }, () => ({ contents: 'module.exports = () => ({});' }));
   },

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 
 import { stemOf } from './heads';
-import { counted, bytes } from './numbers';
+import { bytes, counted, exactBytes } from './numbers';
 import type { Moment, Peak, PeakValue, Space } from './results';
 import type { Server } from './server';
 import { filtered, nameOf, ORDERS, rowsOf, sorted, summaryOf, whatIfOf, type Order } from './values';
@@ -17,7 +17,7 @@ interface StepNode {
   kind: 'step';
   color: number;
   moment: Moment;
-  what: 'true peak' | 'next peak' | "XLA's printed step";
+  what: 'true peak' | 'next peak' | "XLA's printed step" | 'chosen';
 }
 interface ValueNode {
   kind: 'value';
@@ -32,9 +32,6 @@ interface NoteNode {
 }
 export type Node = SpaceNode | StepNode | ValueNode | NoteNode;
 
-/** Edits come one by one; the peak is asked for when they pause (ms). */
-const PAUSE = 500;
-
 export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   /** The dump that is shown, by one of its files. */
   uri: vscode.Uri | undefined;
@@ -44,11 +41,12 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly peaks = new Map<string, Promise<Peak | undefined>>();
   /** By memory space, the ids of the values that are left out. */
   private readonly ticked = new Map<number, Set<number>>();
-  /** Above the tree: why it is empty, and what remains without the ticked values. */
-  private readonly messages = { problem: '', whatIf: '' };
+  /** By memory space, the step that is shown besides the peaks, since a code lens led to it. */
+  private readonly chosen = new Map<number, number>();
+  /** Above the tree: the program, why it is empty, and what remains without the ticked values. */
+  private readonly messages = { module: '', problem: '', whatIf: '' };
   private order: Order = 'bytes';
   private filter = '';
-  private pause: NodeJS.Timeout | undefined;
 
   constructor(private readonly server: Server) {
     this.view = vscode.window.createTreeView<Node>('buflens.peakView', {
@@ -67,7 +65,6 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   dispose(): void {
-    clearTimeout(this.pause);
     this.view.dispose();
     this.changed.dispose();
   }
@@ -78,26 +75,31 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.uri = uri;
     void vscode.commands.executeCommand('setContext', 'buflens.hasDump', true);
     this.ticked.clear();
+    this.chosen.clear();
     this.refresh();
   }
 
-  /** Asks the server again; after a pause if more changes may follow. */
-  refresh(pause = 0): void {
-    clearTimeout(this.pause);
-    this.pause = setTimeout(() => {
-      this.peaks.clear();
-      this.say({ problem: '' });
-      void this.showWhatIf();
-      this.changed.fire();
-    }, pause === 0 ? 0 : PAUSE);
+  /** Asks the server again. */
+  refresh(): void {
+    this.peaks.clear();
+    this.say({ problem: '' });
+    void this.showWhatIf();
+    this.changed.fire();
   }
 
-  /** Opens the view, at a memory space if one is named. */
-  async reveal(color?: number): Promise<void> {
+  /** Opens the view, at a memory space and a step if they are named. */
+  async reveal(color?: number, step?: number): Promise<void> {
+    if (color !== undefined && step !== undefined && this.chosen.get(color) !== step) {
+      this.chosen.set(color, step);
+      this.changed.fire();
+    }
     await vscode.commands.executeCommand('buflens.peakView.focus');
-    const nodes = color === undefined ? [] : await this.getChildren();
-    const node = nodes.find((node) => node.kind === 'space' && node.space.color === color);
-    if (node !== undefined) await this.view.reveal(node, { expand: 2, focus: true });
+    const spaces = color === undefined ? [] : await this.getChildren();
+    const space = spaces.find((node) => node.kind === 'space' && node.space.color === color);
+    if (space === undefined) return;
+    const steps = step === undefined ? [] : await this.getChildren(space);
+    const node = steps.find((node) => node.kind === 'step' && node.moment.step === step);
+    await this.view.reveal(node ?? space, { expand: node === undefined ? 2 : 1, focus: true });
   }
 
   /** The peak of a memory space, or what is alive there at a step. Asked for once. */
@@ -135,6 +137,12 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.changed.fire();
   }
 
+  /** Whether the button that unticks all is there. */
+  private showTicks(): void {
+    const any = [...this.ticked.values()].some((ids) => ids.size > 0);
+    void vscode.commands.executeCommand('setContext', 'buflens.hasTicks', any);
+  }
+
   /** Leaves out the values with these ids, and no others of this memory space. */
   async leaveOut(color: number, ids: readonly number[]): Promise<void> {
     this.ticked.set(color, new Set(ids));
@@ -153,8 +161,15 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.view.message;
   }
 
-  getParent(): undefined {
-    return undefined;
+  async getParent(node: Node): Promise<Node | undefined> {
+    if (node.kind !== 'step') return undefined;
+    const spaces = await this.getChildren();
+    return spaces.find((parent) => parent.kind === 'space' && parent.space.color === node.color);
+  }
+
+  /** What is selected. */
+  get selection(): readonly Node[] {
+    return this.view.selection;
   }
 
   async getChildren(node?: Node): Promise<Node[]> {
@@ -185,33 +200,39 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (this.uri === undefined) return [];
     const peak = await this.peak(0);
     if (peak === undefined) return [note('The server has not read this dump yet; refresh in a moment')];
-    this.view.title = peak.module;
-    this.say({ problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
+    this.say({ module: peak.module, problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
     return peak.spaces.map((space, index) => ({ kind: 'space', space, isFirst: index === 0 }));
   }
 
   private async steps(space: Space): Promise<Node[]> {
     const peak = await this.peak(space.color);
-    if (space.peak === null) return [note(peak?.reason ?? 'There is no peak without live ranges')];
+    if (space.peak === null) {
+      const values = (peak?.largest ?? []).map((value) => this.valueNode(space.color, { ...value, what_if: null }, null));
+      return [note(peak?.reason ?? 'There is no peak without live ranges'), ...values];
+    }
     const step = (moment: Moment, what: StepNode['what']): StepNode => ({ kind: 'step', color: space.color, moment, what });
     const steps = [step(space.peak, 'true peak'), ...(peak?.next ?? []).map((moment) => step(moment, 'next peak'))];
     const printed = peak?.xla_peak;
     if (printed && printed.occupied_bytes !== null && !steps.some(({ moment }) => moment.step === printed.step)) {
       steps.push(step({ step: printed.step, instruction: '', occupied_bytes: printed.occupied_bytes }, "XLA's printed step"));
     }
+    const chosen = this.chosen.get(space.color);
+    if (chosen !== undefined && !steps.some(({ moment }) => moment.step === chosen)) {
+      const at = await this.peak(space.color, chosen);
+      steps.push(step({ step: chosen, instruction: at?.instruction ?? '', occupied_bytes: at?.occupied_bytes ?? 0 }, 'chosen'));
+    }
     return steps;
+  }
+
+  private valueNode(color: number, value: PeakValue, occupied: number | null): ValueNode {
+    return { kind: 'value', color, value, occupied };
   }
 
   private async values({ color, moment }: StepNode): Promise<Node[]> {
     const peak = await this.peak(color, moment.step);
     if (peak === undefined) return [];
     const shown = filtered(peak.values, this.filter);
-    const nodes: Node[] = sorted(shown, this.order).map((value) => ({
-      kind: 'value',
-      color,
-      value,
-      occupied: peak.occupied_bytes,
-    }));
+    const nodes: Node[] = sorted(shown, this.order).map((value) => this.valueNode(color, value, peak.occupied_bytes));
     if (shown.length < peak.values.length) nodes.push(note(`${counted(peak.values.length - shown.length, 'value')} filtered out`));
     if (peak.values_left_out > 0) nodes.push(note(`${counted(peak.values_left_out, 'smaller value')} not shown`));
     return nodes;
@@ -225,6 +246,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private async showWhatIf(): Promise<void> {
+    this.showTicks();
     const uri = this.uri;
     const chosen = [...this.ticked].filter(([, ids]) => ids.size > 0);
     if (uri === undefined) return;
@@ -236,13 +258,13 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         return String(error instanceof Error ? error.message : error);
       }
     });
-    this.say({ whatIf: (await Promise.all(sentences)).join('\n') });
+    this.say({ whatIf: (await Promise.all(sentences)).join('. ') });
   }
 
   private say(messages: Partial<Explorer['messages']>): void {
     Object.assign(this.messages, messages);
-    const { problem, whatIf } = this.messages;
-    this.view.message = [problem, whatIf].filter(Boolean).join('\n') || undefined;
+    const { module, problem, whatIf } = this.messages;
+    this.view.message = [module, problem, whatIf].filter(Boolean).join('. ') || undefined;
   }
 }
 
@@ -255,9 +277,10 @@ function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
   const item = new vscode.TreeItem(`${space.name} (@${space.color})`, isFirst ? Expanded : Collapsed);
   item.id = `space ${space.color}`;
   item.iconPath = new vscode.ThemeIcon('server');
-  const reserved = `${bytes(space.reserved_bytes)} reserved`;
-  item.description = space.peak === null ? reserved : `${bytes(space.peak.occupied_bytes)} at step ${space.peak.step}, ${reserved}`;
-  item.tooltip = 'Static, of this module only.';
+  const reserved = bytes(space.reserved_bytes);
+  item.description = space.peak === null ? `${reserved} reserved` : `${bytes(space.peak.occupied_bytes)} of ${reserved}`;
+  const peak = space.peak === null ? '' : `; at most ${exactBytes(space.peak.occupied_bytes)} occupied, at step ${space.peak.step}`;
+  item.tooltip = `${space.name}: ${exactBytes(space.reserved_bytes)} reserved${peak}. Static, of this module only.`;
   return item;
 }
 
@@ -268,6 +291,7 @@ function stepItem({ color, moment, what }: StepNode): vscode.TreeItem {
   item.id = `step ${color} ${moment.step}`;
   item.iconPath = new vscode.ThemeIcon(what === 'true peak' ? 'flame' : 'debug-stackframe-dot');
   item.description = `${bytes(moment.occupied_bytes)}, ${what}`;
+  item.tooltip = `step ${moment.step} ${moment.instruction}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
   return item;
 }
 

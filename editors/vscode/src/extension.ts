@@ -11,6 +11,9 @@ import { Status } from './status';
 
 let server: Server | undefined;
 
+/** Edits come one by one; what is shown of the peak is asked for again when they pause (ms). */
+const PAUSE = 500;
+
 /** What tests look at. */
 export interface Api {
   /** How long the activation took, in ms. */
@@ -35,8 +38,14 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
     void status.update();
   };
+  let pause: NodeJS.Timeout | undefined;
   const changed = ({ document }: { document: vscode.TextDocument }) => {
-    if (isServed(document)) explorer.refresh(1);
+    if (!isServed(document)) return;
+    clearTimeout(pause);
+    pause = setTimeout(() => {
+      explorer.refresh();
+      void status.update();
+    }, PAUSE);
   };
   // A document becomes a dump when its language is set, while its editor stays.
   const opened = (document: vscode.TextDocument) => {
@@ -53,7 +62,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     return undefined;
   };
 
-  const show = (command: string, uri: vscode.Uri, argument: { space?: number; without?: number[] }) => {
+  const show = (command: string, uri: vscode.Uri, argument: { space?: number; step?: number; without?: number[] }) => {
     switch (command) {
       case 'buflens.padding':
         return showPadding(running, uri);
@@ -66,12 +75,12 @@ export function activate(context: vscode.ExtensionContext): Api {
       default:
         explorer.show(uri);
         if (argument.without !== undefined) void explorer.leaveOut(argument.space ?? 0, argument.without);
-        return explorer.reveal(argument.space);
+        return explorer.reveal(argument.space, argument.step);
     }
   };
   // The server's own commands come from its code lenses, with its arguments.
   running.run = async (command, [argument]) => {
-    const given = (argument ?? {}) as { uri?: string; space?: number; without?: number[] };
+    const given = (argument ?? {}) as { uri?: string; space?: number; step?: number; without?: number[] };
     const uri = given.uri === undefined ? activeDump()?.uri : vscode.Uri.parse(given.uri);
     if (uri !== undefined) await report(() => show(command, uri, given));
   };
@@ -84,6 +93,9 @@ export function activate(context: vscode.ExtensionContext): Api {
 
   context.subscriptions.push(
     log,
+    new vscode.Disposable(() => {
+      clearTimeout(pause);
+    }),
     explorer,
     status,
     running.onDidChange(() => {

@@ -41,7 +41,9 @@ export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void
       `${space.name} ${bytes(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
   );
   const title = `Copies in ${result.module}${spaces.length === 0 ? '' : `: ${spaces.join('; ')}`}`;
-  await pick(title, result.copies.map(copyEntry), result.reason ?? 'There are no copies', result.copies_left_out);
+  const peak = await server.command('buflens.peak', uri, { limit: 0 });
+  const names = new Map(peak?.spaces.map(({ color, name }) => [color, name]));
+  await pick(title, result.copies.map((copy) => copyEntry(copy, names)), result.reason ?? 'There are no copies', result.copies_left_out);
 }
 
 export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promise<void> {
@@ -106,11 +108,11 @@ async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
 function paddingEntry(value: PaddedValue): Entry {
   const { dimension, order } = value;
   const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
-  const blame = dimension && `${what} ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
+  const blame = dimension && `${what}: ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
-    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape}`,
+    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape ?? ''}`,
     detail: [blame, better, value.op_name].filter(Boolean).join('; '),
     location: value.location,
   };
@@ -148,10 +150,10 @@ function parameterEntry(parameter: Parameter): Entry {
   };
 }
 
-function copyEntry(copy: Copy): Entry {
+function copyEntry(copy: Copy, names: Map<number, string>): Entry {
   const { from, to, window, round_trip } = copy;
   const details = [
-    from.space === to.space ? `${from.layout} -> ${to.layout}` : `@${from.space} -> @${to.space}`,
+    from.space === to.space ? `${from.layout ?? '?'} -> ${to.layout ?? '?'}` : [from.space, to.space].map((space) => (space === null ? '?' : (names.get(space) ?? `@${space}`))).join(' -> '),
     window && `steps ${window.join('-')}`,
     round_trip && `takes back ${round_trip}`,
     copy.source ?? copy.op_name,
@@ -167,7 +169,7 @@ function copyEntry(copy: Copy): Entry {
 function valueEntry(value: Value): Entry {
   return {
     label: nameOf(value),
-    description: `${exactBytes(value.bytes)}, ${value.kind}${value.live === null ? '' : `, steps ${value.live.join('-')}`}`,
+    description: [exactBytes(value.bytes), value.kind, value.live && `steps ${value.live.join('-')}`].filter(Boolean).join(', '),
     detail: [value.shape, value.op_name].filter(Boolean).join('  '),
     location: value.location,
   };

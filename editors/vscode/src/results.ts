@@ -12,13 +12,13 @@ export interface Value {
   id: number;
   name: string;
   index: string;
-  kind: string;
-  allocation: number;
+  kind: string | null;
+  allocation: number | null;
   offset: number;
   bytes: number;
   logical_bytes: number;
   live: [number, number] | null;
-  shape: string;
+  shape: string | null;
   opcode: string | null;
   op_name: string | null;
   source: string | null;
@@ -52,8 +52,12 @@ export interface Peak {
   next: Moment[] | null;
   xla_peak: { step: number; listed_bytes: number; occupied_bytes: number | null } | null;
   spaces: Space[];
+  /** Values that should have a live range and have none: the true peak may be higher. */
+  missing_live_ranges: number;
   values: PeakValue[];
   values_left_out: number;
+  /** Where there is no peak, the largest values of the memory space. */
+  largest: Value[];
 }
 
 export interface WhatIf {
@@ -118,8 +122,8 @@ export interface Copy {
   kind: string;
   operand: string;
   bytes: number;
-  from: { space: number; layout: string };
-  to: { space: number; layout: string };
+  from: { space: number | null; layout: string | null };
+  to: { space: number | null; layout: string | null };
   window: [number, number] | null;
   alive_at_peak: boolean | null;
   round_trip: string | null;

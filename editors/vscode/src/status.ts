@@ -28,8 +28,9 @@ export class Status implements vscode.Disposable {
       return;
     }
     const asked = `${document.uri.toString()} ${document.version}`;
+    // After an edit the old numbers stay until the new ones are there.
+    if (!this.shown.startsWith(`${document.uri.toString()} `)) this.set('$(loading~spin) Buflens', 'Reading the dump');
     this.shown = asked;
-    this.set('$(loading~spin) Buflens', 'Reading the dump');
     this.item.show();
     let text: [string, vscode.MarkdownString | string];
     try {
@@ -49,7 +50,11 @@ export class Status implements vscode.Disposable {
 }
 
 function peakText(peak: Peak): [string, vscode.MarkdownString] {
-  const peaks = peak.spaces.flatMap((space) => (space.peak === null ? [] : [`${space.name} ${bytes(space.peak.occupied_bytes)}`]));
+  const most = Math.max(...peak.spaces.map((space) => space.reserved_bytes));
+  const peaks = peak.spaces.flatMap((space) =>
+    // The few bytes of flags and the like are in the tooltip.
+    space.peak === null || space.reserved_bytes < most / 1000 ? [] : [`${space.name} ${bytes(space.peak.occupied_bytes)}`],
+  );
   const tooltip = new vscode.MarkdownString().appendText(peak.module);
   const rows = peak.spaces.map(({ name, color, reserved_bytes, peak }) => {
     const occupied = peak === null ? '' : `, at most ${exactBytes(peak.occupied_bytes)} occupied, at step ${peak.step}`;

@@ -39,7 +39,7 @@ export function nameOf({ name, index }: { name: string; index: string }): string
 export function summaryOf(value: PeakValue, occupied: number | null): string {
   const share = occupied === null ? [] : [percent(value.bytes, occupied)];
   const live = value.live === null ? [] : [`steps ${value.live.join('-')}`];
-  return [bytes(value.bytes), ...share, value.kind, ...live].join(', ');
+  return [bytes(value.bytes), ...share, ...(value.kind === null ? [] : [value.kind]), ...live].join(', ');
 }
 
 /** All that is known of a value, by row. */
@@ -49,7 +49,7 @@ export function rowsOf(value: PeakValue, occupied: number | null): [string, stri
     ['bytes', exactBytes(value.bytes)],
     ['without padding', value.logical_bytes === value.bytes ? null : exactBytes(value.logical_bytes)],
     ['share', occupied === null ? null : percent(value.bytes, occupied)],
-    ['place', `allocation ${value.allocation}, offset ${grouped(value.offset)}`],
+    ['place', value.allocation === null ? null : `allocation ${value.allocation}, offset ${grouped(value.offset)}`],
     ['alive', value.live && `steps ${value.live.join('-')}`],
     ['opcode', value.opcode],
     ['op_name', value.op_name],

@@ -12,6 +12,23 @@ test('there is a setting for the severity of every code: npm run codes', () => {
   assert.ok('bytes-overlap' in severities());
 });
 
+test('the settings of the server are settings here, with the same defaults', () => {
+  const settings = Object.assign({}, ...contributes.configuration.map(({ properties }) => properties));
+  const own = ['server.path', 'trace.server'];
+  const rows = new Map([...read('../../../docs/lsp.md').matchAll(/^\| `(\w+)` \| (.*)$/gm)].map(([, name, row]) => [name, row]));
+  const expected = { severity: {}, codeLens: true, libraryPaths: [], capacity: {} };
+  assert.deepEqual([...rows.keys()].toSorted(), ['advice', 'inlayHints', ...Object.keys(expected)].toSorted());
+  for (const [, key, value] of rows.get('advice').matchAll(/`(\w+)` \(([^)]+)\)/g)) {
+    expected[`advice.${key}`] = value === '1 MiB' ? 1024 * 1024 : Number(value);
+  }
+  for (const [, key] of /object: (.*?) to /.exec(rows.get('inlayHints'))[1].matchAll(/`(\w+)`/g)) {
+    expected[`inlayHints.${key}`] = !rows.get('inlayHints').includes(`All are on but \`${key}\``);
+  }
+  for (const name of own) delete settings[`buflens.${name}`];
+  const found = Object.entries(settings).map(([name, setting]) => [name.replace('buflens.', ''), setting.default]);
+  assert.deepEqual(Object.fromEntries(found), expected);
+});
+
 test('the version is that of the program', () => {
   assert.equal(version, /^version = "(.*)"$/m.exec(read('../../../Cargo.toml'))[1]);
 });

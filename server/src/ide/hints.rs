@@ -13,8 +13,9 @@ use crate::model::{Dump, FileId, Platforms, space};
 const LIMIT: usize = 2000;
 /// Fewer bytes are read well as they stand.
 const MIN_BYTES: u64 = 1024;
-/// Padding of less than a twentieth is not told.
+/// Padding of less than a twentieth is not told, nor is less than this: every scalar in a tile has some.
 const MIN_PADDING: f64 = 1.05;
+const MIN_PADDING_BYTES: u64 = 1024;
 /// A longer shape is not looked at; arrays are shorter.
 const MAX_SHAPE: u32 = 500;
 
@@ -257,7 +258,8 @@ fn padding(text: &str, size: Option<u64>, platforms: Platforms) -> Option<(f64, 
     };
     let ratio = taken as f64 / logical as f64;
     let tooltip = format!("{} for {} of data", rounded(taken), rounded(logical));
-    (ratio > MIN_PADDING).then_some((ratio, tooltip))
+    let is_told = ratio > MIN_PADDING && taken - logical >= MIN_PADDING_BYTES;
+    is_told.then_some((ratio, tooltip))
 }
 
 /// The memory space with the most bytes.
@@ -272,9 +274,9 @@ fn at_step(dump: &Dump, main: &Space, step: u64) -> Option<(String, String)> {
     let curve = main.curve.as_ref().filter(|curve| step < curve.steps())?;
     let peak = curve.peak();
     let mark = if peak.step == step && peak.bytes > 0 {
-        format!(", the {} peak", name(main))
+        ", the peak"
     } else {
-        String::new()
+        ""
     };
     let spaces = dump.occupancy().spaces.iter().take(MAX_SPACES);
     let all: Vec<String> = spaces
@@ -283,7 +285,13 @@ fn at_step(dump: &Dump, main: &Space, step: u64) -> Option<(String, String)> {
             Some(format!("{} {bytes}", name(space)))
         })
         .collect();
-    let label = format!("{}{mark}", rounded(curve.at(step)));
+    let bytes = rounded(curve.at(step));
+    // Several memory spaces have their peaks at several steps: which one is this?
+    let label = if all.len() > 1 {
+        format!("{} {bytes}{mark}", name(main))
+    } else {
+        format!("{bytes}{mark}")
+    };
     Some((label, format!("occupied: {}", all.join(", "))))
 }
 
@@ -348,7 +356,7 @@ mod tests {
             part,
             &Kind::ALL,
             &expect![[r#"
-                [ value: <5 copy-start{0} @1«VMEM»> (size=512,offset=0«.. 512»): f32[16]{0:T(128)S(1)}«pad 8.00x»
+                [ value: <5 copy-start{0} @1«VMEM»> (size=512,offset=0«.. 512»): f32[16]{0:T(128)S(1)}
                 ]"#]],
         );
         let part = " value: <8 while.4{1} (phi) @0> (size=64,offset=16384): f32[16]{0:T(128)}";
@@ -373,10 +381,10 @@ mod tests {
             part,
             &Kind::ALL,
             &expect![[r#"
-                [    0:x.1«512 B»
-                    1:copy-start«544 B»
-                    2:copy-done«544 B»
-                    3:while.4«608 B»
+                [    0:x.1«HBM 512 B»
+                    1:copy-start«HBM 544 B»
+                    2:copy-done«HBM 544 B»
+                    3:while.4«HBM 608 B»
                 ]"#]],
         );
         let part = "    x.1{}:0-7\n    copy-start{}:1-2\n    copy-start{0}:1-3\n    copy-start{2}:1-2\n    while.4{}:3-4\n";
@@ -399,14 +407,14 @@ mod tests {
 
     #[test]
     fn instructions_tell_padding_and_nothing_is_made_up_without_live_ranges() {
-        let part =
-            " from instruction: %add.2 = f32[16]{0:T(128)} add(%bitcast.6, %get-tuple-element.5)";
-        check(
-            part,
-            &Kind::ALL,
-            &expect![
-                "[ from instruction: %add.2 = f32[16]{0:T(128)}«pad 8.00x» add(%bitcast.6, %get-tuple-element.5)]"
-            ],
+        let text = COMBINED.replace(
+            "%add.2 = f32[16]{0:T(128)}",
+            "%add.2 = f32[16,8]{1,0:T(8,128)}",
+        );
+        let part = " from instruction: %add.2 = f32[16,8]{1,0:T(8,128)} add(";
+        assert_eq!(
+            shown(&text, 0, part, &Kind::ALL),
+            " from instruction: %add.2 = f32[16,8]{1,0:T(8,128)}«pad 16.00x» add("
         );
         let text = "HloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:b\n  BufferLiveRange:\n    a{}:0-2\n";
         assert_eq!(shown(text, 0, text, &Kind::ALL), text);
@@ -425,6 +433,7 @@ mod tests {
         assert_eq!(ratio(tiled, Some(66561)), None);
         assert_eq!(ratio("f32[1024]{0:T(1024)}", None), None);
         assert_eq!(ratio("f32[3]{0}", Some(4096)), None, "there is no tile");
+        assert_eq!(ratio("f32[]{:T(128)}", None), None, "508 bytes");
         assert_eq!(ratio("(f32[3]{0:T(128)})", None), None);
     }
 

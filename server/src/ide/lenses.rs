@@ -12,7 +12,7 @@ use crate::model::{Allocation, Dump, FileId, Place, space};
 
 /// So many allocations have a lens, the largest ones.
 const MAX_ALLOCATIONS: usize = 200;
-/// An allocation with a lens has at least the thousandth part of its memory space.
+/// An allocation with a lens has at least the thousandth part of its memory space, and a memory space that of the largest.
 const SHARE: u64 = 1000;
 /// So many memory spaces have a lens, those with the most bytes.
 const MAX_SPACES: usize = 4;
@@ -60,6 +60,8 @@ fn largest_spaces(dump: &Dump) -> Vec<&Space> {
         |space: &&Space| space.reserved > 0 && !space::is_flags(space.color, dump.platforms);
     let mut spaces: Vec<&Space> = spaces.filter(is_told).collect();
     spaces.sort_by_key(|space| (Reverse(space.reserved), space.color));
+    let largest = spaces.first().map_or(0, |space| space.reserved);
+    spaces.retain(|space| space.reserved >= largest / SHARE);
     spaces.truncate(MAX_SPACES);
     spaces
 }

@@ -149,9 +149,10 @@ impl std::fmt::Display for Table {
         for (number, row) in self.rows.iter().enumerate() {
             writeln!(f, "| {} |", row.join(" | "))?;
             if number == 0 {
+                // Editors centre headings that nothing aligns, and this one is a row like the others.
                 f.write_char('|')?;
                 for _ in row {
-                    f.write_str("---|")?;
+                    f.write_str(":---|")?;
                 }
                 f.write_char('\n')?;
             }
@@ -226,7 +227,7 @@ mod tests {
         table.fact("alive", "2");
         assert_eq!(
             table.to_string(),
-            "| bytes | 1 |\n|---|---|\n| alive | 2 |\n"
+            "| bytes | 1 |\n|:---|:---|\n| alive | 2 |\n"
         );
     }
 }

@@ -10,6 +10,7 @@ import path from 'node:path';
 const [, , url, workspace, driver, out] = process.argv;
 const { chromium } = createRequire(`${driver}/`)('playwright-core');
 const mailbox = path.join(workspace, '.page');
+fs.rmSync(mailbox, { recursive: true, force: true });
 fs.mkdirSync(mailbox);
 
 const here = new URL('.', import.meta.url).pathname;
@@ -103,7 +104,7 @@ const answering = (async () => {
 })();
 
 await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
-const limit = Number(process.env.LIMIT ?? 150);
+const limit = Number(process.env.LIMIT ?? 400);
 const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() => resolve(`not after ${limit} s`), limit * 1000))]);
 done = true;
 await answering;

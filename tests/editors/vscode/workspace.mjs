@@ -21,11 +21,13 @@ copy(one('broken', 'overlapping'), 'broken/module_0001.jit_broken.cpu_after_opti
 fs.writeFileSync(path.join(folder, 'prose.txt'), 'BufferAssignment is what this text is about.\n');
 
 // Most bytes of a real large dump are in the texts of instructions with large tuples, repeated for every element.
-const elements = 220;
-const operands = Array.from({ length: 15_000 }, (_, index) => `%parameter.${index}`).join(', ');
-const shape = `(${Array.from({ length: elements }, () => 'f32[64]{0}').join(', ')})`;
-const indices = Array.from({ length: elements }, (_, index) => index);
-const lines = [
+const dumpOf = (elements) => {
+  const operands = Array.from({ length: 15_000 }, (_, index) => `%parameter.${index}`).join(', ');
+  const shape = `(${Array.from({ length: elements }, () => 'f32[64]{0}').join(', ')})`;
+  const indices = Array.from({ length: elements }, (_, index) => index);
+  return linesOf(elements, operands, shape, indices).join('\n');
+};
+const linesOf = (elements, operands, shape, indices) => [
   'BufferAssignment:',
   `allocation 0: size ${256 * elements}, preallocated-temp:`,
   ...indices.map((index) => ` value: <${index} tuple.1{${index}} @0> (size=256,offset=${256 * index}): f32[64]{0}`),
@@ -48,7 +50,10 @@ const lines = [
   ...indices.map((index) => `    tuple.1{${index}}: 256 bytes`),
   '',
 ];
-const large = lines.join('\n');
+const large = dumpOf(220);
 if (large.length < 52 * 1024 * 1024) throw new Error(`only ${large.length} bytes`);
 fs.mkdirSync(path.join(folder, 'large'));
 fs.writeFileSync(path.join(folder, 'large/module_0001.jit_large.cpu_after_optimizations-buffer-assignment.txt'), large);
+const forty = dumpOf(160);
+if (forty.length < 38 * 1024 * 1024 || forty.length > 42 * 1024 * 1024) throw new Error(`${forty.length} bytes`);
+fs.writeFileSync(path.join(folder, 'large/module_0002.jit_forty.cpu_after_optimizations-buffer-assignment.txt'), forty);

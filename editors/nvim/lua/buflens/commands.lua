@@ -4,6 +4,21 @@ local text = require('buflens.text')
 
 local M = {}
 
+--- A result with nothing where JSON has `null`, which Neovim reads as a value that is true.
+local function without_null(result)
+  if type(result) ~= 'table' then
+    return result
+  end
+  for key, value in pairs(result) do
+    if value == vim.NIL then
+      result[key] = nil
+    else
+      without_null(value)
+    end
+  end
+  return result
+end
+
 --- Runs a command of the server and calls `show(result, source)`; says what is in the way if there is something.
 ---@param source { client: vim.lsp.Client, bufnr: integer }? where to ask; nil: the current buffer
 function M.ask(command, arguments, source, show)
@@ -25,7 +40,7 @@ function M.ask(command, arguments, source, show)
     elseif not result or result == vim.NIL then
       text.say('this file is no part of a dump', vim.log.levels.WARN)
     else
-      show(result, { client = client, bufnr = bufnr })
+      show(without_null(result), { client = client, bufnr = bufnr })
     end
   end, bufnr)
 end

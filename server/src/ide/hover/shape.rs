@@ -493,7 +493,7 @@ mod tests {
                 A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists count 80 B for the table (8 B per element).
 
                 | element | shape | unpadded | with padding |
-                |---|---|---|---|
+                |:---|:---|:---|:---|
                 | `{0}` | `f32[9]` | 36 B | 512 B |
                 | `{1}` | `tuple of 2` | 16 B |  |
                 | `{2}` | `s8[1]` | 1 B | 1 B |

@@ -141,7 +141,7 @@ fn value() {
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
             | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |---|---|
+            |:---|:---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
@@ -169,7 +169,7 @@ fn parameter_that_is_donated() {
             - full at the HBM peak (step 6)
 
             | value | `Arg_0.1` |
-            |---|---|
+            |:---|:---|
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
         "#]],
@@ -192,7 +192,7 @@ fn arena() {
             3 values, in time order:
 
             | steps | value | bytes | offset .. end |
-            |---|---|---|---|
+            |:---|:---|:---|:---|
             | 2-4 | `copy-start` | 32 B | 0 .. 32 |
             | 5-5 | `fusion` | 4.0 KiB | 32,768 .. 36,864 |
             | 6-7 | `copy.3` | 325.0 MiB | 32,768 .. 340,819,968 |
@@ -270,7 +270,7 @@ fn offset() {
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
             | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |---|---|
+            |:---|:---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
@@ -296,7 +296,7 @@ fn array_without_tile() {
             `f32[]` 4.0 KiB (4,096 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
             | bytes | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
-            |---|---|
+            |:---|:---|
             | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
             | alive | step 5 (5-5) of 0-7: defined by `fusion`, no use is printed |
             | same bytes | `copy.3` 6-7 |
@@ -318,7 +318,7 @@ fn position_and_use() {
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-            |---|---|
+            |:---|:---|
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
             | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
 
@@ -352,7 +352,7 @@ fn instruction() {
             **`copy.3`**: layout copy of `Arg_0.1` (parameter 0)
 
             |  | shape | unpadded | with padding |
-            |---|---|---|---|
+            |:---|:---|:---|:---|
             | result | `f32[32,513,5120]{2,1,0:T(8,128)}` | 320.6 MiB (336,199,680 B) | 325.0 MiB (340,787,200 B) |
             | operand 0 `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
 
@@ -373,7 +373,7 @@ fn instruction() {
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-            |---|---|
+            |:---|:---|
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
             | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
 
@@ -402,7 +402,7 @@ fn step() {
             **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-            |---|---|
+            |:---|:---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
             | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
@@ -417,7 +417,7 @@ fn step() {
             **step 3** of 0-7: runs `bitcast.6`
 
             | born here | nothing |
-            |---|---|
+            |:---|:---|
             | needed here for the last time | nothing |
             | occupied | HBM 320.7 MiB, 49.7 % of the peak; VMEM 65.0 KiB, as much as at the peak, step 2 |
 
@@ -440,7 +440,7 @@ fn live_range() {
             `pred[32,513]{0,1:T(8,128)(4,1)S(1)}` 65.0 KiB (66,560 B), VMEM (@1), allocation 2 (preallocated-temp)
 
             | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
-            |---|---|
+            |:---|:---|
             | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
             | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
             | peak share | 100.0 % of 65.0 KiB at step 2 |
@@ -468,7 +468,7 @@ fn peak() {
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
             | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |---|---|
+            |:---|:---|
             | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
@@ -492,7 +492,7 @@ fn peak() {
             **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-            |---|---|
+            |:---|:---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
             | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
@@ -507,14 +507,14 @@ fn tree_node() {
         "      ├── jit(f)/add",
         "jit(f)",
         &expect![[r#"
-        [jit(f)/add]
-        **`jit(f)/add`**: 320.6 MiB (336,199,680 B) unpadded at XLA's peak, 50.0 % of 641.2 MiB (672,399,360 B)
+            [jit(f)/add]
+            **`jit(f)/add`**: 320.6 MiB (336,199,680 B) unpadded at XLA's peak, 50.0 % of 641.2 MiB (672,399,360 B)
 
-        | total | 320.6 MiB (336,199,680 B): this node and all below it |
-        |---|---|
-        | current | 320.6 MiB (336,199,680 B): exactly here |
-        | remaining | 320.6 MiB (336,199,680 B) (50.0 %): neither in this line nor in one above it |
-    "#]],
+            | total | 320.6 MiB (336,199,680 B): this node and all below it |
+            |:---|:---|
+            | current | 320.6 MiB (336,199,680 B): exactly here |
+            | remaining | 320.6 MiB (336,199,680 B) (50.0 %): neither in this line nor in one above it |
+        "#]],
     );
 }
 

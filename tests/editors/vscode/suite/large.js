@@ -1,10 +1,34 @@
-// A dump of more than 50 MiB, which VS Code shows to no extension.
+// A dump of 40 MB, and one of more than 50 MiB, which VS Code shows to no extension.
 const assert = require('node:assert/strict');
 const vscode = require('vscode');
-const { MESSAGES, find, hoverText, message, positionOf, provided, until } = require('./help.js');
+const { MESSAGES, find, hoverText, message, open, positionOf, provided, until } = require('./help.js');
 const page = require('./page.js');
 
 const name = 'large/module_0001.jit_large.cpu_after_optimizations-buffer-assignment.txt';
+
+exports['40 MB: a hover answers, and keys do'] = async (say) => {
+  let start = Date.now();
+  const editor = await open('large/module_0002.jit_forty.cpu_after_optimizations-buffer-assignment.txt');
+  const { document } = editor;
+  const shown = Date.now() - start;
+  const position = positionOf(document, '<150 tuple.1{150}', 6);
+  assert.match(hoverText(await provided('vscode.executeHoverProvider', document.uri, position)), /tuple\.1\{150\}/);
+  const hovered = Date.now() - start;
+  editor.selection = new vscode.Selection(position, position);
+  const keys = [];
+  for (const key of 'abcdefgh') {
+    start = Date.now();
+    await vscode.commands.executeCommand('type', { text: key });
+    keys.push(Date.now() - start);
+  }
+  assert(document.lineAt(position.line).text.includes('abcdefgh'));
+  start = Date.now();
+  await vscode.commands.executeCommand('cursorMove', { to: 'down', by: 'line', value: 100 });
+  await provided('vscode.executeHoverProvider', document.uri, positionOf(document, '<20 tuple.1{20}', 5));
+  say(`     shown after ${shown} ms, hover after ${hovered} ms, a key takes at most ${Math.max(...keys)} ms, then a hover ${Date.now() - start} ms`);
+  assert(Math.max(...keys) < 1000, `${keys}`);
+  await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+};
 
 exports['it is noticed, and opens in parts'] = async (say) => {
   const file = await find(name);

@@ -1,5 +1,6 @@
 // The peak explorer and the lists, if the server has their commands; else it is said that it has not.
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const vscode = require('vscode');
 const { message, open, until } = require('./help.js');
 const page = require('./page.js');
@@ -17,6 +18,19 @@ async function hasCommands() {
 exports['the status item'] = async () => {
   await open(dump);
   await page.see('.statusbar-item', (await hasCommands()) ? 'jit_attention.*HBM .*iB' : 'Buflens');
+};
+
+exports['the status item follows edits'] = async () => {
+  const { document } = await open(dump);
+  await page.see('.statusbar-item', 'HBM 2\\.0 MiB');
+  const edit = new vscode.WorkspaceEdit();
+  const line = document.getText().split('\n').findIndex((line) => line.includes('fusion.5 @0'));
+  edit.replace(document.uri, document.lineAt(line).range, document.lineAt(line).text.replace('size=524288', 'size=1572864'));
+  await vscode.workspace.applyEdit(edit);
+  await page.see('.statusbar-item', 'HBM 3\\.0 MiB');
+  await vscode.commands.executeCommand('undo');
+  await page.see('.statusbar-item', 'HBM 2\\.0 MiB');
+  await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
 };
 
 exports['a server without the commands says so'] = async (say) => {
@@ -51,21 +65,63 @@ exports.explorer = async () => {
   await page.see(rows, '^fusion\\.5');
   await new Promise((resolve) => setTimeout(resolve, 500));
   await page.click(`${rows} .custom-view-tree-node-item-checkbox`);
-  await until('the result of what-if', () => /^Without 1 value: .* at step \d+/.test(explorer.message));
+  await until('the result of what-if', () => /\. Without 1 value: .* at step \d+/.test(explorer.message));
   await page.see('.tree-explorer-viewlet-tree-view .message', 'Without 1 value');
-  await page.screenshot('explorer');
 
   await open(dump.replace('-buffer-assignment', '-live-range'));
   await new Promise((resolve) => setTimeout(resolve, 300));
-  assert.match(explorer.message, /^Without 1 value/, 'another file of the same dump changes nothing');
+  assert.match(explorer.message, /Without 1 value/, 'another file of the same dump changes nothing');
   await vscode.commands.executeCommand('buflens.clearTicks');
-  await until('no message', () => explorer.message === undefined);
+  await until('no what-if', () => explorer.message === 'jit_attention');
 
   await page.click(rows, '^fusion\\.5');
   await until('the line of the value', () => {
     const editor = vscode.window.activeTextEditor;
     return editor?.document.lineAt(editor.selection.active.line).text.includes('fusion.5 @0');
   });
+};
+
+exports['ticks give the peak that the command line gives'] = async () => {
+  if (!(await hasCommands())) return;
+  const { document } = await open('run-on/module_0027.jit_mlp_sgd.after_optimizations-buffer-assignment.txt');
+  const { explorer } = extension().exports;
+  explorer.show(document.uri);
+  for (const color of [0, 1]) {
+    const { values } = await explorer.peak(color);
+    for (const ids of [values.slice(0, 1), values.slice(0, 3)].map((values) => values.map(({ id }) => id))) {
+      const args = ['peak', document.uri.fsPath, '--space', color, '--without', ids.join(), '--format', 'json'];
+      const { step, occupied_bytes } = JSON.parse(execFileSync('buflens', args, { encoding: 'utf8' }));
+      const mib = (occupied_bytes / 1024 / 1024).toFixed(1);
+      explorer.clearTicks();
+      await explorer.leaveOut(color, ids);
+      const expected = `Without ${ids.length} value${ids.length === 1 ? '' : 's'}: ${mib} MiB at step ${step} `;
+      await until(expected, () => explorer.message?.includes(expected));
+    }
+  }
+  explorer.clearTicks();
+};
+
+exports['a code lens opens the explorer at its step'] = async () => {
+  if (!(await hasCommands())) return;
+  await open(dump);
+  const { explorer } = extension().exports;
+  for (const [title, color, step] of [
+    ['^HBM .* occupied at step 12', 0, 12],
+    ['^3\\.1 MiB temp, full at step 7', 1, 7],
+    ['^512\\.0 KiB output', 0, 12],
+    ['^32\\.5 KiB temp, fullest .* at step 7', 0, 7],
+  ]) {
+    await vscode.commands.executeCommand('workbench.view.explorer');
+    await page.click('.codelens-decoration a', title);
+    await until(`space ${color}, step ${step}`, () => {
+      const [node] = explorer.selection;
+      return node?.kind === 'step' && node.color === color && node.moment.step === step;
+    });
+    await page.see(rows, `^step ${step} `);
+  }
+  // A step that is no peak is there because it was chosen.
+  await vscode.commands.executeCommand('buflens.peak', { uri: vscode.window.activeTextEditor.document.uri.toString(), space: 0, step: 3 });
+  await page.see(rows, '^step 3 .*chosen');
 };
 
 exports['lists that lead to lines'] = async () => {
@@ -75,7 +131,6 @@ exports['lists that lead to lines'] = async () => {
     const shown = vscode.commands.executeCommand(`buflens.${command}`);
     await page.see('.quick-input-widget', title);
     await page.see('.quick-input-list .monaco-list-row', '.');
-    await page.screenshot(command);
     await page.press('Enter');
     await shown;
   }

@@ -19,6 +19,27 @@ async function inTheme(theme, name) {
   await page.screenshot(`hover-${name}`);
   await page.away();
   await page.press('Escape');
+  await vscode.commands.executeCommand('workbench.actions.view.problems');
+  await page.see('.markers-panel .monaco-list-row', 'buflens');
+  await page.screenshot(`advice-${name}`);
+  await vscode.commands.executeCommand('workbench.action.closePanel');
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await page.see('.pane-body .monaco-list-row', 'true peak');
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await page.click('.pane-body .monaco-list-row .custom-view-tree-node-item-checkbox');
+  await page.see('.tree-explorer-viewlet-tree-view .message', 'Without 1 value');
+  await page.away();
+  await page.screenshot(`explorer-${name}`);
+  await vscode.commands.executeCommand('buflens.clearTicks');
+  for (const [command, title] of [['showPadding', 'Padding'], ['auditDonation', 'Donation'], ['auditCopies', 'Copies']]) {
+    const shown = vscode.commands.executeCommand(`buflens.${command}`);
+    await page.see('.quick-input-widget', `${title} (in|of) jit_mlp_sgd`);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await page.screenshot(`${command}-${name}`);
+    await page.press('Escape');
+    await shown;
+  }
+  await vscode.commands.executeCommand('outline.focus');
 
   const values = await open(`${split}-buffer-assignment.txt`);
   await provided('vscode.executeHoverProvider', values.document.uri, positionOf(values.document, '{2,3,1,0:T(8,128)'));

@@ -234,7 +234,7 @@ fn a_step_tells_new_bytes_from_those_taken_over() {
         **step 3** of 0-12: runs `arg.2`, loop state
 
         | born here | nothing |
-        |---|---|
+        |:---|:---|
         | taken over in place | 4.5 KiB (4,608 B): `custom-call.1` -> `arg.2{0}`, `tuple.2` -> `arg.2` |
         | needed here for the last time | nothing |
         | occupied | HBM 8.5 KiB, 65.4 % of the peak |"#]].assert_eq(&on(&[(TPU, LOOP)], "    3:arg.2", "arg"));
@@ -242,7 +242,7 @@ fn a_step_tells_new_bytes_from_those_taken_over() {
         **step 6** of 0-12: runs `arg.1`, loop state
 
         | born here | nothing: its value begins at step 5 |
-        |---|---|
+        |:---|:---|
         | needed here for the last time | nothing |
         | occupied | HBM 8.5 KiB, 65.4 % of the peak |"#]]
     .assert_eq(&on(&[(TPU, LOOP)], "    6:arg.1", "arg"));
@@ -263,7 +263,7 @@ fn bytes_that_are_listed_twice_are_named() {
         `f32[1024]{0:T(1024)}` 4.0 KiB (4,096 B), HBM (@0), allocation 1 (output, maybe-live-out)
 
         | bytes | 0 .. 4,096 of 4,096 (the whole allocation) |
-        |---|---|
+        |:---|:---|
         | alive | steps 3-5 of 0-12: defined by `arg.2`, not read itself: control flow hands its bytes on |
         | peak share | 30.8 % of 13.0 KiB at step 5 |
         | XLA's peak | alive at step 3, which XLA prints as the peak |
@@ -300,7 +300,7 @@ fn fused_instructions_take_nothing() {
         **`neg.1`**: elementwise `negate`; inside a fused or applied computation: takes no memory of its own
 
         |  | shape | unpadded | with padding |
-        |---|---|---|---|
+        |:---|:---|:---|:---|
         | result | `f32[1024]{0:T(1024)}` | 4.0 KiB (4,096 B) | same |
         | operand 0 `p.1` | `f32[1024]{0:T(1024)}` | 4.0 KiB (4,096 B) | same |"#]].assert_eq(&on(&[(HLO, MODULE), (TPU, LOOP)], "%neg.1", "neg.1"));
 }
@@ -321,7 +321,7 @@ fn many_values_are_shown_by_slot() {
         9 values in 3 slots, in time order:
 
         | offset .. end | bytes | values |
-        |---|---|---|
+        |:---|:---|:---|
         | 1,024 .. 5,120 | 4.0 KiB | `copy.7` 5-5 |
         | 0 .. 512 | 512 B | `tuple.2` 2-3, `arg.2` 3-5, `arg.1` 5-7, `tuple.5` 9-10, `while.4` 10-11 |
         | 512 .. 1,024 | 512 B | `lt.1` 4-5, `lt.2`, `lt.3` |"#]].assert_eq(&on(&[(TPU, &text)], "allocation 2", "2"));
