@@ -13,7 +13,7 @@ use crate::model::{Allocation, Dump, Value};
 /// What holds of every such number.
 pub(super) const STATIC: &str = "static, this module only";
 /// So many of an allocation's values at the peak are named.
-const MAX_HELD: usize = 4;
+pub(super) const MAX_HELD: usize = 4;
 /// So many memory spaces are told of at a step.
 const MAX_SPACES: usize = 8;
 /// A step with at least so many percent of the peak's bytes is near it.
@@ -314,17 +314,23 @@ fn filled(bytes: u64, size: u64) -> String {
     format!("{}, {}", display(bytes), percent(bytes, size))
 }
 
-/// The values in an allocation at a step, the largest first; nothing if there is but one anyway.
-fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> String {
+/// The values alive in an allocation at a step, the largest first.
+pub(super) fn alive_in<'d>(dump: &'d Dump, allocation: &Allocation, step: u64) -> Vec<&'d Value> {
     let values = allocation.values.clone();
     let mut values: Vec<&Value> = values
         .filter_map(|at| dump.values.get(at as usize))
         .filter(|value| value.size > 0 && is_alive(value, step))
         .collect();
+    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
+    values
+}
+
+/// The values in an allocation at a step, the largest first; nothing if there is but one anyway.
+fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> String {
+    let values = alive_in(dump, allocation, step);
     if is_single || values.is_empty() {
         return String::new();
     }
-    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
     let mut names: Vec<String> = values
         .iter()
         .take(MAX_HELD)
