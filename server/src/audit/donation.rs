@@ -23,16 +23,19 @@ pub enum Verdict {
     Dead,
     /// None of these.
     Kept,
+    /// Not donated; a section that would tell more is missing.
+    Unknown,
 }
 
 impl Verdict {
-    /// `donated`, `could-match`, `dead`, `kept`
+    /// `donated`, `could-match`, `dead`, `kept`, `unknown`
     pub fn name(self) -> &'static str {
         match self {
             Self::Donated => "donated",
             Self::CouldMatch => "could-match",
             Self::Dead => "dead",
             Self::Kept => "kept",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -105,10 +108,16 @@ pub fn donation(audit: &Audit) -> Donation {
             Some((last, _)) => last < step,
             None => value.is_some_and(|value| is_unread(&dump.values[value as usize])),
         };
+        let is_known = value.is_some_and(|at| {
+            let value = &dump.values[at as usize];
+            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread(value))
+        });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
         } else if output.is_some() {
             Verdict::CouldMatch
+        } else if peak.is_none() || !is_known {
+            Verdict::Unknown
         } else if at_peak && peak.is_some_and(|peak| is_read_before(peak.step)) {
             Verdict::Dead
         } else {
@@ -140,6 +149,30 @@ pub fn donation(audit: &Audit) -> Donation {
         (Reverse(size), parameter.number, parameter.allocation)
     });
     Donation { parameters }
+}
+
+/// Whether a part of the result that is an array fills the allocation, so that a parameter of its size
+/// could be donated to it.
+pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
+    output_of(audit, allocation).is_some()
+}
+
+/// The array of the result that fills the allocation, where no parameter is donated to it.
+fn output_of(audit: &Audit, allocation: &Allocation) -> Option<Array> {
+    let dump = audit.dump;
+    if !allocation.kinds.maybe_live_out || allocation.parameter.is_some() {
+        return None;
+    }
+    // Temporaries may lie in it too, before the part of the result that stays to the end.
+    let last_step = dump.max.as_ref().map(|(max, _)| max.value);
+    let mut values = allocation.values.clone();
+    values.find_map(|value| {
+        let value = dump.values.get(value as usize)?;
+        let stays = value.live_range.is_none() || Some(value.live.1) == last_step;
+        (stays && value.size == allocation.size)
+            .then(|| array(audit, value))
+            .flatten()
+    })
 }
 
 /// An array's type and dimensions.
@@ -185,22 +218,9 @@ struct Outputs {
 
 impl Outputs {
     fn of(audit: &Audit) -> Self {
-        let dump = audit.dump;
-        let last_step = dump.max.as_ref().map(|(max, _)| max.value);
         let mut outputs = Self::default();
-        for (at, allocation) in (0..).zip(&dump.allocations) {
-            if !allocation.kinds.maybe_live_out || allocation.parameter.is_some() {
-                continue;
-            }
-            // Temporaries may lie in it too, before the part of the result that stays to the end.
-            let mut values = allocation.values.clone();
-            let output = values.find_map(|value| {
-                let value = &dump.values[value as usize];
-                let stays = value.live_range.is_none() || Some(value.live.1) == last_step;
-                (stays && value.size == allocation.size)
-                    .then(|| array(audit, value))
-                    .flatten()
-            });
+        for (at, allocation) in (0..).zip(&audit.dump.allocations) {
+            let output = output_of(audit, allocation);
             if output.is_some() {
                 let (color, size) = (allocation.color, allocation.size);
                 let of_shape = outputs.by_shape.entry((color, size, output.clone()));

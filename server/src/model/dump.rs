@@ -534,4 +534,9 @@ impl Dump {
         let last = value.live_range.map_or(u64::MAX, |_| value.live.1);
         Some((step.min(last), name))
     }
+
+    /// Whether it is known which instructions there are: from used values or the HLO text.
+    pub fn knows_instructions(&self) -> bool {
+        self.has_used_values() || !self.instructions.is_empty()
+    }
 }

@@ -3,10 +3,13 @@
 use super::life::is_alive;
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
+use crate::audit::Audit;
+use crate::audit::donation::holds_output;
 use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{display, grouped, rounded};
 use crate::model::occupancy::{self, Kind, Moment};
+use crate::model::source::Libraries;
 use crate::model::space;
 use crate::model::{Allocation, Dump, Value};
 
@@ -361,9 +364,13 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
         let reader = code(&cut(&dump.names[reader], NAME_LIMIT));
         format!(": last read at step {step} by {reader}{before}")
     });
-    let outputs = dump.allocations.iter().filter(|other| {
-        other.kind() == Kind::Output && other.color == allocation.color && other.size > 0
-    });
+    let audit = Audit::new(dump, Libraries::default());
+    let near = |other: &&Allocation| {
+        other.color == allocation.color
+            && other.size.abs_diff(allocation.size) <= allocation.size / NEAR_SIZE
+            && holds_output(&audit, other)
+    };
+    let outputs = dump.allocations.iter().filter(near);
     let nearest = outputs.min_by_key(|other| other.size.abs_diff(allocation.size));
     let nearest = nearest.map(|other| (other, other.size.abs_diff(allocation.size)));
     let output = match nearest {
@@ -371,12 +378,12 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
             "; if the caller does not need it afterwards it may be worth donating: the output in allocation {} has its size",
             other.index
         ),
-        Some((other, apart)) if apart <= allocation.size / NEAR_SIZE => format!(
+        Some((other, _)) => format!(
             "; no output has its size, that in allocation {} comes nearest ({})",
             other.index,
             rounded(other.size)
         ),
-        _ => String::new(),
+        None => String::new(),
     };
     Some(format!("not donated{}{output}", read.unwrap_or_default()))
 }

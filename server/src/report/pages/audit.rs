@@ -33,7 +33,10 @@ pub fn page<L>(answer: &Answer<Audits<L>>) -> Page {
 
 fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     if donation.parameter_bytes == 0 {
-        page.heading("Donation: the program has no parameters");
+        page.heading(match donation.reason {
+            Some(reason) => format!("Donation: no parameter is known: {reason}"),
+            None => "Donation: the program has no parameters".to_owned(),
+        });
         return;
     }
     page.heading(format!(
@@ -45,7 +48,7 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         }
     ));
     if let Some(reason) = donation.reason {
-        page.text(format!("When they are read is not known: {reason}."));
+        page.text(format!("When they are read is not known of all: {reason}."));
     }
     let is_told = |bytes: u64| {
         bytes >= MIN_TOLD || u128::from(bytes) * 100 >= u128::from(donation.whole_bytes)
@@ -156,7 +159,10 @@ fn yes_or_no(answer: Option<bool>) -> Cell {
 fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
     let count = copies.copies.len() + copies.copies_left_out;
     if count == 0 {
-        page.heading("Copies: none");
+        page.heading(match copies.reason {
+            Some(reason) => format!("Copies: none is known: {reason}"),
+            None => "Copies: none".to_owned(),
+        });
         return;
     }
     let is = if count == 1 {
@@ -169,13 +175,19 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
         .iter()
         .fold(0, |sum: u64, space| sum.saturating_add(space.copied_bytes));
     page.heading(format!("Copies: {count} {is} {}", display(total)));
+    if let Some(reason) = copies.reason {
+        page.text(format!("Not everything is known of them: {reason}."));
+    }
     let by_space: Vec<String> = copies
         .spaces
         .iter()
         .map(|space| {
             let written = format!("{} to {}", rounded(space.copied_bytes), space.name);
             match space.at_peak_bytes {
-                Some(0) => format!("{written}, none of it alive at the peak there"),
+                Some(0) if copies.reason.is_none() => {
+                    format!("{written}, none of it alive at the peak there")
+                }
+                Some(0) => written,
                 Some(bytes) => {
                     format!(
                         "{written}, {} of it alive at the peak there",
@@ -269,7 +281,10 @@ fn change<L>(copy: &CopyRecord<L>) -> Option<String> {
 
 fn offload_page(page: &mut Page, offload: &Offload) {
     if offload.traffic.is_empty() {
-        page.heading("Between memory spaces: nothing moves");
+        page.heading(match offload.reason {
+            Some(reason) => format!("Between memory spaces: nothing is known: {reason}"),
+            None => "Between memory spaces: nothing moves".to_owned(),
+        });
         return;
     }
     page.heading("Between memory spaces");

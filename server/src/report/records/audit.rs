@@ -245,7 +245,7 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
     let shown = found.iter().take(limit);
     let peak = dump.occupancy().peak(0);
     Donation {
-        reason: dump.occupancy().reason,
+        reason: unknown(dump),
         parameters: shown.filter_map(|found| parameter(source, found)).collect(),
         parameters_left_out: found.len().saturating_sub(limit),
         parameter_bytes: bytes_of(None),
@@ -279,7 +279,7 @@ fn parameter<L>(source: &Source<'_, '_, L>, found: &Parameter) -> Option<Donatio
         bytes: allocation.size,
         verdict: found.verdict.name(),
         last_read,
-        alive_at_peak: has_peak(dump).then_some(found.at_peak),
+        alive_at_peak: is_timed(dump, found.value).then_some(found.at_peak),
         outputs: outputs.collect(),
         location: (source.locate)(&header.place(header.row.line)),
     })
@@ -306,7 +306,7 @@ pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
             at_peak_bytes: has_peak(dump).then_some(at_peak),
         });
     Copies {
-        reason: dump.occupancy().reason,
+        reason: unknown(dump),
         copies: found
             .iter()
             .take(limit)
@@ -329,7 +329,7 @@ fn record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRecord<L> {
         from: end(&copy.from),
         to: end(&copy.to),
         window: copy.window,
-        alive_at_peak: has_peak(dump).then_some(copy.at_peak),
+        alive_at_peak: is_timed(dump, copy.to.value).then_some(copy.at_peak),
         peak_of: copy
             .to
             .color
@@ -405,10 +405,30 @@ pub fn offload(audit: &Audit) -> Offload {
         })
     });
     Offload {
-        reason: dump.occupancy().reason,
+        reason: unknown(dump),
         traffic: traffic.collect(),
         comes_back: comes_back.collect(),
     }
+}
+
+/// Why not everything is known about instructions and when they run.
+fn unknown(dump: &Dump) -> Option<&'static str> {
+    let occupancy = dump.occupancy();
+    if dump.allocations.is_empty() {
+        occupancy.reason
+    } else if !dump.knows_instructions() {
+        Some("the used values are not there, so it is not known what the instructions are")
+    } else if occupancy.missing > 0 {
+        Some("some live ranges are missing")
+    } else {
+        occupancy.reason
+    }
+}
+
+/// Whether it is known when a value is alive, and when the peaks are.
+fn is_timed(dump: &Dump, value: Option<u32>) -> bool {
+    let value = value.and_then(|at| dump.values.get(at as usize));
+    has_peak(dump) && value.is_some_and(|value| value.live_range.is_some())
 }
 
 fn has_peak(dump: &Dump) -> bool {
