@@ -471,6 +471,65 @@ HloLiveRange (max 10):
     }
 
     #[test]
+    fn slices_have_the_bytes_that_are_shown_and_results_are_written_back() {
+        check(
+            &audited(
+                r"BufferAssignment:
+allocation 0: size 1024, parameter 0, shape |f32[16,16]| at ShapeIndex {}:
+ value: <1 p.1 @0> (size=1024,offset=0): f32[16,16]{1,0}
+allocation 1: size 512, color 1, preallocated-temp:
+ value: <2 slice.1 @1> (size=512,offset=0): f32[8,16]{1,0:S(1)}
+allocation 2: size 1024, preallocated-temp:
+ value: <3 slice-start{} @0> (size=24,offset=0): ((f32[16,16]{1,0}), f32[8,16]{1,0:S(1)}, s32[])
+ value: <4 copy-start{} @0> (size=24,offset=32): (f32[8,16]{1,0}, f32[8,16]{1,0:S(1)}, u32[])
+ value: <5 copy-start{0} @0> (size=512,offset=512): f32[8,16]{1,0}
+
+Total bytes used: 2560 (2.5KiB)
+
+Used values:
+<1 p.1 @0>
+ positions:
+  p.1
+  slice-start {0,0}
+ uses:
+  slice-start, operand 0
+ from instruction: %p.1 = f32[16,16]{1,0} parameter(0)
+<2 slice.1 @1>
+ positions:
+  slice.1
+  slice-start {1}
+  slice-done
+ uses:
+  copy-start, operand 0
+ from instruction: %slice.1 = f32[8,16]{1,0:S(1)} slice(%param_0.1), slice={[0:8], [0:16]}
+<3 slice-start{} @0>
+ positions:
+  slice-start {}
+ uses:
+  slice-done, operand 0 {}
+ from instruction: %slice-start = ((f32[16,16]{1,0}), f32[8,16]{1,0:S(1)}, s32[]) slice-start(%p.1), slice={[0:8], [0:16]}
+<4 copy-start{} @0>
+ positions:
+  copy-start {}
+ uses:
+  copy-done, operand 0 {}
+ from instruction: %copy-start = (f32[8,16]{1,0}, f32[8,16]{1,0:S(1)}, u32[]) copy-start(%slice-done)
+<5 copy-start{0} @0>
+ positions:
+  copy-start {0}
+  copy-done
+ uses:
+ from instruction: %copy-start = (f32[8,16]{1,0}, f32[8,16]{1,0:S(1)}, u32[]) copy-start(%slice-done)
+",
+            ),
+            &expect![[r#"
+                slice-start prefetch 512 B, p.1 f32[16,16]{1,0} Some(0) -> slice.1 f32[8,16]{1,0:S(1)} Some(1), steps None
+                copy-start write-back 512 B, slice.1  Some(1) -> copy-start f32[8,16]{1,0} Some(0), steps None
+            "#]],
+        );
+    }
+
+    #[test]
     fn real_dumps() {
         check(
             &real("tpu-split/module_0055."),

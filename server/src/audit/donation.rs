@@ -424,26 +424,26 @@ HloLiveRange (max 12):
         check(
             &audited(TEXT),
             &expect![[r#"
-            1 (donated.1) donated, read None, at peak true, outputs []
-            0 (same.1) could-match, read Some((10, "out.1")), at peak true, outputs [6, 5]
-            5 (second.1) could-match, read None, at peak true, outputs [6, 5]
-            2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs []
-            3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs []
-            4 (unread.1) dead, read None, at peak true, outputs []
-        "#]],
+                1 (donated.1) donated, read None, at peak true, outputs [], saves None
+                0 (same.1) could-match, read Some((10, "out.1")), at peak true, outputs [6, 5], saves Some(0)
+                5 (second.1) could-match, read None, at peak true, outputs [5, 6], saves Some(64)
+                2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs [], saves None
+                3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs [], saves None
+                4 (unread.1) dead, read None, at peak true, outputs [], saves None
+            "#]],
         );
         // Without live ranges sizes are all that is known.
         let (without, _) = TEXT.split_once("\nHloLiveRange").unwrap();
         check(
             &audited(without),
             &expect![[r#"
-            1 (donated.1) donated, read None, at peak false, outputs []
-            0 (same.1) could-match, read None, at peak false, outputs [6, 5]
-            5 (second.1) could-match, read None, at peak false, outputs [6, 5]
-            2 (dead.1) kept, read None, at peak false, outputs []
-            3 (late.1) kept, read None, at peak false, outputs []
-            4 (unread.1) kept, read None, at peak false, outputs []
-        "#]],
+                1 (donated.1) donated, read None, at peak false, outputs [], saves None
+                0 (same.1) could-match, read None, at peak false, outputs [6, 5], saves None
+                5 (second.1) could-match, read None, at peak false, outputs [5, 6], saves None
+                2 (dead.1) kept, read None, at peak false, outputs [], saves None
+                3 (late.1) kept, read None, at peak false, outputs [], saves None
+                4 (unread.1) kept, read None, at peak false, outputs [], saves None
+            "#]],
         );
     }
 
@@ -460,7 +460,14 @@ HloLiveRange (max 12):
         }
         text += "allocation 3: size 64, maybe-live-out:\n value: <3 out.1 @0> (size=64,offset=0): \
                  f32[16]{0}\n";
-        check(&audited(&text), &expect![[r#""#]]);
+        check(
+            &audited(&text),
+            &expect![[r#"
+            0 (p.0) could-match, read None, at peak false, outputs [3], saves None
+            1 (p.1) kept, read None, at peak false, outputs [3], saves None
+            2 (p.2) kept, read None, at peak false, outputs [3], saves None
+        "#]],
+        );
     }
 
     #[test]
@@ -468,17 +475,17 @@ HloLiveRange (max 12):
         check(
             &real("donation/module_0669."),
             &expect![[r#"
-            0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs []
-            2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs []
-            1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs []
-        "#]],
+                0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs [], saves None
+                2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs [], saves None
+                1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs [], saves None
+            "#]],
         );
         check(
             &real("tpu-combined-v5p/module_1690."),
             &expect![[r#"
-            0 (Arg_0.1) could-match, read Some((4, "fusion.1")), at peak true, outputs [1]
-            1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1]
-        "#]],
+                0 (Arg_0.1) dead, read Some((4, "fusion.1")), at peak true, outputs [1], saves None
+                1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1], saves Some(16777216)
+            "#]],
         );
     }
 }

@@ -121,15 +121,15 @@ fn parameters_outputs_constants_and_gaps() {
         PARAMETERS,
         &small(),
         &expect![[r#"
-        2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
-            6 the output
-        4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): if it were donated to an output of its size, its bytes would be free from then on
-        8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): if parameters of the same size were donated, no memory would have to be reserved for the result
-        10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
-        12 `4000` fragmentation: never more than 50.0 % full: 2.0 KiB of 3.9 KiB are occupied at the fullest, step 6 (`out.1`), so at least 2.0 KiB are gaps at every step
-        56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
-            46 here memory space 0 holds the most
-    "#]],
+            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, but does not lower the peak of memory space 0
+                6 the output
+            4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): if it were donated to an output of its size, its bytes would be free from then on
+            8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): if parameters of the same size were donated, no memory would have to be reserved for the result
+            10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
+            12 `4000` fragmentation: never more than 50.0 % full: 2.0 KiB of 3.9 KiB are occupied at the fullest, step 6 (`out.1`), so at least 2.0 KiB are gaps at every step
+            56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
+                46 here memory space 0 holds the most
+        "#]],
     );
     check(
         PARAMETERS,
@@ -145,10 +145,10 @@ fn parameters_outputs_constants_and_gaps() {
         without,
         &small(),
         &expect![[r#"
-        2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it saves up to as much
-            6 the output
-        10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
-    "#]],
+            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved
+                6 the output
+            10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
+        "#]],
     );
 }
 
@@ -231,7 +231,7 @@ fn values_of_one_shape_give_one_finding() {
         &repeated(3, "f32[64,16]{1,0:T(8,128)}", 32768),
         &small(),
         &expect![[r#"
-            3 `f32[64,16]{1,0:T(8,128)}` padding: `v.0` takes 32.0 KiB for 4.0 KiB of data, 8.00x: the tile rounds dimension 1 up from 16 to 128; it is alive at the peak. If its layout were {0,1}, it would take 8.0 KiB (2 more values of this shape)
+            3 `f32[64,16]{1,0:T(8,128)}` padding: `v.0` takes 32.0 KiB for 4.0 KiB of data, 8.00x: the tile rounds dimension 1 up from 16 to 128; it is alive at the peak. If its layout were {0,1} with the same tile, it would take 8.0 KiB (2 more values of this shape)
                 4 likewise `v.1`
                 5 likewise `v.2`
         "#]],
@@ -279,23 +279,23 @@ fn real_dumps() {
         "host-parameters/module_1403.",
         &default,
         &expect![[r#"
-        2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
-            4 the output
-        6 `4194304` host-offload: parameter 0 (`a`) lies in host memory, but all of it is copied back: `copy-start{0}` takes 4.0 MiB of HBM at steps 3-6. If parts of it were read one after the other, less would be there at a time
-            12 the copy
-    "#]],
+            2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of HBM by up to 4.0 MiB
+                4 the output
+            6 `4194304` host-offload: parameter 0 (`a`) lies in host memory, but all of it is copied back: `copy-start{0}` takes 4.0 MiB of HBM at steps 3-6. If parts of it were read one after the other, less would be there at a time
+                12 the copy
+        "#]],
     );
     check_real(
         "cpu-tree/module_0240.",
         &default,
         &expect![[r#"
-        8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it saves up to as much
-            2 the output
-        39 `<86 convert @0>` widened: `convert` is `x.1` in 32 bits, and both are alive at the peak: if what reads it could read 16 bits, 6.1 MiB would go
-            9 the 16-bit value
-        291 `16` xla-peak-step: the compiler takes step 16 (`conv_general_dilated.4`) for the peak, but host RAM holds the most at step 13 (`dot`): 15.6 MiB (16,400,900 B), which is 4.6 MiB (4,833,280 B) more than at step 16
-            253 here host RAM holds the most
-    "#]],
+            8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 3.1 MiB
+                2 the output
+            39 `<86 convert @0>` widened: `convert` is `x.1` in 32 bits, and both are alive at the peak: if what reads it could read 16 bits, 6.1 MiB would go
+                9 the 16-bit value
+            291 `16` xla-peak-step: the compiler takes step 16 (`conv_general_dilated.4`) for the peak, but host RAM holds the most at step 13 (`dot`): 15.6 MiB (16,400,900 B), which is 4.6 MiB (4,833,280 B) more than at step 16
+                253 here host RAM holds the most
+        "#]],
     );
     check_real(
         "cpu-no-space/module_0008.",
@@ -306,11 +306,11 @@ fn real_dumps() {
             11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
-            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
                 2 the output
-            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
                 10 the output
-            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it saves up to as much
+            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
                 13 the output
         "#]],
     );

@@ -333,3 +333,52 @@ pub fn traffic(offload: &Offload) -> Table {
         .collect();
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_donation_saves_is_said_of_both_numbers() {
+        let mut donation: Donation<()> = Donation {
+            reason: None,
+            parameters: Vec::new(),
+            parameters_left_out: 0,
+            parameter_bytes: 8 << 20,
+            donated_bytes: 0,
+            could_match_bytes: 4 << 20,
+            could_match_peak_bytes: Some(0),
+            dead_bytes: 0,
+            whole_bytes: 64 << 20,
+        };
+        let text = |donation: &Donation<()>| {
+            let mut page = Page::default();
+            donation_page(&mut page, donation);
+            let mut out = Vec::new();
+            page.write_text(&mut out, 400).expect("written");
+            let out = String::from_utf8(out).expect("text");
+            // Lines may break anywhere.
+            out.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let says = text(&donation);
+        assert!(
+            says.contains("reserved memory falls by at most 4.0 MiB"),
+            "{says}"
+        );
+        assert!(says.contains("peak does not fall"), "{says}");
+        donation.could_match_peak_bytes = Some(1 << 20);
+        let says = text(&donation);
+        assert!(
+            says.contains("the occupied peak falls by at most 1.0 MiB"),
+            "{says}"
+        );
+        donation.could_match_peak_bytes = None;
+        assert!(!text(&donation).contains("occupied peak"));
+        // A few bytes are not worth a sentence.
+        (donation.could_match_bytes, donation.dead_bytes) = (4, 4);
+        assert!(!text(&donation).contains("could-match"));
+        assert!(!text(&donation).contains("dead"));
+        donation.whole_bytes = 400;
+        assert!(text(&donation).contains("could-match: 4 B"));
+    }
+}

@@ -328,6 +328,56 @@ fn many_values_are_shown_by_slot() {
 }
 
 #[test]
+fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
+    use std::fmt::Write as _;
+
+    // Nine large values, one after the other, and then four small ones at once.
+    let mut text = "BufferAssignment:\nallocation 0: size 10200, preallocated-temp:\n".to_owned();
+    let sizes = || {
+        (0..13).map(|at: u64| {
+            if at < 9 {
+                (at * 1000, 1000)
+            } else {
+                (at * 300 + 6300, 300)
+            }
+        })
+    };
+    for (at, (offset, size)) in sizes().enumerate() {
+        writeln!(
+            text,
+            " value: <{at} v.{at} @0> (size={size},offset={offset}): u8[{size}]{{0}}"
+        )
+        .unwrap();
+    }
+    text += "\nHloLiveRange (max 13):\n  InstructionSequence:\n";
+    (0..13).for_each(|at| writeln!(text, "    {at}:v.{at}").unwrap());
+    text += "  BufferLiveRange:\n";
+    for at in 0..13 {
+        let end = if at < 9 { at } else { 12 };
+        writeln!(text, "    v.{at}{{}}:{at}-{end}").unwrap();
+    }
+    expect![[r#"
+        **allocation 0**: the arena of temporaries in this memory space (preallocated-temp)
+
+        10.0 KiB (10,200 B), HBM (@0), 100.0 % of the 10.0 KiB reserved in HBM (static, this module only)
+
+        - at the HBM peak (step 12), its fullest: 1.2 KiB (1,200 B), 11.8 %, by `v.9` 300 B, `v.10` 300 B, `v.11` 300 B, `v.12` 300 B
+
+        13 values in 13 slots, in time order (8 of them: in use at the peak or the fullest step, else the largest):
+
+        | offset .. end | bytes | values |
+        |---|---|---|
+        | 0 .. 1,000 | 1000 B | `v.0` 0-0 |
+        | 1,000 .. 2,000 | 1000 B | `v.1` 1-1 |
+        | 2,000 .. 3,000 | 1000 B | `v.2` 2-2 |
+        | 3,000 .. 4,000 | 1000 B | `v.3` 3-3 |
+        | 9,000 .. 9,300 | 300 B | `v.9` 9-12 |
+        | 9,300 .. 9,600 | 300 B | `v.10` 10-12 |
+        | 9,600 .. 9,900 | 300 B | `v.11` 11-12 |
+        | 9,900 .. 10,200 | 300 B | `v.12` 12-12 |"#]].assert_eq(&on(&[(TPU, &text)], "allocation 0", "0"));
+}
+
+#[test]
 fn broken_numbers_are_named() {
     let text = LOOP
         .replace("allocation 1: size 4096", "allocation 1: size 4095")
