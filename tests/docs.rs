@@ -142,13 +142,18 @@ fn arrows_point_one_way() {
     let protocol = ["tower_lsp", "lsp_types"];
     let outer = ["tokio", "crate::lsp", "crate::cli"];
     let inner = ["crate::ide", "crate::checks", "crate::report"];
+    let audit = ["crate::audit"];
     // `workspace` may hear when a request is over.
     let rules = [
         (
             "model",
+            [&outer[..], &inner[..], &audit, &["crate::workspace"]].concat(),
+        ),
+        ("workspace", [&outer[1..], &inner[..], &audit].concat()),
+        (
+            "audit",
             [&outer[..], &inner[..], &["crate::workspace"]].concat(),
         ),
-        ("workspace", [&outer[1..], &inner[..]].concat()),
         (
             "checks",
             [&outer[..], &["crate::ide", "crate::report"]].concat(),

@@ -22,8 +22,10 @@ pub enum Purpose {
     Plain,
     /// From one memory space to another, not asynchronous and not host memory.
     Space,
-    /// Asynchronous, into faster memory or back.
+    /// Asynchronous, into faster memory.
     Prefetch,
+    /// Asynchronous, from faster memory back to the main one.
+    WriteBack,
     /// To host memory.
     Offload,
     /// Back from host memory.
@@ -31,7 +33,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// `layout`, `transpose`, `plain`, `space`, `prefetch`, `offload`, `reload`
+    /// `layout`, `transpose`, `plain`, `space`, `prefetch`, `write-back`, `offload`, `reload`
     pub fn name(self) -> &'static str {
         match self {
             Self::Layout => "layout",
@@ -39,6 +41,7 @@ impl Purpose {
             Self::Plain => "plain",
             Self::Space => "space",
             Self::Prefetch => "prefetch",
+            Self::WriteBack => "write-back",
             Self::Offload => "offload",
             Self::Reload => "reload",
         }
@@ -133,12 +136,15 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         _ => None,
     });
     let from = End {
-        value: operand_name.and_then(|name| shown_at(dump, name)),
+        value: operand_name.and_then(|name| shown_at(dump, name, dump.names.get("{}")?)),
         color: from_array.and_then(color),
         shape: from_shape.to_owned(),
     };
-    let index = dump.names.get(index)?;
-    let written = dump.values_at(name, index).next();
+    // An asynchronous slice shows at its index what the called computation defines.
+    let written = dump
+        .names
+        .get(index)
+        .and_then(|index| shown_at(dump, name, index));
     let value = written.map(|at| &dump.values[at as usize]);
     let to = End {
         value: written,
@@ -222,6 +228,7 @@ fn purpose(
         (from, to) if from == to => Purpose::Plain,
         (_, HOST) => Purpose::Offload,
         (HOST, _) => Purpose::Reload,
+        (_, 0) if opcode.ends_with("-start") => Purpose::WriteBack,
         _ if opcode.ends_with("-start") => Purpose::Prefetch,
         _ => Purpose::Space,
     }
@@ -253,17 +260,16 @@ fn shape_of<'d>(
     (!shape.is_empty()).then_some(shape)
 }
 
-/// The one value that is visible as the result of `name`.
-fn shown_at(dump: &Dump, name: NameId) -> Option<u32> {
-    let whole = dump.names.get("{}")?;
+/// The value that `name` defines at `index`, else the one value that is visible there.
+fn shown_at(dump: &Dump, name: NameId, index: NameId) -> Option<u32> {
     let shown = || {
-        let mut values = dump.positions_at_index(name, whole);
+        let mut values = dump.positions_at_index(name, index);
         let value = values.next().map(|at| dump.positions[at as usize].value)?;
         values
             .all(|at| dump.positions[at as usize].value == value)
             .then_some(value)
     };
-    dump.values_at(name, whole).next().or_else(shown)
+    dump.values_at(name, index).next().or_else(shown)
 }
 
 /// The steps of a copy: of an asynchronous one those for which its tuple is alive, up to the

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use buflens_syntax::{Dimension, ElementType, Shape};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
 use crate::model::{Allocation, Dump, NameId, Value};
@@ -16,7 +16,8 @@ const MAX_OUTPUTS: usize = 16;
 pub enum Verdict {
     /// It is the buffer of a part of the result as well.
     Donated,
-    /// It is not donated, and has the size of an output that no parameter is donated to.
+    /// It is not donated, and could be to an output that has its size: each output is matched with
+    /// one parameter at most.
     CouldMatch,
     /// It is not donated, alive at the peak of its memory space, and read for the last time before.
     Dead,
@@ -53,9 +54,21 @@ pub struct Parameter {
     /// Whether it is alive at the peak of its memory space.
     pub at_peak: bool,
     /// The outputs that it could be donated to, as numbers into
-    /// [`crate::model::Dump::allocations`]: at most 16, those of its shape before those that have
-    /// its size alone.
+    /// [`crate::model::Dump::allocations`]: at most 16, the one that it is matched with first, then
+    /// those of its shape, then those that have its size alone. Where the verdict is another than
+    /// [`Verdict::CouldMatch`], other parameters are matched with all of them.
     pub outputs: Vec<u32>,
+    /// By so many bytes at most the peak of its memory space would fall if it were donated to the
+    /// output that it is matched with. `None` if it is matched with none, or no peak is known.
+    pub saved_at_peak: Option<u64>,
+}
+
+impl Parameter {
+    /// The output that it is matched with: it is no other parameter's.
+    pub fn output(&self) -> Option<u32> {
+        let first = self.outputs.first().copied();
+        first.filter(|_| self.verdict == Verdict::CouldMatch)
+    }
 }
 
 /// The parameters of a dump, the largest first.
@@ -69,27 +82,23 @@ pub struct Donation {
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
     let outputs = Outputs::of(audit);
-    // Parameters and outputs of one shape mostly stand in the same order: each begins elsewhere.
-    let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
+    let keys = keys(audit);
+    let matched = outputs.matched(&keys);
     let mut parameters = Vec::new();
     for (at, allocation) in (0..).zip(&dump.allocations) {
         let Some(number) = allocation.parameter else {
             continue;
         };
         let value = value_of(dump, allocation);
-        let last_read = value.and_then(|value| last_read(dump, &dump.values[value as usize]));
+        let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);
         let is_alive =
             |step: u64| value.is_some_and(|at| is_alive(&dump.values[at as usize], step));
         let at_peak = peak.is_some_and(|peak| is_alive(peak.step));
-        let mut candidates = Vec::new();
-        if !allocation.is_donated() && allocation.size > 0 {
-            let array = value.and_then(|value| array(audit, &dump.values[value as usize]));
-            let key = (allocation.color, allocation.size, array);
-            let before = earlier.entry(key.clone()).or_default();
-            candidates = outputs.matching(&key, *before);
-            *before += 1;
-        }
+        let output = matched.get(&at).copied();
+        let key = keys.binary_search_by_key(&at, |(at, _)| *at);
+        let candidates =
+            key.map_or_else(|_| Vec::new(), |key| outputs.of_size(&keys[key].1, output));
         // Where nobody is known to read it, that may be for want of the section that tells.
         let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
         let is_read_before = |step: u64| match last_read {
@@ -98,13 +107,23 @@ pub fn donation(audit: &Audit) -> Donation {
         };
         let verdict = if allocation.is_donated() {
             Verdict::Donated
-        } else if !candidates.is_empty() {
+        } else if output.is_some() {
             Verdict::CouldMatch
         } else if at_peak && peak.is_some_and(|peak| is_read_before(peak.step)) {
             Verdict::Dead
         } else {
             Verdict::Kept
         };
+        // One of the two buffers goes: at the peak that saves what the output holds then, or the
+        // parameter if nobody needs it any more.
+        let saved_at_peak = output.zip(peak).map(|(output, peak)| {
+            let held = dump.occupancy().fill(output).map_or(0, |fill| fill.at_peak);
+            if at_peak && is_read_before(peak.step) {
+                allocation.size
+            } else {
+                held.min(if at_peak { allocation.size } else { 0 })
+            }
+        });
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -113,6 +132,7 @@ pub fn donation(audit: &Audit) -> Donation {
             last_read,
             at_peak,
             outputs: candidates,
+            saved_at_peak,
         });
     }
     parameters.sort_by_key(|parameter| {
@@ -127,6 +147,23 @@ type Array = (ElementType, Vec<Dimension>);
 
 /// What a parameter and an output have in common: memory space, size in bytes, and the array.
 type Key = (u64, u64, Option<Array>);
+
+/// The parameters that are not donated, with what an output must have for them.
+fn keys(audit: &Audit) -> Vec<(u32, Key)> {
+    let dump = audit.dump;
+    let is_free = |allocation: &Allocation| {
+        allocation.parameter.is_some() && !allocation.is_donated() && allocation.size > 0
+    };
+    let numbered = (0..).zip(&dump.allocations);
+    numbered
+        .filter(|(_, allocation)| is_free(allocation))
+        .map(|(at, allocation)| {
+            let value = value_of(dump, allocation);
+            let array = value.and_then(|value| array(audit, &dump.values[value as usize]));
+            (at, (allocation.color, allocation.size, array))
+        })
+        .collect()
+}
 
 /// The type and dimensions of a value; `None` for a tuple's table.
 fn array(audit: &Audit, value: &Value) -> Option<Array> {
@@ -178,16 +215,50 @@ impl Outputs {
         outputs
     }
 
-    /// Those that a parameter could be donated to which has `before` others of its shape before it.
-    fn matching(&self, key: &Key, before: usize) -> Vec<u32> {
-        let of_shape = self.by_shape.get(key).map_or(&[][..], Vec::as_slice);
-        let start = before % of_shape.len().max(1);
-        let of_shape = of_shape[start..].iter().chain(&of_shape[..start]).copied();
+    /// Gives each output to one parameter at most: first to those of its shape, then to those that
+    /// have its size alone, each time in the order in which both stand in the dump.
+    fn matched(&self, keys: &[(u32, Key)]) -> FxHashMap<u32, u32> {
+        let mut matched = FxHashMap::default();
+        let mut used: FxHashMap<&Key, usize> = FxHashMap::default();
+        for (at, key) in keys {
+            let used = used.entry(key).or_default();
+            let of_shape = self
+                .by_shape
+                .get(key)
+                .and_then(|outputs| outputs.get(*used));
+            if let Some(&output) = of_shape {
+                matched.insert(*at, output);
+                *used += 1;
+            }
+        }
+        let taken: FxHashSet<u32> = matched.values().copied().collect();
+        let mut free: FxHashMap<(u64, u64), _> = FxHashMap::default();
+        for (at, (color, size, _)) in keys {
+            if matched.contains_key(at) {
+                continue;
+            }
+            let free = free.entry((*color, *size)).or_insert_with(|| {
+                let of_size = self.all.get(&(*color, *size)).into_iter().flatten();
+                of_size
+                    .map(|(output, _)| *output)
+                    .filter(|output| !taken.contains(output))
+            });
+            if let Some(output) = free.next() {
+                matched.insert(*at, output);
+            }
+        }
+        matched
+    }
+
+    /// The outputs that a parameter could be donated to, `first` before all others.
+    fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
+        let of_shape = self.by_shape.get(key).into_iter().flatten().copied();
         let of_size = self.all.get(&(key.0, key.1)).into_iter().flatten();
         let others = of_size
             .filter(|(_, array)| *array != key.2)
             .map(|(at, _)| *at);
-        of_shape.chain(others).take(MAX_OUTPUTS).collect()
+        let others = of_shape.chain(others).filter(|at| Some(*at) != first);
+        first.into_iter().chain(others).take(MAX_OUTPUTS).collect()
     }
 }
 
@@ -205,24 +276,6 @@ fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
 /// Whether `value` is known to be alive at `step`.
 fn is_alive(value: &Value, step: u64) -> bool {
     value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
-}
-
-/// The last step at which `value` is read, and by whom.
-pub(super) fn last_read(dump: &Dump, value: &Value) -> Option<(u64, NameId)> {
-    let uses = value.uses.start as usize..value.uses.end as usize;
-    let readers = dump.uses.get(uses)?.iter().map(|entry| entry.name);
-    let steps = readers.filter_map(|name| Some((u64::from(dump.step_of(name)?), name)));
-    let (step, name) = steps.max()?;
-    // A loop stands behind its body in the schedule, but has the bytes from before it on.
-    let is_known = value.live_range.is_some();
-    Some((
-        if is_known {
-            step.min(value.live.1)
-        } else {
-            step
-        },
-        name,
-    ))
 }
 
 #[cfg(test)]
@@ -244,12 +297,13 @@ mod tests {
                 .map(|(step, by)| (step, &dump.names[by]));
             writeln!(
                 text,
-                "{} ({}) {}, read {read:?}, at peak {}, outputs {:?}",
+                "{} ({}) {}, read {read:?}, at peak {}, outputs {:?}, saves {:?}",
                 parameter.number,
                 parameter.value.map_or("?", name),
                 parameter.verdict.name(),
                 parameter.at_peak,
-                parameter.outputs
+                parameter.outputs,
+                parameter.saved_at_peak
             )
             .unwrap();
         }
@@ -371,6 +425,22 @@ HloLiveRange (max 12):
             4 (unread.1) kept, read None, at peak false, outputs []
         "#]],
         );
+    }
+
+    #[test]
+    fn an_output_is_promised_once() {
+        let mut text = "BufferAssignment:\n".to_owned();
+        for at in 0..3 {
+            writeln!(
+                text,
+                "allocation {at}: size 64, parameter {at}, shape |f32[16]| at ShapeIndex {{}}:\n value: \
+                 <{at} p.{at} @0> (size=64,offset=0): f32[16]{{0}}"
+            )
+            .unwrap();
+        }
+        text += "allocation 3: size 64, maybe-live-out:\n value: <3 out.1 @0> (size=64,offset=0): \
+                 f32[16]{0}\n";
+        check(&audited(&text), &expect![[r#""#]]);
     }
 
     #[test]

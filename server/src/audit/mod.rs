@@ -9,6 +9,7 @@ pub mod copies;
 pub mod donation;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod kernels;
 pub mod offload;
 pub mod padding;
 pub mod peak;

@@ -2,7 +2,7 @@
 //! made of the records that the command line writes as JSON.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
@@ -49,7 +49,10 @@ struct Document {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Peak {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
     space: Option<u64>,
     step: Option<u64>,
     without: Option<Vec<u64>>,
@@ -57,26 +60,38 @@ struct Peak {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WhatIf {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
     space: Option<u64>,
     without: Vec<u64>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ValueAtOffset {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
     allocation: u64,
     offset: u64,
     step: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Padding {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
     space: Option<u64>,
     limit: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Limit {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
     limit: Option<usize>,
 }
 
@@ -138,6 +153,7 @@ pub fn answer(
                 allocation,
                 offset,
                 step,
+                ..
             } = *asked;
             match records::values_at_offset(&source, allocation, offset, step) {
                 Some(values) => to_json(&dump, values),

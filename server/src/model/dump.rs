@@ -522,4 +522,16 @@ impl Dump {
                 .unwrap_or_else(|| sum().fold(0, u64::saturating_add)),
         )
     }
+
+    /// The last step at which an instruction reads the value, and that instruction. `None` if none is
+    /// known to.
+    pub fn last_read(&self, value: &Value) -> Option<(u64, NameId)> {
+        let uses = value.uses.start as usize..value.uses.end as usize;
+        let readers = self.uses.get(uses)?.iter().map(|entry| entry.name);
+        let steps = readers.filter_map(|name| Some((u64::from(self.step_of(name)?), name)));
+        let (step, name) = steps.max()?;
+        // A loop stands behind its body in the schedule, but has the bytes from before it on.
+        let last = value.live_range.map_or(u64::MAX, |_| value.live.1);
+        Some((step.min(last), name))
+    }
 }

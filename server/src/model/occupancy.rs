@@ -196,18 +196,28 @@ impl Occupancy {
     /// The peak of its memory space if the value `at` alone went away, everything else staying
     /// where and when it is. `None` for a value that does not take part.
     pub fn if_gone(&self, dump: &Dump, at: u32) -> Option<Moment> {
-        let value = dump.values.get(at as usize)?;
-        let allocation = dump.allocations.get(value.allocation? as usize)?;
+        self.if_all_gone(dump, &[at])
+    }
+
+    /// The peak of their memory space if `values` went away: one, or all of a [`buffer`].
+    pub fn if_all_gone(&self, dump: &Dump, values: &[u32]) -> Option<Moment> {
+        let allocation = dump.allocation_of(dump.values.get(*values.first()? as usize)?)?;
         let curve = self.space(allocation.color)?.curve.as_ref()?;
-        let own = block(value, curve.steps())?;
         if allocation.kind() == Kind::ThreadLocal {
             return None;
         }
+        let block = |at: u32| block(dump.values.get(at as usize)?, curve.steps());
+        // All have the same bytes, and one takes them over from the other.
+        let mut own = block(values[0])?;
+        for part in values[1..].iter().filter_map(|&at| block(at)) {
+            (own.start, own.end) = (own.start.min(part.start), own.end.max(part.end));
+        }
         // Bytes that others hold as well are not freed.
-        let others = allocation.values.clone().filter(|&other| other != at);
-        let others =
-            others.filter_map(|other| block(dump.values.get(other as usize)?, curve.steps()));
-        let shared: Vec<Block> = others.filter_map(|other| other.within(&own)).collect();
+        let others = allocation.values.clone();
+        let others = others.filter(|other| !values.contains(other));
+        let shared: Vec<Block> = others
+            .filter_map(|other| block(other)?.within(&own))
+            .collect();
         let mut held = 0_i128;
         let mut start = own.start;
         let mut best = [
@@ -233,6 +243,35 @@ impl Occupancy {
         best.into_iter()
             .max_by_key(|moment| (moment.bytes, std::cmp::Reverse(moment.step)))
     }
+}
+
+/// Value `at` and all values that hold the very same bytes before and after it without a gap, as
+/// where a loop or an instruction that works in place hands a buffer on: `at` first, then the others in
+/// the order of time. They are one buffer with several names.
+pub fn buffer(dump: &Dump, at: u32) -> Vec<u32> {
+    let mut found = vec![at];
+    let own = |at: u32| block(dump.values.get(at as usize)?, u64::MAX);
+    let value = dump.values.get(at as usize);
+    let allocation = value.and_then(|value| dump.allocation_of(value));
+    let (Some(allocation), Some(block)) = (allocation, own(at)) else {
+        return found;
+    };
+    let all = allocation.values.clone();
+    let mut all: Vec<(u32, Block)> = all
+        .filter_map(|other| Some((other, own(other)?)))
+        .filter(|(_, other)| (other.low, other.high) == (block.low, block.high))
+        .collect();
+    all.sort_unstable_by_key(|(at, other)| (other.start, other.end, *at));
+    // Runs of values of which each begins before the last one has ended: touching ranges share a step.
+    let mut end = 0;
+    let runs = all.chunk_by(|(_, last), (_, next)| {
+        end = last.end.max(if end > last.start { end } else { 0 });
+        next.start < end
+    });
+    let mut runs = runs.filter(|run| run.iter().any(|(other, _)| *other == at));
+    let others = runs.next().unwrap_or_default().iter();
+    found.extend(others.map(|(other, _)| *other).filter(|&other| other != at));
+    found
 }
 
 /// The values of a memory space that are alive at `step` and take part in occupancy, as numbers

@@ -141,12 +141,16 @@ impl Cache {
         };
         let stamp = Stamp::Disk(bytes, modified);
         let (reading, is_new) = self.reading(path, stamp);
-        if bytes <= AT_ONCE {
-            reading.get_or_init(|| read(path).map_err(|error| error.to_string()));
+        let content = if bytes <= AT_ONCE {
+            Some(reading.get_or_init(|| read(path).map_err(|error| error.to_string())))
         } else if is_new {
+            // Whoever is the first to ask does without it, however fast the reading is.
             self.read_aside(path, &reading);
-        }
-        match reading.get() {
+            None
+        } else {
+            reading.get()
+        };
+        match content {
             Some(Ok(file)) => return Some((stamp, file.clone())),
             Some(Err(reason)) => {
                 notes.push(Note::Unreadable {

@@ -15,41 +15,52 @@ impl Advice<'_, '_> {
     /// `missed-donation`: one finding for each output that some parameter could be donated to, as
     /// far as there are parameters. Also tells these outputs.
     pub(super) fn missed_donations(&self, donation: &Donation) -> (Vec<Finding>, FxHashSet<u32>) {
-        let could_match = |parameter: &&Parameter| parameter.verdict == Verdict::CouldMatch;
-        let matching: Vec<&Parameter> = donation.parameters.iter().filter(could_match).collect();
         let key = |parameter: &Parameter| {
             let allocation = &self.dump.allocations[parameter.allocation as usize];
             (allocation.color, allocation.size)
         };
-        let mut of_size: FxHashMap<(u64, u64), usize> = FxHashMap::default();
-        for parameter in &matching {
-            *of_size.entry(key(parameter)).or_default() += 1;
+        let (mut parameters, mut outputs): (FxHashMap<_, u64>, FxHashMap<_, u64>) = <_>::default();
+        for parameter in &donation.parameters {
+            if !parameter.outputs.is_empty() {
+                *parameters.entry(key(parameter)).or_default() += 1;
+            }
+            if parameter.output().is_some() {
+                *outputs.entry(key(parameter)).or_default() += 1;
+            }
         }
         let mut taken = FxHashSet::default();
         let mut findings = Vec::new();
-        for parameter in matching {
-            let free = parameter
-                .outputs
-                .iter()
-                .copied()
-                .find(|output| !taken.contains(output));
-            let (_, size) = key(parameter);
-            let Some(output) = free.filter(|_| size >= self.thresholds.min_bytes) else {
+        for parameter in &donation.parameters {
+            let (color, size) = key(parameter);
+            let output = parameter.output();
+            let Some(output) = output.filter(|_| size >= self.thresholds.min_bytes) else {
                 continue;
             };
             taken.insert(output);
             let mut message = format!(
                 "{} is not donated, and allocation {output} holds a part of the result that takes \
-                 the same {}: if the caller needs the parameter no longer, donating it saves up to \
-                 as much",
+                 the same {}: if the caller needs the parameter no longer, donating it lets up to \
+                 as much less be reserved",
                 self.parameter(parameter.number, parameter.value),
                 rounded(size)
             );
-            let count = of_size[&key(parameter)];
-            if count > parameter.outputs.len() {
+            let space = self.space(color);
+            let _ = match parameter.saved_at_peak {
+                None => Ok(()),
+                Some(0) => write!(message, ", but does not lower the peak of {space}"),
+                Some(saved) => write!(
+                    message,
+                    ", and lowers the peak of {space} by up to {}",
+                    rounded(saved)
+                ),
+            };
+            let (count, outputs) = (parameters[&key(parameter)], outputs[&key(parameter)]);
+            if count > outputs {
                 let _ = write!(
                     message,
-                    " ({count} parameters that are not donated have this size)"
+                    " ({count} parameters that are not donated have this size, and {outputs} such \
+                     {})",
+                    if outputs == 1 { "output" } else { "outputs" }
                 );
             }
             findings.extend(

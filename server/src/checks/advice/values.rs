@@ -62,7 +62,7 @@ impl Advice<'_, '_> {
                 let order: Vec<String> = order.iter().map(u64::to_string).collect();
                 let _ = write!(
                     message,
-                    ". If its layout were {{{}}}, it would take {}",
+                    ". If its layout were {{{}}} with the same tile, it would take {}",
                     order.join(","),
                     rounded(*bytes)
                 );

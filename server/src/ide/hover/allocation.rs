@@ -86,7 +86,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
                 hover.paragraph(&source);
             }
         }
-        many => hover.paragraph(&values_in_time_order(dump, many)),
+        many => hover.paragraph(&values_in_time_order(dump, allocation, many)),
     }
     hover.finish()
 }
@@ -98,9 +98,9 @@ fn values_of<'d>(dump: &'d Dump, allocation: &Allocation) -> &'d [Value] {
 }
 
 /// The values in time order; of many only the slots with the largest.
-fn values_in_time_order(dump: &Dump, values: &[Value]) -> String {
+fn values_in_time_order(dump: &Dump, allocation: &Allocation, values: &[Value]) -> String {
     if values.len() > MAX_LISTED {
-        return slots(dump, values);
+        return slots(dump, values, &filling(dump, allocation));
     }
     let mut table = Table::default();
     table.row([
@@ -127,8 +127,28 @@ fn values_in_time_order(dump: &Dump, values: &[Value]) -> String {
     format!("{count} values{}:\n\n{table}", order(dump))
 }
 
-/// Values by where they begin: those of one slot take turns.
-fn slots(dump: &Dump, values: &[Value]) -> String {
+/// The values that fill the allocation at its fullest step and at the peak: those named above.
+fn filling<'d>(dump: &'d Dump, allocation: &Allocation) -> Vec<&'d Value> {
+    let number = dump
+        .allocations
+        .iter()
+        .position(|other| std::ptr::eq(other, allocation));
+    let fill = number.and_then(|number| dump.occupancy().fill(number as u32));
+    let peak = peak::of_space(dump, allocation.color);
+    let steps = [
+        fill.map(|fill| fill.fullest.step),
+        peak.map(|peak| peak.step),
+    ];
+    let at_step = |step| {
+        let alive = peak::alive_in(dump, allocation, step);
+        alive.into_iter().take(peak::MAX_HELD)
+    };
+    steps.into_iter().flatten().flat_map(at_step).collect()
+}
+
+/// Values by where they begin: those of one slot take turns. Those that are `filling` the
+/// allocation are shown before others.
+fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
     let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
     for value in values {
         let size = sizes.entry(value.offset).or_default();
@@ -136,8 +156,12 @@ fn slots(dump: &Dump, values: &[Value]) -> String {
     }
     let mut largest: Vec<(u64, u64)> = sizes.into_iter().collect();
     let count = largest.len();
-    largest.sort_unstable_by_key(|&(offset, size)| (std::cmp::Reverse(size), offset));
+    let is_filled = |offset: u64| filling.iter().any(|value| value.offset == offset);
+    largest.sort_unstable_by_key(|&(offset, size)| {
+        (!is_filled(offset), std::cmp::Reverse(size), offset)
+    });
     largest.truncate(MAX_LISTED);
+    largest.sort_unstable_by_key(|&(offset, size)| (std::cmp::Reverse(size), offset));
     let mut table = Table::default();
     table.row(["offset .. end".into(), "bytes".into(), "values".into()]);
     for &(offset, size) in &largest {
@@ -145,33 +169,36 @@ fn slots(dump: &Dump, values: &[Value]) -> String {
             .iter()
             .filter(|value| value.offset == offset)
             .collect();
+        let count = here.len();
+        let is_filling = |value: &Value| filling.iter().any(|other| std::ptr::eq(*other, value));
+        here.sort_by_key(|value| (!is_filling(value), time(value)));
+        here.truncate(MAX_IN_SLOT);
         here.sort_by_key(|value| time(value));
         let mut names: Vec<String> = here
             .iter()
-            .take(MAX_IN_SLOT)
             .map(|value| match value.live_range {
                 Some(_) => format!("{} {}-{}", title(dump, value), value.live.0, value.live.1),
                 None => title(dump, value),
             })
             .collect();
-        if here.len() > names.len() {
-            let more = (here.len() - names.len()) as u64;
+        if count > names.len() {
+            let more = (count - names.len()) as u64;
             names.push(format!("{} more", bytes::grouped(more)));
         }
         table.row([span(offset, size), bytes::rounded(size), names.join(", ")]);
     }
-    let which = if count > largest.len() {
-        format!(
-            "the {} largest of {} slots",
-            largest.len(),
-            bytes::grouped(count as u64)
-        )
+    let shown = if count == largest.len() {
+        String::new()
+    } else if filling.is_empty() {
+        format!(" (the {} largest)", largest.len())
     } else {
-        life::count(count as u64, "slot")
+        let shown = largest.len();
+        format!(" ({shown} of them: in use at the peak or the fullest step, else the largest)")
     };
     format!(
-        "{} values in {which}{}:\n\n{table}",
+        "{} values in {}{}{shown}:\n\n{table}",
         bytes::grouped(values.len() as u64),
+        life::count(count as u64, "slot"),
         order(dump)
     )
 }

@@ -151,13 +151,6 @@ fn without_use(dump: &Dump, value: &Value) -> String {
     }
 }
 
-/// The last step at which an instruction reads the value, and that instruction.
-pub(super) fn last_read(dump: &Dump, value: &Value) -> Option<(u32, NameId)> {
-    let uses = slice(&dump.uses, &value.uses).iter();
-    uses.filter_map(|entry| Some((dump.step_of(entry.name)?, entry.name)))
-        .max()
-}
-
 fn slice<'d, T>(all: &'d [T], range: &Range<u32>) -> &'d [T] {
     all.get(range.start as usize..range.end as usize)
         .unwrap_or_default()

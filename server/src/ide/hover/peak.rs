@@ -1,19 +1,19 @@
 //! The true peaks of memory spaces, and what a value or allocation has to do with them.
 
-use super::life::{is_alive, last_read};
+use super::life::is_alive;
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
 use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{display, grouped, rounded};
-use crate::model::occupancy::{Kind, Moment};
+use crate::model::occupancy::{self, Kind, Moment};
 use crate::model::space;
 use crate::model::{Allocation, Dump, Value};
 
 /// What holds of every such number.
 pub(super) const STATIC: &str = "static, this module only";
 /// So many of an allocation's values at the peak are named.
-const MAX_HELD: usize = 4;
+pub(super) const MAX_HELD: usize = 4;
 /// So many memory spaces are told of at a step.
 const MAX_SPACES: usize = 8;
 /// A step with at least so many percent of the peak's bytes is near it.
@@ -81,15 +81,28 @@ fn missing(dump: &Dump) -> String {
     }
 }
 
-/// What would become of `peak`, at which value `at` is alive, if the value went away.
+/// What would become of `peak`, at which value `at` is alive, if the value went away, with those that
+/// have its bytes before and after it.
 pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String> {
     let dump = context.dump;
-    let after = dump.occupancy().if_gone(dump, at)?;
+    let buffer = occupancy::buffer(dump, at);
+    let after = dump.occupancy().if_all_gone(dump, &buffer)?;
+    let others: Vec<String> = buffer[1..]
+        .iter()
+        .take(MAX_HELD)
+        .map(|&other| title(dump, &dump.values[other as usize]))
+        .collect();
+    let names = others.join(", ");
+    let it = match (buffer.len() - 1, others.len()) {
+        (0, _) => "it".to_owned(),
+        (all, named) if all == named => format!("its buffer (also {names})"),
+        (all, named) => format!("its buffer (also {names} and {} more)", all - named),
+    };
     if after.bytes == 0 {
         let allocation = dump.allocation_of(dump.values.get(at as usize)?)?;
         let name = space::named(allocation.color, context.platforms);
         return Some(format!(
-            "If it went away nothing of {name} would be occupied."
+            "If {it} went away nothing of {name} would be occupied."
         ));
     }
     let bytes = rounded(after.bytes);
@@ -113,7 +126,7 @@ pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String
         }
     };
     Some(format!(
-        "If it went away the peak {outcome}, with the schedule and placement as they are."
+        "If {it} went away the peak {outcome}, with the schedule and placement as they are."
     ))
 }
 
@@ -206,7 +219,7 @@ pub(super) fn of_result(context: &Context, name: &str) -> Option<String> {
 /// `HBM 965.7 MiB (the peak), VMEM 145.0 KiB (66.3 % of its peak)`: the bytes occupied at a step.
 pub(super) fn at_step(context: &Context, step: u64) -> Option<String> {
     let dump = context.dump;
-    let space = |space: &crate::model::occupancy::Space| {
+    let space = |space: &occupancy::Space| {
         let curve = space.curve.as_ref().filter(|curve| step < curve.steps())?;
         let (bytes, peak) = (curve.at(step), curve.peak());
         let is_flags = space::is_flags(space.color, context.platforms);
@@ -301,17 +314,23 @@ fn filled(bytes: u64, size: u64) -> String {
     format!("{}, {}", display(bytes), percent(bytes, size))
 }
 
-/// The values in an allocation at a step, the largest first; nothing if there is but one anyway.
-fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> String {
+/// The values alive in an allocation at a step, the largest first.
+pub(super) fn alive_in<'d>(dump: &'d Dump, allocation: &Allocation, step: u64) -> Vec<&'d Value> {
     let values = allocation.values.clone();
     let mut values: Vec<&Value> = values
         .filter_map(|at| dump.values.get(at as usize))
         .filter(|value| value.size > 0 && is_alive(value, step))
         .collect();
+    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
+    values
+}
+
+/// The values in an allocation at a step, the largest first; nothing if there is but one anyway.
+fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> String {
+    let values = alive_in(dump, allocation, step);
     if is_single || values.is_empty() {
         return String::new();
     }
-    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
     let mut names: Vec<String> = values
         .iter()
         .take(MAX_HELD)
@@ -331,10 +350,10 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let first = dump.values.get(allocation.values.start as usize);
     let read = first
         .filter(|_| !allocation.values.is_empty())
-        .and_then(|value| last_read(dump, value));
+        .and_then(|value| dump.last_read(value));
     let read = read.map(|(step, reader)| {
         let before = match of_space(dump, allocation.color) {
-            Some(peak) if u64::from(step) < peak.step => {
+            Some(peak) if step < peak.step => {
                 format!(", before {}", name(context, allocation.color))
             }
             _ => String::new(),

@@ -28,7 +28,8 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
     let plain = instruction
         .as_ref()
         .map(|instruction| format!(", {}", instruction.plain(context)));
-    let of = max.map(|max| format!(" of 0-{max}")).unwrap_or_default();
+    let last = max.and_then(|max| max.checked_sub(1));
+    let of = last.map(|last| format!(" of 0-{last}")).unwrap_or_default();
     let mut hover = Text::new(&format!(
         "**step {step}**{of}: runs {}{}",
         code(&cut(&dump.names[name], 100)),

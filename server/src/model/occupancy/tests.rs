@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use buflens_syntax::Document;
 use proptest::prelude::*;
 
-use super::{Kind, Moment, Occupancy, alive, by_kind};
+use super::{Kind, Moment, Occupancy, alive, buffer, by_kind};
 use crate::model::{Allocation, Dump, File};
 
 /// A dump with a temp allocation, a parameter and a thread-local one, and these values in the temp:
@@ -85,6 +85,11 @@ proptest! {
             prop_assert_eq!(occupancy.if_gone(&dump, id), gone);
             let without = Occupancy::without(&dump, &[id]);
             prop_assert_eq!(without.peak(0), Some(first_peak(&rest, 12)));
+            let chain = buffer(&dump, id);
+            if takes_part {
+                let without = Occupancy::without(&dump, &chain);
+                prop_assert_eq!(occupancy.if_all_gone(&dump, &chain), without.peak(0));
+            }
         }
     }
 }
@@ -128,6 +133,26 @@ fn near_and_next_peaks() {
         )
     );
     assert_eq!(dump.occupancy().fill(1), None);
+}
+
+#[test]
+fn a_buffer_is_handed_on() {
+    // Values 2 to 5 have the same bytes; 5 only after a gap. 6 has a part of them.
+    let values = [
+        (0, 50, 1, 3),
+        (0, 50, 3, 6),
+        (0, 50, 6, 6),
+        (0, 50, 8, 9),
+        (0, 40, 2, 7),
+    ];
+    let dump = dump(10, &values);
+    assert_eq!(buffer(&dump, 3), [3, 2, 4]);
+    assert_eq!(buffer(&dump, 2), [2, 3, 4]);
+    assert_eq!(buffer(&dump, 5), [5]);
+    assert_eq!(buffer(&dump, 6), [6]);
+    assert_eq!(buffer(&dump, 99), [99]);
+    let gone = dump.occupancy().if_all_gone(&dump, &[3, 2, 4]);
+    assert_eq!(gone, Some(Moment { step: 8, bytes: 58 }));
 }
 
 #[test]

@@ -1,12 +1,17 @@
 //! Donation, copies, and what moves between memory spaces.
 
 use super::{STATIC, counted, range, short_source};
+use crate::audit::donation::Verdict;
 use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
 use crate::report::records::{
     Answer, Audits, Copies, CopyRecord, Donation, DonationParameter, Offload,
 };
 use crate::report::table::{Cell, Column, Place, Table};
+
+/// From so many bytes on something is worth a sentence, whatever else there is; below, from 1 % of
+/// the peak.
+const MIN_TOLD: u64 = 1 << 20;
 
 /// The audits that were asked for.
 pub fn page<L>(answer: &Answer<Audits<L>>) -> Page {
@@ -42,18 +47,18 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     if let Some(reason) = donation.reason {
         page.text(format!("When they are read is not known: {reason}."));
     }
-    if donation.could_match_bytes > 0 {
-        page.text(format!(
-            "could-match: {} have the size of an output that no parameter is donated to. If the \
-             caller does not need them any more, donating them saves as much.",
-            rounded(donation.could_match_bytes)
-        ));
+    let is_told = |bytes: u64| {
+        bytes >= MIN_TOLD || u128::from(bytes) * 100 >= u128::from(donation.whole_bytes)
+    };
+    let (could_match, dead) = (donation.could_match_bytes, donation.dead_bytes);
+    if could_match > 0 && is_told(could_match) {
+        page.text(could_match_text(donation));
     }
-    if donation.dead_bytes > 0 {
+    if dead > 0 && is_told(dead) {
         page.text(format!(
             "dead: {} are read for the last time before the peak and occupied all the same. Only \
              an output of that size could take their place.",
-            rounded(donation.dead_bytes)
+            rounded(dead)
         ));
     }
     page.table(parameters(donation));
@@ -64,6 +69,21 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
             counted(left_out, "smaller parameter")
         ));
     }
+}
+
+/// What donating the parameters that match outputs would save.
+fn could_match_text<L>(donation: &Donation<L>) -> String {
+    let bytes = rounded(donation.could_match_bytes);
+    let peak = match donation.could_match_peak_bytes {
+        None => String::new(),
+        Some(0) => "; the occupied peak does not fall, as these outputs are empty then".to_owned(),
+        Some(saved) => format!("; the occupied peak falls by at most {}", rounded(saved)),
+    };
+    format!(
+        "could-match: {bytes} have the size of an output that no parameter is donated to, each \
+         output counted once. If the caller does not need them any more and donates them, the \
+         reserved memory falls by at most {bytes}{peak}."
+    )
 }
 
 /// The parameters.
@@ -97,13 +117,15 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
         None => format!("{}{index}", parameter.parameter),
     };
     let numbers: Vec<String> = outputs.iter().map(u64::to_string).collect();
-    let could_take = match numbers.len() {
-        0 => Cell::Empty,
-        1 => Cell::text(format!("could be output allocation {}", numbers[0])),
-        _ => Cell::text(format!(
-            "could be output allocation {} and others",
-            numbers[0]
-        )),
+    let takes = if parameter.verdict == Verdict::CouldMatch.name() {
+        "could be"
+    } else {
+        "others come first for"
+    };
+    let could_take = match numbers.as_slice() {
+        [] => Cell::Empty,
+        [output] => Cell::text(format!("{takes} output allocation {output}")),
+        [first, ..] => Cell::text(format!("{takes} output allocation {first} and others")),
     };
     let last_read = parameter.last_read.as_ref();
     vec![
@@ -179,7 +201,8 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
     let mut table = Table::new(&[
         Column::new("bytes", "bytes", Place::Row),
         Column::new("kind", "kind", Place::Row),
-        Column::new("at peak", "alive_at_peak", Place::Row),
+        Column::new("at peak", "", Place::Row),
+        Column::new("", "alive_at_peak", Place::Exact),
         Column::new("steps", "", Place::Row),
         Column::new("copy", "name", Place::Cut),
         Column::new("of", "operand", Place::Cut),
@@ -203,9 +226,13 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
 fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
     let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let round_trip = copy.round_trip.as_deref();
+    // The peak of the memory space that it writes to: another one than the main memory is named.
+    let peak = copy.peak_of.as_deref();
+    let peak = peak.filter(|_| copy.alive_at_peak == Some(true) && copy.to.space != Some(0));
     vec![
         Cell::Bytes(copy.bytes),
         Cell::text(copy.kind),
+        peak.map_or_else(|| yes_or_no(copy.alive_at_peak), Cell::text),
         yes_or_no(copy.alive_at_peak),
         copy.window.map(range).into(),
         Cell::text(&copy.name),

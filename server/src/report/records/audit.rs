@@ -38,10 +38,17 @@ pub struct Donation<L> {
     pub parameter_bytes: u64,
     /// Of those that are donated.
     pub donated_bytes: u64,
-    /// Of those that an output has the size of.
+    /// Of those that could be donated, each to an output of its own: by so many at most the reserved
+    /// bytes would fall.
     pub could_match_bytes: u64,
+    /// By so many bytes at most the occupied peaks would fall if these were donated.
+    pub could_match_peak_bytes: Option<u64>,
     /// Of those that are dead before the peak.
     pub dead_bytes: u64,
+    /// The peak of the main memory, else the bytes of all parameters: what others are large or small
+    /// beside.
+    #[serde(skip)]
+    pub whole_bytes: u64,
 }
 
 /// An entry parameter, or a leaf of one.
@@ -67,7 +74,8 @@ pub struct DonationParameter<L> {
     pub last_read: Option<LastRead>,
     /// Whether it is alive at the peak of its memory space.
     pub alive_at_peak: Option<bool>,
-    /// The numbers of the allocations of outputs that it could be donated to.
+    /// The numbers of the allocations of outputs that it could be donated to, of a `could-match` the
+    /// one that no other parameter is matched with first.
     pub outputs: Vec<u64>,
     /// The allocation's line.
     pub location: Option<L>,
@@ -113,7 +121,8 @@ pub struct CopiedSpace {
 pub struct CopyRecord<L> {
     /// The instruction.
     pub name: String,
-    /// What it is for: `layout`, `transpose`, `plain`, `space`, `prefetch`, `offload`, `reload`.
+    /// What it is for: `layout`, `transpose`, `plain`, `space`, `prefetch`, `write-back`,
+    /// `offload`, `reload`.
     pub kind: &'static str,
     /// What it reads.
     pub operand: Option<String>,
@@ -127,6 +136,9 @@ pub struct CopyRecord<L> {
     pub window: Option<(u64, u64)>,
     /// Whether its result is alive at the peak of its memory space.
     pub alive_at_peak: Option<bool>,
+    /// The name of that memory space.
+    #[serde(skip)]
+    pub peak_of: Option<String>,
     /// The earlier copy that it takes back.
     pub round_trip: Option<String>,
     /// The trace path.
@@ -228,7 +240,10 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
                 sum.saturating_add(allocation.size)
             })
     };
+    let saved = found.iter().filter_map(|parameter| parameter.saved_at_peak);
+    let saved = saved.fold(0, u64::saturating_add);
     let shown = found.iter().take(limit);
+    let peak = dump.occupancy().peak(0);
     Donation {
         reason: dump.occupancy().reason,
         parameters: shown.filter_map(|found| parameter(source, found)).collect(),
@@ -236,7 +251,9 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
         parameter_bytes: bytes_of(None),
         donated_bytes: bytes_of(Some(Verdict::Donated)),
         could_match_bytes: bytes_of(Some(Verdict::CouldMatch)),
+        could_match_peak_bytes: has_peak(dump).then_some(saved),
         dead_bytes: bytes_of(Some(Verdict::Dead)),
+        whole_bytes: peak.map_or_else(|| bytes_of(None), |peak| peak.bytes),
     }
 }
 
@@ -313,6 +330,10 @@ fn record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRecord<L> {
         to: end(&copy.to),
         window: copy.window,
         alive_at_peak: has_peak(dump).then_some(copy.at_peak),
+        peak_of: copy
+            .to
+            .color
+            .map(|color| space::named(color, dump.platforms)),
         round_trip: copy.round_trip.map(name),
         op_name: origin.op_name.clone(),
         source: source_line(&origin, source.audit),

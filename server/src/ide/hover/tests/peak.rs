@@ -92,17 +92,17 @@ fn told(text: &str, line: &str, part: &str) -> String {
 }
 
 #[test]
-fn a_value_that_hands_its_bytes_on_saves_nothing() {
+fn a_value_goes_with_all_that_have_its_bytes() {
     expect![[r#"
         **`a`** (value 2): the operand repeated along new dimensions, alive at the host RAM peak
         | peak share | 80.0 % of 10.0 KiB at step 3 |
-        If it went away the peak stays at 10.0 KiB, at step 4 (`b`) then, with the schedule and placement as they are.
+        If its buffer (also `b`) went away the peak moves to `out` at step 6: 4.0 KiB (-6.0 KiB), with the schedule and placement as they are.
     "#]].assert_eq(&told(SMALL, "<2 a", "a"));
     let together = SMALL.replace("b{}:4-5", "b{}:3-5");
     expect![[r#"
         **`a`** (value 2): the operand repeated along new dimensions, alive at the host RAM peak
         | peak share | 80.0 % of 10.0 KiB at step 3 |
-        If it went away the peak stays at 10.0 KiB, since others hold the same bytes, with the schedule and placement as they are.
+        If its buffer (also `b`) went away the peak moves to `out` at step 6: 4.0 KiB (-6.0 KiB), with the schedule and placement as they are.
     "#]].assert_eq(&told(&together, "<2 a", "a"));
     // Behind the peak there is nothing to say.
     expect![[""]].assert_eq(&told(SMALL, "<4 out", "out"));
