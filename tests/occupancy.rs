@@ -404,7 +404,10 @@ fn the_example_in_the_docs_is_right() {
     );
     let facts = Facts::read(&dump);
     let model = model_of(&facts);
-    assert_eq!(checks::check(&model), []);
+    // Its printed peak is not the true one: that is what it is an example of.
+    let findings = checks::check(&model);
+    let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::XlaPeakStep]);
     let curve = model.occupancy().spaces[0].curve.as_ref().expect("a curve");
     let mut rows = 0;
     for line in rest.lines() {
@@ -457,7 +460,8 @@ fn generated_dumps_are_sound() {
             text.len()
         );
         let model = read(&[(path.clone(), &text)]);
-        let findings = checks::check(&model);
+        let mut findings = checks::check(&model);
+        findings.retain(|finding| finding.code != Code::XlaPeakStep);
         assert!(findings.is_empty(), "{name}: {:?}", findings.first());
         let (stem, files) = (path.with_extension(""), vec![path]);
         none_of(&differences(&Dump { stem, files }, &mut Random(5)), name);
