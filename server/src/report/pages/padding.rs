@@ -130,7 +130,7 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
     });
     let better = order
         .zip(order_text.as_ref())
-        .map(|(order, text)| format!("as {text} with the same tile {}", rounded(order.bytes)));
+        .map(|(order, text)| format!("as {text}, same tile {}", rounded(order.bytes)));
     vec![
         Cell::Bytes(padded.padding_bytes),
         Cell::Ratio(padded.ratio),

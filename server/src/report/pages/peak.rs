@@ -103,7 +103,8 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
     let of_idle = |it: &Idle| it.bytes.saturating_sub(it.occupied_bytes);
     let telling = peak.idle.iter().filter(|it| is_worth(of_idle(it), gap));
     let mut named: Vec<String> = telling.clone().map(one).collect();
-    if telling.map(of_idle).fold(0, u64::saturating_add) < gap {
+    let told = telling.map(of_idle).fold(0, u64::saturating_add);
+    if is_worth(gap.saturating_sub(told), gap) {
         named.push("others".to_owned());
     }
     Some(format!(
