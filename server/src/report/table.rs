@@ -496,9 +496,9 @@ mod tests {
         );
         check(
             60,
-            "temp  f32[4,16,819...1,0:T(8,128)}  oom.py:30  512.0 KiB shared",
+            "temp  f32[4,16,81...0:T(8,128)}  oom.py:30  512.0 KiB shared",
         );
-        check(40, "temp  f32[4,16,81...:T(8,128)}  oom.py:30");
+        check(40, "temp  f32[4,16,8...:T(8,128)}  oom.py:30");
         check(9, "temp");
     }
 
