@@ -227,6 +227,7 @@ fn a_folder_is_searched_for_dumps_alone() {
     fs::write(at("other/second.txt"), &bad).unwrap();
     fs::write(at("other/binary.pb"), [0, 159, 146, 150, 10]).unwrap();
     fs::write(at("other/notes.txt"), "allocation is hard\n").unwrap();
+    fs::write(at("other/quote.md"), &bad).unwrap();
     fs::write(at("other/empty.txt"), "").unwrap();
     #[cfg(unix)]
     {
@@ -254,6 +255,36 @@ fn a_folder_is_searched_for_dumps_alone() {
     );
     // The same once more, whoever was the fastest.
     assert_eq!(check(&["check", folder], 1).0, out);
+}
+
+#[test]
+fn stages_of_compilation_are_no_dumps() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures = root().join("tests/fixtures/readme");
+    for (from, to) in [
+        ("-buffer-assignment", "-buffer-assignment"),
+        ("", ""),
+        ("", "_before_buffer_assignment"),
+    ] {
+        let to = folder.path().join(format!("{STEM}{to}.txt"));
+        fs::copy(fixtures.join(format!("{STEM}{from}.txt")), to).unwrap();
+    }
+    let (out, _) = check(&["check", folder.path().to_str().unwrap()], 0);
+    assert_eq!(out, "no findings in 1 dump and 1 HLO text\n");
+}
+
+#[test]
+fn what_is_reserved_is_compared_with_the_device() {
+    let with = |capacity: &str, code| {
+        let capacity = ["--capacity", capacity, "--severity", "capacity=error"];
+        findings(&[&[sound().as_str()], &capacity[..]].concat(), code)
+    };
+    assert!(with("HBM=1GiB", 0).is_empty());
+    let found = with("hbm=1MiB", 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["code"], "capacity");
+    let (_, err) = check(&["check", &sound(), "--capacity", "HBM=much"], 2);
+    assert!(err.contains("expected a number of bytes"), "{err}");
 }
 
 #[test]

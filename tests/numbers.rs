@@ -182,6 +182,91 @@ fn bytes_are_added_up_by_origin() {
 }
 
 #[test]
+fn parameters_come_from_no_line() {
+    let peak = json_of(&["peak", &file(), "--by", "source"]);
+    let groups = peak["by"]["source"].as_array().expect("groups");
+    let parameters: Vec<_> = groups
+        .iter()
+        .filter(|it| it["parameters"] == true)
+        .collect();
+    assert_eq!(parameters.len(), 1, "{groups:?}");
+    assert_eq!(parameters[0]["bytes"], peak["kinds"]["parameter"]);
+    let (out, _) = run(&["peak", &file()], 0);
+    assert!(
+        out.contains("  parameters\n") && !out.contains("(the dump does not tell)"),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_gap_between_reserved_and_occupied_is_explained() {
+    let peak = json_of(&["peak", &file()]);
+    has_keys(
+        &peak["idle"],
+        &json!([{ "allocation": 0, "kind": "", "bytes": 0, "occupied_bytes": 0 }]),
+    );
+    let (out, _) = run(&["peak", &file()], 0);
+    assert!(out.contains(" of the reserved are idle then: "), "{out}");
+    let (out, _) = run(&["peak", &file(), "--space", "host"], 0);
+    assert!(
+        out.contains("this dump has nothing in host memory") && !out.contains("are reserved."),
+        "{out}"
+    );
+    // What the compiler prints is not about this.
+    let (out, _) = run(&["peak", &file(), "--space", "VMEM"], 0);
+    assert!(
+        out.contains("are occupied") && !out.contains("XLA prints"),
+        "{out}"
+    );
+    let (out, _) = run(&["peak", &file(), "--without", "48"], 0);
+    assert!(
+        !out.contains("XLA prints") && !out.contains("idle"),
+        "{out}"
+    );
+}
+
+#[test]
+fn an_allocation_lists_its_values_in_time() {
+    let list = json_of(&["peak", &file(), "--allocation", "8"]);
+    let values = list["values"].as_array().expect("a list");
+    assert_eq!(
+        (&list["name"], &list["kind"]),
+        (&json!("VMEM"), &json!("temp"))
+    );
+    let first = |value: &Value| value["live"][0].as_u64();
+    assert!(values.iter().map(first).is_sorted());
+    let step = list["step"].as_u64().expect("a step");
+    for value in values {
+        let alive =
+            value["live"][0].as_u64() <= Some(step) && Some(step) <= value["live"][1].as_u64();
+        assert_eq!(
+            (&value["at_step"], &value["allocation"]),
+            (&json!(alive), &json!(8))
+        );
+    }
+    let vmem = json_of(&["peak", &file(), "--space", "1"]);
+    let at_peak = vmem["values"].as_array().expect("a list").iter();
+    let at_peak = at_peak.filter(|value| value["allocation"] == 8).count();
+    let marked = values
+        .iter()
+        .filter(|value| value["at_step"] == true)
+        .count();
+    assert_eq!(at_peak, marked);
+    let (out, _) = run(&["peak", &file(), "--allocation", "8", "--limit", "1"], 0);
+    assert!(
+        out.contains("in allocation 8,") && out.contains("later; --limit"),
+        "{out}"
+    );
+    let (_, err) = run(&["peak", &file(), "--allocation", "99"], 2);
+    assert!(
+        err.contains("there is no allocation 99: the last one is"),
+        "{err}"
+    );
+    run(&["peak", &file(), "--allocation", "8", "--step", "99"], 2);
+    run(&["peak", &file(), "--allocation", "8", "--by", "shape"], 2);
+}
+
+#[test]
 fn padding_names_dimension_and_order() {
     let padding = json_of(&["padding", &file()]);
     let promised = json!({
@@ -297,6 +382,18 @@ fn many_dumps_are_one_table() {
         out.starts_with("module,stem,platform,total_bytes,"),
         "{out}"
     );
+    let by_name = json_of(&["summary", "tests/fixtures/dumps", "--space", "VMEM"]);
+    assert_eq!(
+        by_name,
+        json_of(&["summary", "tests/fixtures/dumps", "--space", "1"])
+    );
+    let (_, err) = run(&["summary", "tests/fixtures/dumps", "--space", "HDD"], 2);
+    assert!(err.contains("HBM"), "{err}");
+    let (out, _) = run(&["summary", "tests/../tests/fixtures/dumps"], 0);
+    let folder = root().join("tests/fixtures/dumps").canonicalize();
+    let folder = folder.expect("a folder").display().to_string();
+    let joined = out.replace('\n', " ");
+    assert!(joined.contains(&format!("below {folder}.")), "{out}");
     let (out, _) = run(&["summary", "tests/fixtures/dumps", "--limit", "3"], 0);
     assert!(
         out.contains(&format!("... and {} dumps with less.", modules.len() - 3)),
@@ -341,14 +438,33 @@ fn what_is_no_dump_and_what_is_several_is_told() {
     let (out, err) = run(&["peak", "tests/fixtures/dumps"], 2);
     assert!(
         out.is_empty()
-            && err.contains("dumps at the given path")
+            && err.contains("dumps where one is wanted")
             && err.contains("-buffer-assignment"),
         "{err}"
     );
-    let (_, err) = run(&["peak", "README.md"], 2);
-    assert!(err.contains("README.md: neither this file"), "{err}");
-    let (_, err) = run(&["summary", "README.md"], 2);
-    assert!(err.contains("README.md: neither this file"), "{err}");
+    for command in ["peak", "summary"] {
+        let (_, err) = run(&[command, "README.md"], 2);
+        assert!(
+            err.contains("README.md: this is no XLA buffer-assignment dump"),
+            "{err}"
+        );
+    }
+    // What people have at hand when a compile has failed.
+    let folder = tempfile::tempdir().expect("a folder");
+    let message = folder.path().join("error.txt");
+    std::fs::write(
+        &message,
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. \
+         Ran out of memory in memory space hbm.\n",
+    )
+    .expect("a file");
+    for command in ["peak", "audit", "summary"] {
+        let (_, err) = run(&[command, message.to_str().expect("a path")], 2);
+        assert!(
+            err.contains("the compiler's message") && err.contains("--xla_dump_to"),
+            "{err}"
+        );
+    }
     let (out, err) = run(&["summary", "no/such.txt", &file()], 2);
     assert!(
         err.contains("no/such.txt: ") && out.contains("jit_mlp_fwd"),

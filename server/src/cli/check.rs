@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 
 use super::dumps::{self, Found};
 use super::{FINDINGS, UNREADABLE, complain};
-use crate::checks::{self, Finding, Severities, Severity};
-use crate::model::Dump;
+use crate::checks::{self, Finding, Severities, Severity, Thresholds};
+use crate::lsp;
+use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, text};
 use crate::workspace::Loaded;
 
@@ -33,6 +34,10 @@ pub struct Check {
     /// Gives a code another severity, or turns it off: `color-mismatch=hint`, `human-bytes=off`.
     #[arg(long = "severity", value_parser = chosen_severity, value_name = "CODE=LEVEL")]
     severities: Vec<(String, String)>,
+    /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. What is
+    /// reserved above that is a finding, `capacity`. May be repeated.
+    #[arg(long = "capacity", value_parser = chosen_capacity, value_name = "SPACE=BYTES")]
+    capacities: Vec<(String, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -68,6 +73,13 @@ fn chosen_severity(text: &str) -> Result<(String, String), String> {
     let (code, level) = text.split_once('=').ok_or("expected CODE=LEVEL")?;
     Severities::default().choose(code, level)?;
     Ok((code.to_owned(), level.to_owned()))
+}
+
+/// `SPACE=BYTES`, as the server's configuration has it.
+fn chosen_capacity(text: &str) -> Result<(String, u64), String> {
+    let (space, bytes) = text.split_once('=').ok_or("expected SPACE=BYTES")?;
+    let bytes = lsp::chosen_capacity(space, &bytes.into())?;
+    Ok((space.to_owned(), bytes))
 }
 
 impl Check {
@@ -125,8 +137,13 @@ impl Check {
         for (code, level) in &self.severities {
             severities.choose(code, level).map_err(io::Error::other)?;
         }
+        let thresholds = Thresholds {
+            capacity: self.capacities.clone(),
+            ..Thresholds::default()
+        };
         let check = |loaded: Loaded| {
-            let findings = judged(checks::check(&loaded.dump), &severities);
+            let findings = checks::check_with(&loaded.dump, &thresholds);
+            let findings = judged(findings, &severities);
             (loaded, findings)
         };
         dumps::for_each(found, check, |checked| match checked {
@@ -135,7 +152,11 @@ impl Check {
                     complain(note);
                     totals.is_unreadable = true;
                 }
-                totals.counts.dumps += 1;
+                if is_text(&loaded.dump) {
+                    totals.counts.texts += 1;
+                } else {
+                    totals.counts.dumps += 1;
+                }
                 for judged in &findings {
                     totals.counts.add(judged.severity);
                     totals.is_denied |= self.deny.denies(judged.severity);
@@ -149,6 +170,13 @@ impl Check {
             }
         })
     }
+}
+
+/// Whether there is the HLO text alone: that of a stage of compilation, or of a program whose dump
+/// lies elsewhere.
+fn is_text(dump: &Dump) -> bool {
+    let mut parts = dump.files.iter().map(|it| it.document.kind().into());
+    parts.all(|part: Part| part == Part::Module)
 }
 
 #[derive(Debug, Default)]
@@ -179,6 +207,16 @@ mod tests {
         assert!(chosen_severity("syntax").is_err());
         assert!(chosen_severity("syntax=fatal").is_err());
         assert!(chosen_severity("sintax=off").is_err());
+    }
+
+    #[test]
+    fn capacities_are_read() {
+        let chosen = |space: &str, bytes| Ok((space.to_owned(), bytes));
+        assert_eq!(chosen_capacity("HBM=1.5KiB"), chosen("HBM", 1536));
+        assert_eq!(chosen_capacity("@1=1024"), chosen("@1", 1024));
+        for wrong in ["HBM", "HBM=", "HBM=much", "HDD=1GiB"] {
+            assert!(chosen_capacity(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -148,6 +148,10 @@ fn judge(entry: &ignore::DirEntry) -> (Option<(PathBuf, u64)>, Option<String>) {
         return (None, None);
     }
     let path = entry.path();
+    // Documents and programs quote dumps.
+    if path.extension().is_none_or(|extension| extension != "txt") {
+        return (None, None);
+    }
     match is_dump(path) {
         Ok(true) => (
             Some((

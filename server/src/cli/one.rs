@@ -11,8 +11,9 @@ use super::dumps::{self, Found};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
+use crate::checks;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Part, Place, space};
+use crate::model::{Dump, Part, Place, Platforms, space};
 use crate::report::records::{FileLocation, Source};
 use crate::workspace::{self, Loaded};
 
@@ -20,6 +21,18 @@ use crate::workspace::{self, Loaded};
 const MOST_NAMED: usize = 20;
 /// Memory spaces with names.
 const SPACES: std::ops::RangeInclusive<u64> = 0..=12;
+
+const NONE: Platforms = Platforms {
+    cpu: false,
+    gpu: false,
+    tpu: false,
+};
+/// Each platform alone, the one with the most memory spaces first.
+const EACH: [Platforms; 3] = [
+    Platforms { tpu: true, ..NONE },
+    Platforms { gpu: true, ..NONE },
+    Platforms { cpu: true, ..NONE },
+];
 
 /// Which dump, and how it is written about.
 #[derive(Debug, Args)]
@@ -90,6 +103,11 @@ impl One {
         self.limit.unwrap_or(limit)
     }
 
+    /// Whether the number of rows was chosen.
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
     fn load(&self) -> Result<Loaded, Problem> {
         let path = match &self.paths[..] {
             [file] if !file.is_dir() => file.clone(),
@@ -97,15 +115,28 @@ impl One {
         };
         let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
         if !is_dump(&loaded.dump) {
-            return Err(format!("{}: {NO_DUMP}", path.display()));
+            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
         }
         Ok(loaded)
     }
 }
 
 /// What is said of a file without any number about memory.
-pub const NO_DUMP: &str =
-    "neither this file nor a sibling of it holds allocations, values or live ranges";
+pub fn no_dump(loaded: &Loaded) -> String {
+    let document = &loaded.dump.files[loaded.file].document;
+    let is_foreign = Part::from(document.kind()) == Part::None;
+    // What it is instead is known to who checks it.
+    let findings = is_foreign.then(|| checks::check(&loaded.dump));
+    let mut findings = findings.into_iter().flatten();
+    let own = findings.find(|finding| finding.place.file == loaded.file);
+    own.map_or_else(
+        || {
+            "neither this file nor a sibling of it holds allocations, values or live ranges"
+                .to_owned()
+        },
+        |finding| finding.message,
+    )
+}
 
 /// Whether there is anything to say about memory.
 pub fn is_dump(dump: &Dump) -> bool {
@@ -141,8 +172,8 @@ fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
         [one] => Ok(shortest(one)),
         _ => {
             let mut message = format!(
-                "there are {} dumps at the given path, and `buflens summary` shows them all; name \
-                 one of them:",
+                "there are {} dumps where one is wanted; `buflens summary` shows them all, or \
+                 name one of them:",
                 found.len()
             );
             for found in found.iter().take(MOST_NAMED) {
@@ -164,18 +195,8 @@ fn has_suffix(path: &Path) -> bool {
 
 /// The number of the memory space that `text` names: `1`, `@1`, `VMEM`, or the start of a name.
 pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
-    if let Ok(color) = text.trim_start_matches('@').parse() {
+    if let Some(color) = color_named(text, &[dump.platforms]) {
         return Ok(color);
-    }
-    let wanted = text.to_lowercase();
-    let known = SPACES.filter_map(|color| Some((color, space::name(color, dump.platforms)?)));
-    let known: Vec<(u64, String)> = known
-        .map(|(color, name)| (color, name.to_lowercase()))
-        .collect();
-    let same = known.iter().find(|(_, name)| *name == wanted);
-    let begins = || known.iter().find(|(_, name)| name.starts_with(&wanted));
-    if let Some((color, _)) = same.or_else(begins) {
-        return Ok(*color);
     }
     let there = dump.occupancy().spaces.iter();
     let there: Vec<String> = there
@@ -185,6 +206,33 @@ pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
         "there is no memory space `{text}`; the dump has {}",
         there.join(", ")
     ))
+}
+
+/// The number of the memory space that `text` names on some platform.
+pub fn space_named_anywhere(text: &str) -> Result<u64, String> {
+    color_named(text, &EACH).ok_or_else(|| {
+        let names = |platforms| SPACES.filter_map(move |color| space::name(color, platforms));
+        let mut known: Vec<&str> = EACH.into_iter().flat_map(names).collect();
+        known.sort_unstable();
+        known.dedup();
+        format!("no platform has it; there are {}", known.join(", "))
+    })
+}
+
+/// The number of the memory space that `text` names on one of `platforms`; the start of a name
+/// counts where nothing has it all.
+fn color_named(text: &str, platforms: &[Platforms]) -> Option<u64> {
+    if let Ok(color) = text.trim_start_matches('@').parse() {
+        return Some(color);
+    }
+    let wanted = text.to_lowercase();
+    let names = |&on: &Platforms| {
+        SPACES.filter_map(move |color| Some((color, space::name(color, on)?.to_lowercase())))
+    };
+    let known: Vec<(u64, String)> = platforms.iter().flat_map(names).collect();
+    let same = known.iter().find(|(_, name)| *name == wanted);
+    let begins = || known.iter().find(|(_, name)| name.starts_with(&wanted));
+    Some(same.or_else(begins)?.0)
 }
 
 /// The values that `text` names, as numbers into [`Dump::values`]: ids, names and names with an
@@ -231,6 +279,28 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_spaces_have_names_and_numbers() {
+        for (text, color) in [
+            ("7", 7),
+            ("@1", 1),
+            ("vmem", 1),
+            ("HBM", 0),
+            ("host", 5),
+            ("host RAM", 0),
+            ("device", 0),
+        ] {
+            assert_eq!(space_named_anywhere(text), Ok(color), "{text}");
+        }
+        let problem = space_named_anywhere("HDD").unwrap_err();
+        assert!(
+            problem.contains("HBM") && problem.contains("collective memory"),
+            "{problem}"
+        );
+        assert_eq!(color_named("host", &[EACH[2]]), Some(0));
+        assert_eq!(color_named("VMEM", &[NONE]), None);
+    }
 
     #[test]
     fn commas_of_an_index_do_not_part() {

@@ -30,7 +30,7 @@ impl Padding {
             let answer = Answer::new(dump, padding);
             let written = self.one.format.write(
                 &answer,
-                || page::page(&answer),
+                || page::page(&answer, self.one.is_limited()),
                 || page::values(&answer.content),
             );
             Ok(written)

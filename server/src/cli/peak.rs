@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::one::{One, Problem, space_named, values_named};
 use crate::audit::attribution::By;
-use crate::report::pages::peak as page;
+use crate::report::pages::{allocation as allocation_page, peak as page};
 use crate::report::records::{self, Answer, Attributed, FileLocation, PeakQuery, Source};
 
 /// Show what a memory space holds at its true peak, or at any step: which values, of whose making,
@@ -27,6 +27,9 @@ pub struct Peak {
     /// the placement as they are.
     #[arg(long, value_name = "ID,NAME")]
     without: Vec<String>,
+    /// All values of the allocation with this number instead, in the order of time.
+    #[arg(long, value_name = "N", conflicts_with_all = ["space", "without", "by"])]
+    allocation: Option<u64>,
     /// What bytes are added up by; `op_name` and `source` if it is not given. May be repeated.
     #[arg(long, value_enum)]
     by: Vec<Attribution>,
@@ -71,6 +74,9 @@ impl Peak {
     }
 
     fn answer(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {
+        if let Some(number) = self.allocation {
+            return self.list(source, number);
+        }
         let dump = source.audit.dump;
         let color = space_named(dump, &self.space)?;
         let without = values_named(dump, &self.without.join(","))?;
@@ -116,9 +122,36 @@ impl Peak {
         };
         let written = format.write(
             &record,
-            || page::page(&answer, &attributed),
+            || page::page(&answer, &attributed, limit),
             || page::values(&answer.content),
         );
         Ok(written)
+    }
+
+    /// Lists what lies in one allocation.
+    fn list(
+        &self,
+        source: &Source<'_, '_, FileLocation>,
+        number: u64,
+    ) -> Result<io::Result<()>, Problem> {
+        let dump = source.audit.dump;
+        let found = records::allocation(source, number, self.step, self.one.limit());
+        let found = found.ok_or_else(|| {
+            let last = dump.allocations.iter().map(|it| it.index).max();
+            let last = last.map_or_else(String::new, |last| format!(": the last one is {last}"));
+            format!("there is no allocation {number}{last}")
+        })?;
+        if let Some(problem) = self
+            .step
+            .and_then(|step| records::step_problem(dump, found.space, step))
+        {
+            return Err(problem);
+        }
+        let answer = Answer::new(dump, found);
+        Ok(self.one.format.write(
+            &answer,
+            || allocation_page::page(&answer),
+            || allocation_page::values(&answer.content),
+        ))
     }
 }

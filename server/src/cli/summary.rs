@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{NO_DUMP, is_dump};
+use super::one::{is_dump, no_dump, space_named_anywhere};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit;
@@ -25,8 +25,8 @@ pub struct Summary {
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// The number of the memory space that dumps are sorted by.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// The memory space that dumps are sorted by, by number or name: `1`, `VMEM`, `host`.
+    #[arg(long, value_name = "SPACE", default_value = "0", value_parser = space_named_anywhere)]
     space: u64,
     /// So many dumps at most.
     #[arg(long, value_name = "N")]
@@ -37,8 +37,8 @@ pub struct Summary {
 struct Read {
     /// The file that it was read for.
     path: PathBuf,
-    /// `None` if it says nothing about memory.
-    module: Option<records::Module>,
+    /// What it is if it says nothing about memory.
+    module: Result<records::Module, String>,
     notes: std::sync::Arc<[Note]>,
 }
 
@@ -58,11 +58,14 @@ impl Summary {
                         is_unreadable = true;
                     }
                     // Whoever names a file means that one.
-                    if read.module.is_none() && self.paths.contains(&read.path) {
-                        complain(format_args!("{}: {NO_DUMP}", read.path.display()));
-                        is_unreadable = true;
+                    match read.module {
+                        Ok(module) => modules.push(module),
+                        Err(problem) if self.paths.contains(&read.path) => {
+                            complain(format_args!("{}: {problem}", read.path.display()));
+                            is_unreadable = true;
+                        }
+                        Err(_) => {}
                     }
-                    modules.extend(read.module);
                 }
                 Err(problem) => {
                     complain(problem);
@@ -92,10 +95,12 @@ impl Summary {
 
 fn read(loaded: Loaded) -> Read {
     let path = loaded.dump.files[loaded.file].path.clone();
-    let module = is_dump(&loaded.dump).then(|| {
+    let module = if is_dump(&loaded.dump) {
         let audit = audit::Audit::new(&loaded.dump, Libraries::default());
-        records::module(&audit, &path)
-    });
+        Ok(records::module(&audit, &path))
+    } else {
+        Err(no_dump(&loaded))
+    };
     Read {
         path,
         module,

@@ -213,7 +213,7 @@ impl Advice {
 }
 
 /// The bytes that a memory space has.
-fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
+pub fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
     if !is_known_space(space) {
         return Err(format!(
             "no platform has a memory space `{space}`; expected a name such as `HBM` or `VMEM`, or \

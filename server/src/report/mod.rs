@@ -32,6 +32,8 @@ pub struct Counts {
     findings: [usize; 4],
     /// Dumps looked at, those without findings included.
     pub dumps: usize,
+    /// HLO texts without dumps.
+    pub texts: usize,
 }
 
 impl Counts {

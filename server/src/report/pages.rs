@@ -1,5 +1,6 @@
 //! The answers about memory for people, made of the same [`super::records`] that programs get.
 
+pub mod allocation;
 pub mod audit;
 pub mod padding;
 pub mod peak;
@@ -17,6 +18,16 @@ fn step(moment: &Moment) -> String {
         Some(instruction) => format!("step {} ({instruction})", moment.step),
         None => format!("step {}", moment.step),
     }
+}
+
+/// Whether `bytes` are worth a sentence next to a `whole`: 1 % of it, or 1 MiB.
+fn is_worth(bytes: u64, whole: u64) -> bool {
+    bytes > 0 && (bytes >= 1 << 20 || u128::from(bytes) * 100 >= u128::from(whole))
+}
+
+/// `6+32768`: the allocation, and bytes from its start.
+fn whereabouts<L>(value: &Value<L>) -> Option<String> {
+    Some(format!("{}+{}", value.allocation?, value.offset))
 }
 
 /// `1 value`, `1,200 values`
@@ -68,6 +79,9 @@ fn percent(part: u64, whole: u64) -> f64 {
 fn space_line(space: &super::records::Space) -> String {
     let reserved = rounded(space.reserved_bytes);
     match &space.peak {
+        Some(peak) if peak.occupied_bytes == 0 => {
+            format!("{} nothing occupied ({reserved} reserved)", space.name)
+        }
         Some(peak) => format!(
             "{} {} occupied at {} ({reserved} reserved)",
             space.name,

@@ -2,6 +2,7 @@
 //! line's JSON and the language server's commands. A contract, described in `docs/cli.md` and
 //! `docs/lsp-extensions.md`: what is here may grow, and nothing may change its name or meaning.
 
+mod allocation;
 mod audit;
 mod padding;
 mod peak;
@@ -9,12 +10,13 @@ mod summary;
 
 use serde::Serialize;
 
+pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation, offload};
-pub use self::padding::{PaddedValue, Padding, padding};
+pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
-    Attributed, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution, peak,
-    step_problem, values_at_offset, what_if,
+    Attributed, Idle, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution,
+    peak, step_problem, values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
 

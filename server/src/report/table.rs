@@ -93,8 +93,12 @@ pub enum Place {
     Row,
     /// In the row; long cells are cut in the middle.
     Cut,
-    /// On a terminal below the row, with others of its kind, cut in the middle.
+    /// In the row if nothing has to be cut for it, else below the row and never cut.
+    Whole,
+    /// On a terminal below the row, with others of its kind, long ones cut in the middle.
     Below,
+    /// Below the row if the others leave room.
+    Spare,
     /// Only where programs read it.
     Exact,
 }
@@ -136,9 +140,14 @@ impl Table {
     }
 
     /// Writes the table for a terminal of `width` columns. No line is longer, unless the numbers
-    /// alone need more.
+    /// alone need more, or what is never cut.
     pub fn write_text(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
         let widths = self.widths(width);
+        let is_below = |at: usize| match self.columns[at].place {
+            Place::Below | Place::Spare => true,
+            Place::Whole => widths[at] == 0,
+            _ => false,
+        };
         let titles: Vec<Cow<str>> = self.columns.iter().map(|it| it.title.into()).collect();
         let title = self.row_text(&titles, &widths);
         if !title.trim().is_empty() {
@@ -147,10 +156,11 @@ impl Table {
         for row in &self.rows {
             let cells: Vec<Cow<str>> = row.iter().map(Cell::shown).collect();
             writeln!(out, "{}", self.row_text(&cells, &widths))?;
-            let below = self.columns.iter().zip(cells);
-            let below =
-                below.filter(|(column, cell)| column.place == Place::Below && !cell.is_empty());
-            let below: Vec<Cow<str>> = below.map(|(_, cell)| cell).collect();
+            let below = cells.into_iter().enumerate();
+            let below = below.filter(|(at, cell)| is_below(*at) && !cell.is_empty());
+            let below: Vec<(Place, Cow<str>)> = below
+                .map(|(at, cell)| (self.columns[at].place, cell))
+                .collect();
             if !below.is_empty() {
                 let text = below_text(&below, width.saturating_sub(INDENT));
                 writeln!(out, "{:INDENT$}\u{1b}[2m{text}\u{1b}[0m", "")?;
@@ -161,27 +171,42 @@ impl Table {
 
     /// The width of each column; 0 for what is not in the row.
     fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths = self.widths_with(true, width);
+        let needed = self.widths_with(true, usize::MAX);
+        if needed.iter().sum::<usize>() + Self::gaps(&needed) > width {
+            widths = self.widths_with(false, width);
+        }
+        widths
+    }
+
+    /// Blanks between the columns of a row.
+    fn gaps(widths: &[usize]) -> usize {
+        let in_row = widths.iter().filter(|&&width| width > 0).count();
+        GAP * in_row.saturating_sub(1)
+    }
+
+    /// The width of each column, with or without those that are in the row only if they fit.
+    fn widths_with(&self, with_whole: bool, width: usize) -> Vec<usize> {
+        let is_in_row = |at: usize| {
+            self.is_in_row(at) && (with_whole || self.columns[at].place != Place::Whole)
+        };
         let natural = self.columns.iter().enumerate().map(|(at, column)| {
             let cells = self.rows.iter().map(|row| length(&row[at].shown()));
-            if self.is_in_row(at) {
-                cells.max().unwrap_or(0).max(length(column.title))
+            if is_in_row(at) {
+                // A column of blanks takes part as well.
+                cells.max().unwrap_or(0).max(length(column.title)).max(1)
             } else {
                 0
             }
         });
         let mut widths: Vec<usize> = natural.collect();
-        let in_row = (0..self.columns.len())
-            .filter(|&at| self.is_in_row(at))
-            .count();
-        let is_cut = |at: &usize| self.is_in_row(*at) && self.columns[*at].place == Place::Cut;
+        let gaps = Self::gaps(&widths);
+        let is_cut = |at: &usize| is_in_row(*at) && self.columns[*at].place == Place::Cut;
         let (cuts, fixed): (Vec<usize>, Vec<usize>) = (0..widths.len()).partition(is_cut);
         let fixed: usize = fixed.into_iter().map(|at| widths[at]).sum();
-        let taken = fixed + GAP * in_row.saturating_sub(1);
         let natural: Vec<usize> = cuts.iter().map(|&at| widths[at]).collect();
-        for (at, share) in cuts
-            .iter()
-            .zip(shares(&natural, width.saturating_sub(taken)))
-        {
+        let left = width.saturating_sub(fixed + gaps);
+        for (at, share) in cuts.iter().zip(shares(&natural, left)) {
             widths[*at] = share;
         }
         widths
@@ -191,7 +216,7 @@ impl Table {
     fn row_text(&self, cells: &[Cow<str>], widths: &[usize]) -> String {
         let mut text = String::new();
         let mut is_first = true;
-        for at in (0..self.columns.len()).filter(|&at| self.is_in_row(at)) {
+        for at in (0..self.columns.len()).filter(|&at| widths[at] > 0) {
             if !is_first {
                 text.push_str("  ");
             }
@@ -209,7 +234,8 @@ impl Table {
     }
 
     fn is_in_row(&self, column: usize) -> bool {
-        matches!(self.columns[column].place, Place::Row | Place::Cut) && self.is_filled(column)
+        let place = self.columns[column].place;
+        matches!(place, Place::Row | Place::Cut | Place::Whole) && self.is_filled(column)
     }
 
     /// A column in which nothing stands is not shown.
@@ -272,19 +298,44 @@ fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// What stands below a row, side by side: the first get what they need, up to three
-/// quarters of what is left.
-fn below_text(cells: &[Cow<str>], width: usize) -> String {
-    let mut left = width.saturating_sub(GAP * (cells.len() - 1));
-    let mut needed: usize = cells.iter().map(|cell| length(cell)).sum();
-    let shown = cells.iter().map(|cell| {
-        let need = length(cell);
-        needed -= need;
-        let share = need.min((left * 3 / 4).max(left.saturating_sub(needed)));
-        left -= share;
-        cut(cell, share)
-    });
-    shown.collect::<Vec<_>>().join("  ")
+/// What stands below a row, side by side: long cells are cut to equal parts, and the last are left
+/// out where they would be cut beyond recognition. What is to be whole stays whole, and spare
+/// cells take what is left.
+fn below_text(cells: &[(Place, Cow<str>)], width: usize) -> String {
+    let of = |is_spare: bool| {
+        let cells = cells.iter();
+        cells.filter(move |(place, _)| (*place == Place::Spare) == is_spare)
+    };
+    let needs: Vec<usize> = of(false).map(|(_, cell)| length(cell)).collect();
+    let mut count = needs.len();
+    let mut parts = shares(&needs, width.saturating_sub(GAP * count.saturating_sub(1)));
+    while count > 1 && parts.iter().sum::<usize>() + GAP * (count - 1) > width {
+        count -= 1;
+        parts = shares(&needs[..count], width.saturating_sub(GAP * (count - 1)));
+    }
+    let mut text = String::new();
+    for ((place, cell), part) in of(false).zip(parts) {
+        let shown = match place {
+            Place::Whole => cell.clone(),
+            _ => cut(cell, part.min(width)),
+        };
+        push_cell(&mut text, &shown);
+    }
+    for (_, cell) in of(true) {
+        let gap = if text.is_empty() { 0 } else { GAP };
+        let left = width.saturating_sub(length(&text) + gap);
+        if left >= length(cell).min(LEAST) {
+            push_cell(&mut text, &cut(cell, left));
+        }
+    }
+    text
+}
+
+fn push_cell(text: &mut String, cell: &str) {
+    if !text.is_empty() {
+        text.push_str("  ");
+    }
+    text.push_str(cell);
 }
 
 /// How many columns of a terminal the text takes, characters of double width aside.
@@ -413,6 +464,71 @@ mod tests {
         assert_eq!(cut("abcdefghij", 8), "abc...ij");
         assert_eq!(cut("abcdefghij", 2), "..");
         assert_eq!(cut("äöüßäöüß", 7), "äö...üß");
+    }
+
+    #[test]
+    fn what_stands_below_is_left_out_before_it_is_unreadable() {
+        let cells = [
+            (Place::Below, Cow::from("temp")),
+            (Place::Below, "f32[4,16,8192,8192]{2,3,1,0:T(8,128)}".into()),
+            (Place::Below, "oom.py:30".into()),
+            (Place::Below, "512.0 KiB shared".into()),
+            (Place::Spare, "jit(f)/while/body/dot_general".into()),
+        ];
+        let check = |width: usize, expected: &str| {
+            let text = below_text(&cells, width);
+            assert_eq!(text, expected);
+            assert!(length(&text) <= width);
+        };
+        check(
+            108,
+            "temp  f32[4,16,8192,8192]{2,3,1,0:T(8,128)}  oom.py:30  512.0 KiB shared  \
+             jit(f)/while/body/dot_general",
+        );
+        check(
+            88,
+            "temp  f32[4,16,8192,8192]{2,3,1,0:T(8,128)}  oom.py:30  512.0 KiB shared  \
+             jit(f)...neral",
+        );
+        check(
+            80,
+            "temp  f32[4,16,8192,8192]{2,3,1,0:T(8,128)}  oom.py:30  512.0 KiB shared",
+        );
+        check(
+            60,
+            "temp  f32[4,16,81...0:T(8,128)}  oom.py:30  512.0 KiB shared",
+        );
+        check(40, "temp  f32[4,16,8...:T(8,128)}  oom.py:30");
+        check(9, "temp");
+    }
+
+    #[test]
+    fn what_is_to_be_whole_is_never_cut() {
+        let mut table = Table::new(&[
+            Column::new("bytes", "", Place::Row),
+            Column::new("module", "", Place::Cut),
+            Column::new("files", "", Place::Whole),
+        ]);
+        table.rows.push(vec![
+            Cell::Bytes(7),
+            Cell::text("jit_oom_attention_grad"),
+            Cell::text("dumps/module_0006*"),
+        ]);
+        written(
+            |out| table.write_text(out, 60),
+            &expect![[r#"
+            bytes  module                  files
+              7 B  jit_oom_attention_grad  dumps/module_0006*
+        "#]],
+        );
+        written(
+            |out| table.write_text(out, 40),
+            &expect![[r#"
+            bytes  module
+              7 B  jit_oom_attention_grad
+                  dumps/module_0006*
+        "#]],
+        );
     }
 
     #[test]

@@ -81,7 +81,12 @@ fn summary(counts: &Counts) -> String {
     } else {
         found.join(", ")
     };
-    format!("{found} in {}", counted(counts.dumps, "dump", "dumps"))
+    let texts = match counts.texts {
+        0 => String::new(),
+        texts => format!(" and {}", counted(texts, "HLO text", "HLO texts")),
+    };
+    let dumps = counted(counts.dumps, "dump", "dumps");
+    format!("{found} in {dumps}{texts}")
 }
 
 fn counted(number: usize, one: &str, many: &str) -> String {

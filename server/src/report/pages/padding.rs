@@ -1,13 +1,13 @@
 //! Where bytes go into padding.
 
-use super::{STATIC, counted, percent, short_source};
+use super::{STATIC, counted, is_worth, live, percent, short_source};
 use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
-use crate::report::records::{Answer, PaddedValue, Padding};
+use crate::report::records::{Answer, PaddedSpace, PaddedValue, Padding};
 use crate::report::table::{Cell, Column, Place, Table};
 
-/// The whole answer.
-pub fn page<L>(answer: &Answer<Padding<L>>) -> Page {
+/// The whole answer; `is_asked` for values even if they have next to no padding.
+pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
     let padding = &answer.content;
     let mut page = Page::default();
     page.verdict(verdict(&answer.module, padding));
@@ -26,6 +26,15 @@ pub fn page<L>(answer: &Answer<Padding<L>>) -> Page {
         ));
     }
     page.text(STATIC);
+    if !is_asked && is_negligible(padding) {
+        let most = padding.values.iter().map(|it| it.padding_bytes).max();
+        page.text(format!(
+            "That is negligible: {} with padding, at most {} in one; --limit N shows them.",
+            counted(padding.values.len() + padding.values_left_out, "value"),
+            rounded(most.unwrap_or(0))
+        ));
+        return page;
+    }
     page.table(values(padding));
     if padding.values_left_out > 0 {
         page.text(format!(
@@ -34,6 +43,18 @@ pub fn page<L>(answer: &Answer<Padding<L>>) -> Page {
         ));
     }
     page
+}
+
+/// Whether no value and no memory space has padding to speak of.
+fn is_negligible<L>(padding: &Padding<L>) -> bool {
+    let of_space = |space: &PaddedSpace| match (space.padding_bytes, space.occupied_bytes) {
+        (Some(bytes), Some(occupied)) => is_worth(bytes, occupied),
+        _ => true,
+    };
+    let mut values = padding.values.iter();
+    !padding.values.is_empty()
+        && values.all(|value| value.padding_bytes < 1 << 20)
+        && !padding.spaces.iter().any(of_space)
 }
 
 fn verdict<L>(module: &str, padding: &Padding<L>) -> String {
@@ -72,11 +93,13 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
         Column::new("ratio", "ratio", Place::Row),
         Column::new("bytes", "bytes", Place::Row),
         Column::new("dimension", "", Place::Row),
+        Column::new("alive", "", Place::Row),
+        Column::new("at peak", "at_peak", Place::Row),
         Column::new("value", "value", Place::Cut),
         Column::new("shape", "shape", Place::Below),
         Column::new("better order", "", Place::Below),
         Column::new("source", "", Place::Below),
-        Column::new("op_name", "op_name", Place::Below),
+        Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "source", Place::Exact),
         Column::new("", "id", Place::Exact),
         Column::new("", "allocation", Place::Exact),
@@ -107,12 +130,18 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
     });
     let better = order
         .zip(order_text.as_ref())
-        .map(|(order, text)| format!("as {text} {}", rounded(order.bytes)));
+        .map(|(order, text)| format!("as {text}, same tile {}", rounded(order.bytes)));
     vec![
         Cell::Bytes(padded.padding_bytes),
         Cell::Ratio(padded.ratio),
         Cell::Bytes(value.bytes),
         rounded_up.into(),
+        live(value).into(),
+        match padded.at_peak {
+            Some(true) => Cell::text("yes"),
+            Some(false) => Cell::text("no"),
+            None => Cell::Empty,
+        },
         Cell::text(value.label()),
         value.shape.clone().into(),
         better.into(),
@@ -129,4 +158,79 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
         order_text.into(),
         number(order.map(|order| order.bytes)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::records::Value;
+
+    fn padding(padding_bytes: u64, space: (u64, u64)) -> Padding<()> {
+        let value = Value {
+            id: 1,
+            name: "a.1".into(),
+            index: "{}".into(),
+            kind: None,
+            allocation: None,
+            offset: 0,
+            bytes: 8,
+            logical_bytes: None,
+            live: Some([0, 3]),
+            shape: None,
+            opcode: None,
+            op_name: None,
+            source: None,
+            location: None,
+        };
+        Padding {
+            reason: None,
+            spaces: vec![PaddedSpace {
+                color: 0,
+                name: "HBM".into(),
+                padding_bytes: Some(space.0),
+                occupied_bytes: Some(space.1),
+                step: Some(2),
+            }],
+            allocations: Vec::new(),
+            allocations_left_out: 0,
+            values: vec![PaddedValue {
+                value,
+                padding_bytes,
+                at_peak: Some(true),
+                ratio: 2.0,
+                dimension: None,
+                order: None,
+            }],
+            values_left_out: 0,
+        }
+    }
+
+    #[test]
+    fn what_is_negligible_is_little_of_little() {
+        assert!(is_negligible(&padding(510, (510, 1 << 30))));
+        assert!(!is_negligible(&padding(510, (510, 1000))));
+        assert!(!is_negligible(&padding(1 << 20, (510, 1 << 30))));
+        assert!(!is_negligible(&padding(510, (1 << 20, 1 << 40))));
+    }
+
+    #[test]
+    fn negligible_padding_is_a_sentence() {
+        let answer = Answer {
+            schema: 1,
+            module: "jit_f".into(),
+            content: padding(510, (510, 1 << 30)),
+        };
+        let text = |is_asked| {
+            let mut out = Vec::new();
+            page(&answer, is_asked).write_text(&mut out, 80).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(text(false).contains("negligible: 1 value with padding, at most 510 B"));
+        let rows = text(true);
+        assert!(
+            !rows.contains("negligible") && rows.contains("at peak"),
+            "{rows}"
+        );
+        assert!(rows.contains("0-3") && rows.contains("yes"), "{rows}");
+    }
 }

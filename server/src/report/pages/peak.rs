@@ -1,28 +1,40 @@
 //! What a memory space holds at its peak.
 
-use super::{STATIC, counted, live, missing, percent, range, short_source, space_line, step};
+use std::cmp::Ordering;
+
+use super::{
+    STATIC, counted, is_worth, live, missing, percent, range, short_source, space_line, step,
+    whereabouts,
+};
 use crate::audit::attribution::By;
 use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
-use crate::report::records::{Answer, Attributed, Moment, Peak, PeakValue, Value};
+use crate::report::records::{Answer, Attributed, Idle, Moment, Peak, PeakValue, Value};
 use crate::report::table::{Cell, Column, Place, Table};
 
 /// So many ranges of steps near the peak are named.
 const RANGES: usize = 6;
 /// So many other peaks are named.
 const NEXT: usize = 3;
-/// So many origins of bytes are named.
-const GROUPS: usize = 10;
 
-/// The whole answer, with the bytes by what is in `attributed`.
-pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -> Page {
+/// The whole answer, with the bytes by what is in `attributed`, at most `limit` rows of each.
+pub fn page<L>(
+    answer: &Answer<Peak<L>>,
+    attributed: &[(By, Vec<Attributed>)],
+    limit: usize,
+) -> Page {
     let peak = &answer.content;
     let mut page = Page::default();
     page.verdict(verdict(&answer.module, peak));
-    page.text(format!(
-        "{} are reserved. {STATIC}",
-        display(peak.reserved_bytes)
-    ));
+    if peak.reserved_bytes > 0 {
+        page.text(format!(
+            "{} are reserved. {STATIC}",
+            display(peak.reserved_bytes)
+        ));
+    }
+    if let Some(sentence) = idle(peak) {
+        page.text(sentence);
+    }
     if let Some(sentence) = missing(peak.missing_live_ranges).filter(|_| peak.step.is_some()) {
         page.text(sentence);
     }
@@ -42,16 +54,24 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
     if peak.values.iter().any(|value| value.what_if.is_some()) {
         page.text(
             "If gone: where the peak moves to without this value alone, with the schedule and the \
-             placement as they are.",
+             placement as they are. 6+512: in allocation 6, from byte 512 on.",
         );
     }
     if let Some(occupied) = peak.occupied_bytes {
         page.heading("The peak and its neighbours");
         around(&mut page, peak, occupied);
         for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
-            let groups = telling(*by, groups);
+            let mut groups = telling(*by, groups, occupied);
             page.heading(format!("By {}", title(*by)));
+            if *by == By::OpName && groups.iter().any(|it| is_above_any(it, &groups)) {
+                page.text("Levels hold the bytes of those below them.");
+            }
+            let more = groups.len().saturating_sub(limit);
+            groups.truncate(limit);
             page.table(table(*by, &groups, occupied));
+            if more > 0 {
+                page.text(format!("... and {more} more."));
+            }
         }
     }
     let others = peak
@@ -66,6 +86,34 @@ pub fn page<L>(answer: &Answer<Peak<L>>, attributed: &[(By, Vec<Attributed>)]) -
     page
 }
 
+/// Where the difference between reserved and occupied bytes lies.
+fn idle<L>(peak: &Peak<L>) -> Option<String> {
+    let gap = peak.reserved_bytes.saturating_sub(peak.occupied_bytes?);
+    if !peak.without.is_empty() || !is_worth(gap, peak.reserved_bytes) {
+        return None;
+    }
+    let one = |it: &Idle| {
+        let holds = match it.occupied_bytes {
+            0 => "empty".to_owned(),
+            bytes => format!("{} occupied", rounded(bytes)),
+        };
+        let (kind, number, bytes) = (it.kind, it.allocation, rounded(it.bytes));
+        format!("{kind} allocation {number} ({bytes}, {holds})")
+    };
+    let of_idle = |it: &Idle| it.bytes.saturating_sub(it.occupied_bytes);
+    let telling = peak.idle.iter().filter(|it| is_worth(of_idle(it), gap));
+    let mut named: Vec<String> = telling.clone().map(one).collect();
+    let told = telling.map(of_idle).fold(0, u64::saturating_add);
+    if is_worth(gap.saturating_sub(told), gap) {
+        named.push("others".to_owned());
+    }
+    Some(format!(
+        "{} of the reserved are idle then: {}.",
+        rounded(gap),
+        named.join(", ")
+    ))
+}
+
 fn true_peak<L>(peak: &Peak<L>) -> Option<&Moment> {
     let mut spaces = peak.spaces.iter();
     spaces
@@ -76,6 +124,9 @@ fn true_peak<L>(peak: &Peak<L>) -> Option<&Moment> {
 
 fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
     let name = &peak.name;
+    if !peak.spaces.is_empty() && peak.spaces.iter().all(|it| it.color != peak.space) {
+        return format!("{module}: this dump has nothing in {name}");
+    }
     let (Some(number), Some(occupied)) = (peak.step, peak.occupied_bytes) else {
         let reason = peak.reason.as_deref().unwrap_or("the dump does not tell");
         return format!("{module}: the peak of {name} is not known: {reason}");
@@ -158,7 +209,11 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
             .collect();
         page.text(format!("Next peaks: {}.", next.join(", ")));
     }
-    if let Some(sentence) = printed(peak) {
+    // The compiler's step is of all memory spaces, and of the whole program.
+    if peak.space == 0
+        && peak.without.is_empty()
+        && let Some(sentence) = printed(peak)
+    {
         page.text(sentence);
     }
 }
@@ -193,10 +248,11 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("alive", "", Place::Row),
         Column::new("value", "value", Place::Cut),
         Column::new("kind", "kind", Place::Below),
+        Column::new("where", "", Place::Below),
         Column::new("shape", "shape", Place::Below),
         Column::new("source", "", Place::Below),
-        Column::new("op_name", "op_name", Place::Below),
         Column::new("shared", "", Place::Below),
+        Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "source", Place::Exact),
         Column::new("", "id", Place::Exact),
         Column::new("", "allocation", Place::Exact),
@@ -243,13 +299,14 @@ fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>)
         live(value).into(),
         Cell::text(value.label()),
         value.kind.into(),
+        whereabouts(value).into(),
         value.shape.clone().into(),
         short_source(value.source.as_deref()).into(),
-        value.op_name.clone().into(),
         match shared {
             0 => Cell::Empty,
-            bytes => Cell::text(format!("{} shared with others", rounded(bytes))),
+            bytes => Cell::text(format!("{} shared", rounded(bytes))),
         },
+        value.op_name.clone().into(),
         value.source.clone().into(),
         Cell::Number(value.id),
         number(value.allocation),
@@ -272,23 +329,66 @@ pub fn title(by: By) -> &'static str {
     }
 }
 
-/// The first groups. Of levels of a trace path that hold the same values, the deepest says most.
-fn telling(by: By, groups: &[Attributed]) -> Vec<&Attributed> {
-    let name = |group: &Attributed| group.name.clone().unwrap_or_default();
-    let is_told_by = |group: &Attributed, other: &Attributed| {
-        let below = name(other);
-        other.values == group.values
-            && below
-                .strip_prefix(&name(group))
-                .is_some_and(|rest| rest.starts_with('/'))
+/// The groups, equal ones in the order of their names as people count. Of levels of a trace path
+/// that hold the same values, the deepest says most; one that holds everything says nothing.
+fn telling(by: By, groups: &[Attributed], occupied: u64) -> Vec<&Attributed> {
+    let mut groups: Vec<&Attributed> = groups.iter().collect();
+    groups.sort_by(|a, b| {
+        let names = || natural(name(a), name(b));
+        b.bytes.cmp(&a.bytes).then_with(names)
+    });
+    let is_telling = |at: usize| {
+        let group = groups[at];
+        let mut below = groups[at + 1..].iter().filter(|it| is_above(group, it));
+        let is_told = |below: &&Attributed| below.values == group.values || group.bytes == occupied;
+        by != By::OpName || !below.any(is_told)
     };
-    let is_telling = |(at, group): &(usize, &Attributed)| {
-        let same_bytes = |other: &&Attributed| other.bytes == group.bytes;
-        let mut others = groups[at + 1..].iter().take_while(same_bytes);
-        by != By::OpName || group.name.is_none() || !others.any(|other| is_told_by(group, other))
-    };
-    let telling = groups.iter().enumerate().filter(is_telling);
-    telling.map(|(_, group)| group).take(GROUPS).collect()
+    let telling = (0..groups.len()).filter(|&at| is_telling(at));
+    telling.map(|at| groups[at]).collect()
+}
+
+fn name(group: &Attributed) -> &str {
+    group.name.as_deref().unwrap_or_default()
+}
+
+/// Whether `group` is a level of a trace path above `other`.
+fn is_above(group: &Attributed, other: &Attributed) -> bool {
+    let rest = name(other).strip_prefix(name(group));
+    group.name.is_some() && rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn is_above_any(group: &Attributed, groups: &[&Attributed]) -> bool {
+    groups.iter().any(|other| is_above(group, other))
+}
+
+/// `a[2]` before `a[10]`: numbers in names are compared as numbers.
+fn natural(left: &str, right: &str) -> Ordering {
+    let (mut left_rest, mut right_rest) = (left, right);
+    loop {
+        let (a, b) = (run(left_rest), run(right_rest));
+        if a.is_empty() || b.is_empty() {
+            return a.len().cmp(&b.len()).then_with(|| left.cmp(right));
+        }
+        let is_number = |run: &str| run.starts_with(|char: char| char.is_ascii_digit());
+        let runs = if is_number(a) && is_number(b) {
+            let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        } else {
+            a.cmp(b)
+        };
+        if runs != Ordering::Equal {
+            return runs;
+        }
+        (left_rest, right_rest) = (&left_rest[a.len()..], &right_rest[b.len()..]);
+    }
+}
+
+/// The digits, or what is none, that `text` begins with.
+fn run(text: &str) -> &str {
+    let is_digit = |char: char| char.is_ascii_digit();
+    let begins = text.starts_with(is_digit);
+    let end = text.find(|char| is_digit(char) != begins);
+    &text[..end.unwrap_or(text.len())]
 }
 
 fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
@@ -305,9 +405,59 @@ fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
                 Cell::Bytes(group.bytes),
                 Cell::Percent(percent(group.bytes, occupied)),
                 Cell::Number(group.values as u64),
-                Cell::text(group.name.as_deref().unwrap_or("(the dump does not tell)")),
+                Cell::text(match &group.name {
+                    Some(name) => name.as_str(),
+                    None if group.parameters => "parameters",
+                    None => "(the dump does not tell)",
+                }),
             ]
         })
         .collect();
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, bytes: u64, values: usize) -> Attributed {
+        Attributed {
+            name: Some(name.to_owned()),
+            parameters: false,
+            bytes,
+            values,
+            largest: None,
+        }
+    }
+
+    fn names(by: By, groups: &[Attributed], occupied: u64) -> Vec<&str> {
+        let telling = telling(by, groups, occupied);
+        telling.into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn equal_bytes_are_in_the_order_that_people_count_in() {
+        let groups = ["a[10]", "a[2]", "a[02]b", "a", "b1"].map(|name| group(name, 8, 1));
+        assert_eq!(
+            names(By::Shape, &groups, 40),
+            ["a", "a[2]", "a[02]b", "a[10]", "b1"]
+        );
+    }
+
+    #[test]
+    fn levels_that_say_nothing_of_their_own_are_left_out() {
+        let groups = [
+            group("jit(f)", 10, 4),
+            group("jit(f)/while", 8, 3),
+            group("jit(f)/while/body", 8, 3),
+            group("jit(f)/while/body/sin", 5, 2),
+            group("jit(f)/add", 2, 1),
+        ];
+        let levels = ["jit(f)/while/body", "jit(f)/while/body/sin", "jit(f)/add"];
+        assert_eq!(names(By::OpName, &groups, 10), levels);
+        let all = names(By::OpName, &groups, 11);
+        assert_eq!(all[0], "jit(f)");
+        // A level that is everything is all there is to say if nothing is below it.
+        assert_eq!(names(By::OpName, &groups[..1], 10), ["jit(f)"]);
+    }
 }

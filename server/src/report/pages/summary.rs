@@ -55,9 +55,11 @@ fn one(module: &Module) -> Page {
 
 fn space_row(space: &Space) -> Vec<Cell> {
     let peak = space.peak.as_ref();
+    // No instruction is to blame for a peak of nothing.
+    let full = peak.filter(|peak| peak.occupied_bytes > 0);
     vec![
         bytes(peak.map(|peak| peak.occupied_bytes)),
-        peak.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
+        full.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
         Cell::Bytes(space.reserved_bytes),
         bytes(space.padding_bytes),
         match space.thread_local_bytes {
@@ -65,7 +67,10 @@ fn space_row(space: &Space) -> Vec<Cell> {
             bytes => Cell::Bytes(bytes),
         },
         Cell::text(&space.name),
-        peak.and_then(|peak| peak.instruction.clone()).into(),
+        match full {
+            Some(full) => full.instruction.clone().into(),
+            None => peak.map(|_| "nothing").into(),
+        },
     ]
 }
 
@@ -93,32 +98,45 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     let below = if folder.as_os_str().is_empty() {
         String::new()
     } else {
-        format!(" Files are below {}.", folder.display())
+        // `..` says nothing to who reads this elsewhere.
+        let whole = folder.canonicalize();
+        let whole = whole.as_ref().unwrap_or(&folder);
+        format!(" Files are below {}.", whole.display())
     };
+    let stems: Vec<String> = modules
+        .iter()
+        .map(|module| {
+            let stem = Path::new(&module.stem);
+            let below = stem.strip_prefix(&folder).unwrap_or(stem);
+            below.to_string_lossy().into_owned()
+        })
+        .collect();
     page.text(format!("Static, each of one module only.{below}"));
+    let mut sorted: Vec<&str> = stems.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
     let mut table = Table::new(&[
         Column::new("occupied", "", Place::Row),
         Column::new("at step", "", Place::Row),
         Column::new("reserved", "", Place::Row),
         Column::new("padding", "", Place::Row),
         Column::new("module", "", Place::Cut),
-        Column::new("files", "", Place::Cut),
+        Column::new("files", "", Place::Whole),
     ]);
     table.rows = modules
         .iter()
+        .zip(&stems)
         .take(limit)
-        .map(|module| {
+        .map(|(module, stem)| {
             let space = module.space(color);
             let peak = space.and_then(|space| space.peak.as_ref());
-            let stem = Path::new(&module.stem);
-            let below = stem.strip_prefix(&folder).unwrap_or(stem);
+            let full = peak.filter(|peak| peak.occupied_bytes > 0);
             vec![
                 bytes(peak.map(|peak| peak.occupied_bytes)),
-                peak.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
+                full.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
                 bytes(space.map(|space| space.reserved_bytes)),
                 bytes(space.and_then(|space| space.padding_bytes)),
                 Cell::text(&module.module),
-                Cell::text(pattern(below, &module.module)),
+                Cell::text(pattern(stem, &module.module, &sorted)),
             ]
         })
         .collect();
@@ -150,14 +168,25 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     page
 }
 
-/// The files of a dump, as a shell understands it: what stands behind the name of the program is
-/// the same for most of them. `run/module_0001*`
-fn pattern(stem: &Path, module: &str) -> String {
-    let stem = stem.to_string_lossy();
-    match stem.rsplit_once(&format!(".{module}.")) {
-        Some((head, tail)) if !tail.contains(['/', '\\']) => format!("{head}*"),
-        _ => format!("{stem}*"),
+/// The files of a dump, as a shell understands it, and no files of the others, whose stems are
+/// `sorted`: what stands behind the name of the program is the same for most of them.
+/// `run/module_0001*`
+fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
+    let short = stem.rsplit_once(&format!(".{module}."));
+    let short = short.filter(|(_, tail)| !tail.contains(['/', '\\']));
+    let starts = short.into_iter().flat_map(|(head, _)| {
+        let end = head.len();
+        [end, end + module.len() + 2]
+    });
+    for start in starts.chain([stem.len()]).map(|end| &stem[..end]) {
+        let from = sorted.partition_point(|other| *other < start);
+        let same = sorted[from..].iter().take_while(|it| it.starts_with(start));
+        if same.count() == 1 {
+            return format!("{start}*");
+        }
     }
+    // Another stem is longer; the suffixes of the files tell them apart.
+    format!("{stem}-*")
 }
 
 /// The folder that all dumps are below.
@@ -229,4 +258,38 @@ pub fn table(summary: &Summary) -> Table {
         }));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_of_one_dump() {
+        let stems = [
+            "a/module_0000.jit_f.cl_1.after",
+            "a/module_0000.jit_f_1.cl_1.after",
+            "a/module_0001.jit_f.cl_1.after",
+            "other",
+            "other2",
+        ];
+        let patterns = stems.map(|stem| {
+            let module = if stem.contains("jit_f_1") {
+                "jit_f_1"
+            } else {
+                "jit_f"
+            };
+            pattern(stem, module, &stems)
+        });
+        assert_eq!(
+            patterns,
+            [
+                "a/module_0000.jit_f.*",
+                "a/module_0000.jit_f_1.*",
+                "a/module_0001*",
+                "other-*",
+                "other2*"
+            ]
+        );
+    }
 }

@@ -59,6 +59,8 @@ pub struct PaddedValue<L> {
     pub value: Value<L>,
     /// Bytes of padding.
     pub padding_bytes: u64,
+    /// Whether it is alive at the peak of its memory space; `null` where no peak is known.
+    pub at_peak: Option<bool>,
     /// The size over the bytes without padding.
     pub ratio: f64,
     /// The dimension whose rounding costs most.
@@ -125,9 +127,16 @@ pub fn padding<L>(source: &Source<'_, '_, L>, color: Option<u64>, limit: usize) 
 }
 
 fn padded_value<L>(source: &Source<'_, '_, L>, padding: &ValuePadding) -> Option<PaddedValue<L>> {
+    let dump = source.audit.dump;
+    let of_dump = dump.values.get(padding.value as usize)?;
+    let allocation = dump.allocation_of(of_dump);
+    let peak = allocation.and_then(|it| dump.occupancy().peak(it.color));
+    let is_alive =
+        |step| of_dump.live_range.is_some() && (of_dump.live.0..=of_dump.live.1).contains(&step);
     Some(PaddedValue {
         value: value(source, padding.value)?,
         padding_bytes: padding.bytes,
+        at_peak: peak.map(|peak| is_alive(peak.step)),
         // More digits than anybody needs would differ from machine to machine.
         ratio: (padding.ratio() * 100.0).round() / 100.0,
         dimension: padding.dimension.map(|rounded| Dimension {

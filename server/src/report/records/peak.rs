@@ -6,13 +6,15 @@ use super::{Moment, Source, Space, Value, spaces, value};
 use crate::audit::Audit;
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
-use crate::model::occupancy::Occupancy;
+use crate::model::occupancy::{Kind, Occupancy};
 use crate::model::{Dump, space};
 
 /// For so many values it is told where the peak moves to without them.
 const MOST_WHAT_IFS: usize = 100;
 /// So many values are named where there is no peak.
 const MOST_LARGEST: usize = 100;
+/// So many allocations are named that hold less than they reserve.
+const MOST_IDLE: usize = 4;
 
 /// What is asked of a memory space.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub struct Peak<L> {
     pub occupied_bytes: Option<u64>,
     /// The sizes of the allocations, without thread-local ones.
     pub reserved_bytes: u64,
+    /// The allocations that hold less than they reserve at the step, the largest gaps first.
+    pub idle: Vec<Idle>,
     /// The occupied bytes by kind of allocation.
     pub kinds: Option<Kinds>,
     /// The ranges of steps within 5 % of the peak.
@@ -66,6 +70,19 @@ pub struct Peak<L> {
     pub values_left_out: usize,
     /// The largest values of the memory space, where there is no peak.
     pub largest: Vec<Value<L>>,
+}
+
+/// An allocation that holds less than it reserves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Idle {
+    /// The number of the allocation.
+    pub allocation: u64,
+    /// `parameter`, `output`, `constant` or `temp`.
+    pub kind: &'static str,
+    /// Its size.
+    pub bytes: u64,
+    /// Bytes occupied of it.
+    pub occupied_bytes: u64,
 }
 
 /// The occupied bytes by kind of allocation.
@@ -137,6 +154,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         instruction: None,
         occupied_bytes: None,
         reserved_bytes: space.map_or(0, |space| space.reserved),
+        idle: Vec::new(),
         kinds: None,
         near: None,
         next: None,
@@ -170,6 +188,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         constant,
         temp,
     });
+    record.idle = idle(dump, query.color, &found.values);
     record.near = Some(found.near);
     let next = found.next.into_iter();
     record.next = Some(next.map(|moment| Moment::new(dump, moment)).collect());
@@ -190,6 +209,35 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
     (record, found.values)
 }
 
+/// The allocations of a memory space of which `held` fill the least, by bytes.
+fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
+    let mut occupied = vec![0_u64; dump.allocations.len()];
+    for held in held {
+        let value = dump.values.get(held.value as usize);
+        if let Some(bytes) = value
+            .and_then(|value| value.allocation)
+            .and_then(|at| occupied.get_mut(at as usize))
+        {
+            *bytes = bytes.saturating_add(held.share);
+        }
+    }
+    let of_space = dump.allocations.iter().zip(occupied);
+    let of_space = of_space.filter(|(it, occupied)| {
+        it.color == color && it.kind() != Kind::ThreadLocal && it.size > *occupied
+    });
+    let mut idle: Vec<Idle> = of_space
+        .map(|(allocation, occupied_bytes)| Idle {
+            allocation: allocation.index,
+            kind: allocation.kind().name(),
+            bytes: allocation.size,
+            occupied_bytes,
+        })
+        .collect();
+    idle.sort_by_key(|it| std::cmp::Reverse(it.bytes - it.occupied_bytes));
+    idle.truncate(MOST_IDLE);
+    idle
+}
+
 /// The values of a memory space, the largest first.
 fn largest(dump: &Dump, color: u64) -> Vec<u32> {
     let of_space = dump.allocations.iter().filter(|it| it.color == color);
@@ -208,6 +256,8 @@ fn ids(dump: &Dump, values: &[u32]) -> Vec<u64> {
 pub struct Attributed {
     /// The origin; `null` for what the dump does not tell.
     pub name: Option<String>,
+    /// Whether these are parameters, which come from no line of source: their `name` is `null`.
+    pub parameters: bool,
     /// Bytes, none of them counted twice.
     pub bytes: u64,
     /// How many values.
@@ -218,9 +268,20 @@ pub struct Attributed {
 
 /// The bytes of `values` by origin.
 pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Attributed> {
-    let groups = attribution::attribution(audit, values, by).into_iter();
-    let record = |group: attribution::Group| Attributed {
+    // That a parameter has no line of source is no gap in the dump.
+    let is_parameter = |held: &Held| {
+        let value = audit.dump.values.get(held.value as usize);
+        by == By::Source
+            && value.is_some_and(|value| {
+                audit.dump.opcode(value.name) == Some("parameter")
+                    && attribution::source(audit, value).is_none()
+            })
+    };
+    let (parameters, others): (Vec<Held>, Vec<Held>) =
+        values.iter().partition(|it| is_parameter(it));
+    let record = |group: attribution::Group, parameters| Attributed {
         name: Some(group.name).filter(|name| !name.is_empty()),
+        parameters,
         bytes: group.bytes,
         values: group.values,
         largest: audit
@@ -229,7 +290,15 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Attributed> {
             .get(group.largest as usize)
             .map(|value| value.id),
     };
-    groups.map(record).collect()
+    let groups = |values: &[Held], parameters| {
+        let groups = attribution::attribution(audit, values, by).into_iter();
+        groups.map(move |group| record(group, parameters))
+    };
+    let mut all: Vec<Attributed> = groups(&others, false).collect();
+    all.extend(groups(&parameters, true));
+    // Stable: the order of others with the same bytes stays.
+    all.sort_by_key(|group| std::cmp::Reverse(group.bytes));
+    all
 }
 
 /// The peak with and without some values.

@@ -225,6 +225,11 @@ fn the_summary_counts() {
         ..Counts::default()
     };
     assert_eq!(summary(&counts), "no findings in 12 dumps");
+    let with_texts = Counts { texts: 1, ..counts };
+    assert_eq!(
+        summary(&with_texts),
+        "no findings in 12 dumps and 1 HLO text"
+    );
     counts.dumps = 1;
     for severity in [
         Severity::Error,
