@@ -6,6 +6,7 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code)]
 
+pub mod answers;
 pub mod changes;
 pub mod client;
 pub mod command;

@@ -1,7 +1,5 @@
 //! Whose bytes they are: those of a set of values, by what made them.
 
-use std::path::Path;
-
 use rustc_hash::FxHashMap;
 
 use super::Audit;
@@ -81,19 +79,17 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Group> {
     groups
 }
 
-/// The line of source that `value` comes from: `model.py:12`.
+/// The line of source that `value` comes from: `/home/dev/model.py:12`.
 pub fn source(audit: &Audit, value: &Value) -> Option<String> {
     let origin = audit.origins.of(value);
     origin.source(&audit.libraries).map(shown)
 }
 
-/// The file's name without its folders, and the line.
+/// The file as the dump names it, and the line.
 fn shown(frame: &Frame) -> String {
-    let name = Path::new(&frame.file).file_name();
-    let name = name.map_or(frame.file.as_str().into(), |name| name.to_string_lossy());
     match frame.line {
-        Some(line) => format!("{name}:{line}"),
-        None => name.into_owned(),
+        Some(line) => format!("{}:{line}", frame.file),
+        None => frame.file.clone(),
     }
 }
 
@@ -217,7 +213,7 @@ HloLiveRange (max 4):
             By::Source,
             &expect![[r#"
                 192 B 2 x "", largest c.1
-                64 B 2 x "model.py:3", largest a.1
+                64 B 2 x "/home/dev/model.py:3", largest a.1
             "#]],
         );
         check(
@@ -260,7 +256,7 @@ HloLiveRange (max 4):
             By::Source,
             &expect![[r#"
                 1572864 B 3 x "", largest v.1
-                524288 B 1 x "gen.py:116", largest fusion.5
+                524288 B 1 x "/home/dev/models/gen.py:116", largest fusion.5
             "#]],
         );
     }

@@ -122,6 +122,8 @@ pub fn printed(audit: &Audit, color: u64) -> Option<Printed> {
     Some(Printed {
         step,
         listed: dump.listed_bytes().unwrap_or(0),
-        occupied: curve.map(|curve| curve.at(step)),
+        occupied: curve
+            .filter(|curve| step < curve.steps())
+            .map(|curve| curve.at(step)),
     })
 }

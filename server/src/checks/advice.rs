@@ -177,7 +177,10 @@ impl<'d> Advice<'_, 'd> {
     /// ` (model.py:12)`, or nothing.
     fn source(&self, at: u32) -> String {
         let source = crate::audit::attribution::source(self.audit, self.value(at));
-        source.map_or_else(String::new, |source| format!(" ({})", cut(&source)))
+        source.map_or_else(String::new, |source| {
+            let name = source.rsplit(['/', '\\']).next().unwrap_or(&source);
+            format!(" ({})", cut(name))
+        })
     }
 
     /// A finding with values of its kind as related places.

@@ -528,11 +528,9 @@ impl Dump {
     pub fn last_read(&self, value: &Value) -> Option<(u64, NameId)> {
         let uses = value.uses.start as usize..value.uses.end as usize;
         let readers = self.uses.get(uses)?.iter().map(|entry| entry.name);
-        let steps = readers.filter_map(|name| Some((u64::from(self.step_of(name)?), name)));
-        let (step, name) = steps.max()?;
-        // A loop stands behind its body in the schedule, but has the bytes from before it on.
-        let last = value.live_range.map_or(u64::MAX, |_| value.live.1);
-        Some((step.min(last), name))
+        readers
+            .filter_map(|name| Some((u64::from(self.step_of(name)?), name)))
+            .max()
     }
 
     /// Whether it is known which instructions there are: from used values or the HLO text.

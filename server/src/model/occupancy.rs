@@ -110,7 +110,8 @@ pub struct Occupancy {
     pub fills: Vec<Option<Fill>>,
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
-    /// So many values that should have a live range have none: the true peak may be higher.
+    /// So many values that should have a live range have none, or none that makes sense: the true peak
+    /// may be higher.
     pub missing: usize,
 }
 
@@ -400,13 +401,14 @@ fn block(value: &Value, steps: u64) -> Option<Block> {
     })
 }
 
-/// How many values of allocations that live in the schedule have no live range.
+/// How many values of allocations that live in the schedule have no live range, or one that ends before
+/// it begins.
 fn missing(dump: &Dump) -> usize {
     let is_missing = |value: &Value| {
         let allocation = value
             .allocation
             .and_then(|at| dump.allocations.get(at as usize));
-        value.live_range.is_none()
+        (value.live_range.is_none() || value.live.0 > value.live.1)
             && value.size > 0
             && allocation.is_some_and(|allocation| {
                 !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)

@@ -95,11 +95,11 @@ pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String
         .take(MAX_HELD)
         .map(|&other| title(dump, &dump.values[other as usize]))
         .collect();
-    let names = others.join(", ");
+    let also = others.join(", ");
     let it = match (buffer.len() - 1, others.len()) {
         (0, _) => "it".to_owned(),
-        (all, named) if all == named => format!("its buffer (also {names})"),
-        (all, named) => format!("its buffer (also {names} and {} more)", all - named),
+        (all, named) if all == named => format!("its buffer (also {also})"),
+        (all, named) => format!("its buffer (also {also} and {} more)", all - named),
     };
     if after.bytes == 0 {
         let allocation = dump.allocation_of(dump.values.get(at as usize)?)?;

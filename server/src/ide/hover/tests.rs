@@ -399,7 +399,7 @@ fn step() {
         "copy.3",
         &expect![[r#"
             [copy.3]
-            **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
+            **step 6** of 0-6: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
             |:---|:---|
@@ -414,7 +414,7 @@ fn step() {
         "3",
         &expect![[r#"
             [3]
-            **step 3** of 0-7: runs `bitcast.6`
+            **step 3** of 0-6: runs `bitcast.6`
 
             | born here | nothing |
             |:---|:---|
@@ -489,7 +489,7 @@ fn peak() {
 
             XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. XLA's step 6 is the maximum of HBM too: 645.6 MiB occupied.
 
-            **step 6** of 0-7: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
+            **step 6** of 0-6: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
             | born here | `copy.3` 325.0 MiB (340,787,200 B) |
             |:---|:---|

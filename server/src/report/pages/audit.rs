@@ -187,14 +187,13 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
                 Some(0) if copies.reason.is_none() => {
                     format!("{written}, none of it alive at the peak there")
                 }
-                Some(0) => written,
-                Some(bytes) => {
+                Some(bytes) if bytes > 0 => {
                     format!(
                         "{written}, {} of it alive at the peak there",
                         rounded(bytes)
                     )
                 }
-                None => written,
+                _ => written,
             }
         })
         .collect();

@@ -38,6 +38,13 @@ pub fn page<L>(
     if let Some(sentence) = missing(peak.missing_live_ranges).filter(|_| peak.step.is_some()) {
         page.text(sentence);
     }
+    if peak.kernels > 0 {
+        page.text(format!(
+            "The program calls {}: what they take of VMEM and SMEM for themselves is in no \
+             allocation, and not in these numbers.",
+            counted(peak.kernels, "kernel")
+        ));
+    }
     if peak.reason.is_some() && !peak.largest.is_empty() {
         page.heading("The largest values, whether they exist at the same time or not");
     }
@@ -53,8 +60,9 @@ pub fn page<L>(
     }
     if peak.values.iter().any(|value| value.what_if.is_some()) {
         page.text(
-            "If gone: where the peak moves to without this value alone, with the schedule and the \
-             placement as they are. 6+512: in allocation 6, from byte 512 on.",
+            "If gone: where the peak moves to without this value, or without its whole buffer where \
+             others hold the same bytes before or after it, with the schedule and the placement as \
+             they are. 6+512: in allocation 6, from byte 512 on.",
         );
     }
     if let Some(occupied) = peak.occupied_bytes {
@@ -276,7 +284,7 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
 }
 
 fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
-    let what_if = value.what_if.as_ref();
+    let what_if = value.buffer_what_if.as_ref().or(value.what_if.as_ref());
     let if_gone = what_if.map_or([const { Cell::Empty }; 3], |moment| {
         let saved = most.saturating_sub(moment.occupied_bytes);
         [
@@ -398,6 +406,16 @@ fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
         Column::new("values", "values", Place::Row),
         Column::new(title(by), "name", Place::Cut),
     ]);
+    // A file's name alone, where it is the only one of that name.
+    let names = groups.iter().filter_map(|group| group.name.as_deref());
+    let short = |name: &str| {
+        let short = short_source(Some(name)).unwrap_or_default();
+        let is_same = |other: &&str| short_source(Some(other)).as_ref() == Some(&short);
+        match names.clone().filter(is_same).count() {
+            1 => short,
+            _ => name.to_owned(),
+        }
+    };
     table.rows = groups
         .iter()
         .map(|group| {
@@ -405,11 +423,12 @@ fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
                 Cell::Bytes(group.bytes),
                 Cell::Percent(percent(group.bytes, occupied)),
                 Cell::Number(group.values as u64),
-                Cell::text(match &group.name {
-                    Some(name) => name.as_str(),
-                    None if group.parameters => "parameters",
-                    None => "(the dump does not tell)",
-                }),
+                match &group.name {
+                    Some(name) if by == By::Source => Cell::text(short(name)),
+                    Some(name) => Cell::text(name),
+                    None if group.parameters => Cell::text("parameters"),
+                    None => Cell::text("(the dump does not tell)"),
+                },
             ]
         })
         .collect();

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{Moment, Source, Space, Value, spaces, value};
-use crate::audit::Audit;
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
-use crate::model::occupancy::{Kind, Occupancy};
+use crate::audit::{Audit, kernels};
+use crate::model::occupancy::{self, Kind, Occupancy};
 use crate::model::{Dump, space};
 
 /// For so many values it is told where the peak moves to without them.
@@ -60,6 +60,8 @@ pub struct Peak<L> {
     pub xla_peak: Option<PrintedPeak>,
     /// Values that should have a live range and have none: the true peak may be higher.
     pub missing_live_ranges: usize,
+    /// How many kernels there are whose scratch is in no allocation.
+    pub kernels: usize,
     /// The ids of the values that are left out.
     pub without: Vec<u64>,
     /// All memory spaces, with nothing left out.
@@ -108,6 +110,10 @@ pub struct PeakValue<L> {
     pub own_bytes: u64,
     /// Where the peak moves to if this value alone goes away.
     pub what_if: Option<Moment>,
+    /// The ids of the values that hold the very same bytes before or after it: other names of its buffer.
+    pub buffer: Vec<u64>,
+    /// Where the peak moves to if all of these went away with it; `None` without others.
+    pub buffer_what_if: Option<Moment>,
 }
 
 /// The step that the compiler prints as the peak.
@@ -160,6 +166,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         next: None,
         xla_peak: peak::printed(audit, query.color).map(PrintedPeak::from),
         missing_live_ranges: dump.occupancy().missing,
+        kernels: kernels::kernels(audit).len(),
         without: ids(dump, query.without),
         spaces: spaces(audit),
         values: Vec::new(),
@@ -195,13 +202,25 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
     let shown = found.values.iter().take(query.limit).enumerate();
     let shown = shown.filter_map(|(number, held)| {
         // With values left out, what another one frees is not what the dump as it is would tell.
-        let what_if = (number < MOST_WHAT_IFS && query.without.is_empty())
+        let is_asked = number < MOST_WHAT_IFS && query.without.is_empty();
+        let what_if = is_asked
             .then(|| dump.occupancy().if_gone(dump, held.value))
+            .flatten();
+        let buffer = if is_asked {
+            occupancy::buffer(dump, held.value)
+        } else {
+            Vec::new()
+        };
+        let others = buffer.get(1..).unwrap_or_default();
+        let buffer_what_if = (!others.is_empty())
+            .then(|| dump.occupancy().if_all_gone(dump, &buffer))
             .flatten();
         Some(PeakValue {
             value: value(source, held.value)?,
             own_bytes: held.share,
             what_if: what_if.map(|moment| Moment::new(dump, moment)),
+            buffer: ids(dump, others),
+            buffer_what_if: buffer_what_if.map(|moment| Moment::new(dump, moment)),
         })
     });
     record.values = shown.collect();

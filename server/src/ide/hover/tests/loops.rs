@@ -231,7 +231,7 @@ fn a_loop_takes_its_state_over() {
 #[test]
 fn a_step_tells_new_bytes_from_those_taken_over() {
     expect![[r#"
-        **step 3** of 0-12: runs `arg.2`, loop state
+        **step 3** of 0-11: runs `arg.2`, loop state
 
         | born here | nothing |
         |:---|:---|
@@ -239,7 +239,7 @@ fn a_step_tells_new_bytes_from_those_taken_over() {
         | needed here for the last time | nothing |
         | occupied | HBM 8.5 KiB, 65.4 % of the peak |"#]].assert_eq(&on(&[(TPU, LOOP)], "    3:arg.2", "arg"));
     expect![[r#"
-        **step 6** of 0-12: runs `arg.1`, loop state
+        **step 6** of 0-11: runs `arg.1`, loop state
 
         | born here | nothing: its value begins at step 5 |
         |:---|:---|
@@ -366,7 +366,7 @@ fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
         13 values in 13 slots, in time order (8 of them: in use at the peak or the fullest step, else the largest):
 
         | offset .. end | bytes | values |
-        |---|---|---|
+        |:---|:---|:---|
         | 0 .. 1,000 | 1000 B | `v.0` 0-0 |
         | 1,000 .. 2,000 | 1000 B | `v.1` 1-1 |
         | 2,000 .. 3,000 | 1000 B | `v.2` 2-2 |

@@ -16,7 +16,7 @@ fn a_live_range_file_alone_tells_what_it_can() {
     let step = hover_on(TPU, text, "    6:copy.3", "copy.3")
         .unwrap()
         .markdown;
-    expect!["**step 6** of 0-7: runs `copy.3`"].assert_eq(&step);
+    expect!["**step 6** of 0-6: runs `copy.3`"].assert_eq(&step);
     let peak = hover_on(TPU, text, "    copy.3{}: ", "copy.3")
         .unwrap()
         .markdown;

@@ -195,6 +195,7 @@ fn a_parameter_that_is_not_donated_tells_what_it_could_be_for() {
     "#]].assert_eq(&told(SMALL, "allocation 0:", "allocation"));
     let other = SMALL
         .replace("size 2048, output", "size 2100, output")
+        .replace("<4 out @0> (size=2048", "<4 out @0> (size=2100")
         .replace("early, operand 0\n", "out, operand 0\n");
     let markdown = hover_on(CPU, &other, "allocation 0:", "allocation")
         .unwrap()
