@@ -146,7 +146,7 @@ pub fn step_problem(dump: &Dump, color: u64, step: u64) -> Option<String> {
     })
 }
 
-/// What a memory space holds, and the values behind it for [`attribution`].
+/// What a memory space holds, and the values behind it for [`attribution()`].
 pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<Held>) {
     let audit = source.audit;
     let dump = audit.dump;
