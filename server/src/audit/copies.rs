@@ -155,11 +155,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
             .to_owned(),
     };
     let peak = value.and_then(|value| dump.occupancy().peak(dump.allocation_of(value)?.color));
-    let is_alive = |step: u64| {
-        value.is_some_and(|value| {
-            value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
-        })
-    };
+    let is_alive = |step: u64| value.is_some_and(|value| value.is_alive(step));
     Some(Copy {
         name,
         purpose: purpose(parts.opcode, from_array, array, (from.color, to.color)),

@@ -95,8 +95,7 @@ pub fn donation(audit: &Audit) -> Donation {
         let value = value_of(dump, allocation);
         let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);
-        let is_alive =
-            |step: u64| value.is_some_and(|at| is_alive(&dump.values[at as usize], step));
+        let is_alive = |step: u64| value.is_some_and(|at| dump.values[at as usize].is_alive(step));
         let at_peak = peak.is_some_and(|peak| is_alive(peak.step));
         let output = matched.get(&at).copied();
         let key = keys.binary_search_by_key(&at, |(at, _)| *at);
@@ -296,11 +295,6 @@ fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
     let mut values = allocation.values.clone();
     let own = values.clone().find(is_parameter);
     own.or_else(|| values.next().filter(|_| !allocation.is_donated()))
-}
-
-/// Whether `value` is known to be alive at `step`.
-fn is_alive(value: &Value, step: u64) -> bool {
-    value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
 }
 
 #[cfg(test)]

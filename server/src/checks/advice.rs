@@ -147,8 +147,7 @@ impl<'d> Advice<'_, 'd> {
     fn is_at_peak(&self, value: &Value) -> bool {
         let allocation = self.dump.allocation_of(value);
         let peak = allocation.and_then(|allocation| self.peak(allocation.color));
-        value.live_range.is_some()
-            && peak.is_some_and(|peak| (value.live.0..=value.live.1).contains(&peak.step))
+        peak.is_some_and(|peak| value.is_alive(peak.step))
     }
 
     /// `step 13 (copy.3)`

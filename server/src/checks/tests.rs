@@ -299,30 +299,24 @@ fn overlapping_values_are_both_named() {
 
 #[test]
 fn every_value_that_lies_over_others_is_named() {
+    let over = |text: &str| -> Vec<String> {
+        let findings = check(&dump(&[text])).into_iter();
+        let overlaps = findings.filter(|finding| finding.code.name() == "bytes-overlap");
+        let named = |message: String| message.split('`').nth(1).unwrap_or_default().to_owned();
+        overlaps.map(|finding| named(finding.message)).collect()
+    };
     // Two values moved into the bytes of a third, which is alive all the time.
     let text = CONCAT
         .replace("(size=4608,offset=13824)", "(size=64,offset=64)")
         .replace("(size=4608,offset=18432)", "(size=64,offset=1024)")
         .replace("concatenate.1{}:6-7", "concatenate.1{}:3-7")
         .replace("allocation 4: size 23040", "allocation 4: size 13824");
-    let findings = check(&dump(&[&text]));
-    let over: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding.code.name() == "bytes-overlap")
-        .map(|finding| finding.message.split('`').nth(1).unwrap_or_default())
-        .collect();
     // The wrong live range of the third excuses nothing but itself.
-    assert_eq!(over, [""; 0]);
+    assert_eq!(over(&text), [""; 0]);
     let text = text
         .replace("    3:wrapped_convert\n", "    3:concatenate.1\n")
         .replace("    6:concatenate.1\n", "    6:wrapped_convert\n");
-    let findings = check(&dump(&[&text]));
-    let over: Vec<_> = findings
-        .iter()
-        .filter(|finding| finding.code.name() == "bytes-overlap")
-        .map(|finding| finding.message.split('`').nth(1).unwrap_or_default())
-        .collect();
-    assert_eq!(over, ["wrapped_convert.1", "wrapped_convert.2"]);
+    assert_eq!(over(&text), ["wrapped_convert.1", "wrapped_convert.2"]);
 }
 
 #[test]

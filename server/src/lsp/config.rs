@@ -305,11 +305,15 @@ mod tests {
 
     #[test]
     fn libraries_are_those_known_and_those_named() {
-        let (config, problems) = Config::read(&json!({ "libraryPaths": ["/work/vendor/"] }));
+        let (config, problems) = Config::read(&json!({ "libraryPaths": ["/home/dev/vendor/"] }));
         assert_eq!(problems, Vec::<String>::new());
-        assert!(config.libraries().hold("/work/vendor/layers.py"));
+        assert!(config.libraries().hold("/home/dev/vendor/layers.py"));
         assert!(config.libraries().hold("/x/site-packages/jax/y.py"));
-        assert!(!Config::default().libraries().hold("/work/vendor/layers.py"));
+        assert!(
+            !Config::default()
+                .libraries()
+                .hold("/home/dev/vendor/layers.py")
+        );
         assert_eq!(Config::default().over(&config), config);
     }
 

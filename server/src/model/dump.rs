@@ -152,6 +152,13 @@ pub struct Value {
     pub live: (u64, u64),
 }
 
+impl Value {
+    /// Whether it is known to be alive at `step`.
+    pub fn is_alive(&self, step: u64) -> bool {
+        self.live_range.is_some() && (self.live.0..=self.live.1).contains(&step)
+    }
+}
+
 /// Where a value is visible.
 #[derive(Debug, Clone, Copy)]
 pub struct Position {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
-pub use self::audit::{copies, donation, offload};
+pub use self::audit::{copies, donation};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution,

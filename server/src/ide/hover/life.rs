@@ -14,11 +14,6 @@ const MAX_NEIGHBOURS: usize = 6;
 /// They are looked for among so many values of the allocation before and behind the value.
 const NEIGHBOURHOOD: usize = 20_000;
 
-/// Whether the value is known to be alive at `step`.
-pub(super) fn is_alive(value: &Value, step: u64) -> bool {
-    value.live_range.is_some() && value.live.0 <= step && step <= value.live.1
-}
-
 /// `steps 13-14`, or `step 26 (26-26)`.
 pub(super) fn steps((start, end): (u64, u64)) -> String {
     if start == end {

@@ -1,6 +1,5 @@
 //! The true peaks of memory spaces, and what a value or allocation has to do with them.
 
-use super::life::is_alive;
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
 use crate::audit::Audit;
@@ -36,7 +35,7 @@ pub(in crate::ide) fn of_value(dump: &Dump, value: &Value) -> Option<Moment> {
     let takes_part = value.size > 0
         && allocation.kind() != Kind::ThreadLocal
         && !space::is_flags(allocation.color, dump.platforms);
-    (takes_part && is_alive(value, peak.step)).then_some(peak)
+    (takes_part && value.is_alive(peak.step)).then_some(peak)
 }
 
 /// `the HBM peak`, `the peak of memory space 1`
@@ -322,7 +321,7 @@ pub(super) fn alive_in<'d>(dump: &'d Dump, allocation: &Allocation, step: u64) -
     let values = allocation.values.clone();
     let mut values: Vec<&Value> = values
         .filter_map(|at| dump.values.get(at as usize))
-        .filter(|value| value.size > 0 && is_alive(value, step))
+        .filter(|value| value.size > 0 && value.is_alive(step))
         .collect();
     values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
     values

@@ -4,7 +4,7 @@ use buflens_syntax::facts::{LiveRange, PeakValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::instruction::Instruction;
-use super::life::{count, is_alive, steps};
+use super::life::{count, steps};
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, allocation, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -293,7 +293,7 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
             .collect();
     }
     dump.values_of(name)
-        .filter(|&at| is_alive(&dump.values[at as usize], step))
+        .filter(|&at| dump.values[at as usize].is_alive(step))
         .collect()
 }
 
@@ -305,7 +305,7 @@ fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
         .filter(|&other| other != at && value.size > 0)
         .filter_map(|other| dump.values.get(other as usize))
         .filter(|other| (other.offset, other.size) == (value.offset, value.size))
-        .filter(|other| is_alive(other, step))
+        .filter(|other| other.is_alive(step))
         .take(MAX_LISTED)
         .map(|other| title(dump, other))
         .collect();

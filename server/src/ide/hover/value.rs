@@ -3,7 +3,7 @@
 use buflens_syntax::{Shape, SyntaxKind};
 
 use super::instruction::Instruction;
-use super::life::{alive, count, is_alive, neighbours, steps, written_over};
+use super::life::{alive, count, neighbours, steps, written_over};
 use super::shape::{self, shown};
 use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -205,7 +205,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         .peak
         .as_ref()
         .map(|printed| printed.step.value)
-        .filter(|&step| is_alive(value, step) && peak.is_none_or(|peak| peak.step != step))
+        .filter(|&step| value.is_alive(step) && peak.is_none_or(|peak| peak.step != step))
     {
         table.fact(
             "XLA's peak",

@@ -219,10 +219,16 @@ pub fn audits<L>(
     [with_donation, with_copies, with_offload]: [bool; 3],
     limit: usize,
 ) -> Audits<L> {
+    // Both speak of the same copies.
+    let found = if with_copies || with_offload {
+        copy::copies(source.audit)
+    } else {
+        Vec::new()
+    };
     Audits {
         donation: with_donation.then(|| donation(source, limit)),
-        copies: with_copies.then(|| copies(source, limit)),
-        offload: with_offload.then(|| offload(source.audit)),
+        copies: with_copies.then(|| copies_of(source, &found, limit)),
+        offload: with_offload.then(|| offload(source.audit, &found)),
     }
 }
 
@@ -287,10 +293,13 @@ fn parameter<L>(source: &Source<'_, '_, L>, found: &Parameter) -> Option<Donatio
 
 /// The copies; at most `limit` of them one by one.
 pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
+    copies_of(source, &copy::copies(source.audit), limit)
+}
+
+fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Copies<L> {
     let dump = source.audit.dump;
-    let found = copy::copies(source.audit);
     let mut spaces: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for copy in &found {
+    for copy in found {
         if let Some(color) = copy.to.color {
             let (copied, at_peak) = spaces.entry(color).or_default();
             *copied = copied.saturating_add(copy.bytes);
@@ -366,10 +375,9 @@ fn end(end: &copy::End) -> End {
 }
 
 /// What moves between memory spaces.
-pub fn offload(audit: &Audit) -> Offload {
+fn offload(audit: &Audit, copies: &[Copy]) -> Offload {
     let dump = audit.dump;
-    let copies = copy::copies(audit);
-    let found = traffic::offload(audit, &copies);
+    let found = traffic::offload(audit, copies);
     let space = |color: Option<u64>| match color {
         Some(color) => space::named(color, dump.platforms),
         None => "unknown".to_owned(),

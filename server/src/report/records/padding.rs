@@ -131,12 +131,10 @@ fn padded_value<L>(source: &Source<'_, '_, L>, padding: &ValuePadding) -> Option
     let of_dump = dump.values.get(padding.value as usize)?;
     let allocation = dump.allocation_of(of_dump);
     let peak = allocation.and_then(|it| dump.occupancy().peak(it.color));
-    let is_alive =
-        |step| of_dump.live_range.is_some() && (of_dump.live.0..=of_dump.live.1).contains(&step);
     Some(PaddedValue {
         value: value(source, padding.value)?,
         padding_bytes: padding.bytes,
-        at_peak: peak.map(|peak| is_alive(peak.step)),
+        at_peak: peak.map(|peak| of_dump.is_alive(peak.step)),
         // More digits than anybody needs would differ from machine to machine.
         ratio: (padding.ratio() * 100.0).round() / 100.0,
         dimension: padding.dimension.map(|rounded| Dimension {

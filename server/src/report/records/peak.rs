@@ -394,10 +394,7 @@ pub fn values_at_offset<L>(
     let found = allocations.find(|candidate| candidate.index == allocation)?;
     let holds = |&at: &u32| {
         dump.values.get(at as usize).is_some_and(|value| {
-            let is_alive = step.is_none_or(|step| {
-                value.live_range.is_some() && (value.live.0..=value.live.1).contains(&step)
-            });
-            is_alive
+            step.is_none_or(|step| value.is_alive(step))
                 && offset
                     .checked_sub(value.offset)
                     .is_some_and(|inside| inside < value.size)
