@@ -6,6 +6,7 @@ mod definition;
 mod dumps;
 mod hover;
 mod lsp;
+mod map;
 mod one;
 mod output;
 mod padding;
@@ -42,6 +43,7 @@ enum Command {
     Peak(peak::Peak),
     Padding(padding::Padding),
     Audit(audit::Audit),
+    Map(map::Map),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -56,6 +58,7 @@ pub fn main() -> ExitCode {
         Command::Peak(peak) => peak.run(),
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
+        Command::Map(map) => map.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

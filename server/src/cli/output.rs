@@ -1,10 +1,13 @@
 //! How the answers about memory are written.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::report::html;
 use crate::report::page::Page;
 use crate::report::table::Table;
 
@@ -22,6 +25,8 @@ pub enum Format {
     Csv,
     /// Sentences and tables for a document.
     Markdown,
+    /// A page for a browser, with everything it needs.
+    Html,
 }
 
 impl Format {
@@ -50,12 +55,16 @@ impl Format {
                 page().write_markdown(&mut out)?;
                 out.flush()
             }
+            Self::Html => {
+                let document = html::document(&page());
+                io::stdout().lock().write_all(document.as_bytes())
+            }
         }
     }
 
     /// Whether people read it, who want the largest and not all.
     pub fn is_for_people(self) -> bool {
-        matches!(self, Self::Text | Self::Markdown)
+        matches!(self, Self::Text | Self::Markdown | Self::Html)
     }
 }
 
@@ -66,4 +75,30 @@ fn width() -> usize {
     let width = of_terminal.or_else(chosen).unwrap_or(WIDTH);
     // A table does not get any smaller.
     width.max(40)
+}
+
+/// Writes a file whole or not at all: who reads `path` sees the old text or the new one.
+pub fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    // A pipe or a device is no file that another could take the place of.
+    if path.metadata().is_ok_and(|it| !it.is_file()) {
+        let mut out = BufWriter::new(File::create(path)?);
+        write(&mut out)?;
+        return out.flush();
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".buflens-");
+    // As any new file: a temporary one would be for its owner alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let mut out = BufWriter::new(&mut file);
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.persist(path)?;
+    Ok(())
 }

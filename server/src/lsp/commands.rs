@@ -14,17 +14,20 @@ use crate::report::records::{self, Answer, PeakQuery, Source};
 use crate::workspace::{Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 6] = [
+pub const COMMANDS: [&str; 7] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
     "buflens.padding",
     "buflens.donation",
     "buflens.copies",
+    "buflens.map",
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
 const LIMIT: usize = 1000;
+/// So many values of a map.
+const MAP_LIMIT: usize = 100_000;
 
 /// What is asked, and of which document.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ enum Command {
     Padding(Padding),
     Donation(Limit),
     Copies(Limit),
+    Map(Limit),
 }
 
 #[derive(Debug, Deserialize)]
@@ -117,7 +121,8 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
         "buflens.valueAtOffset" => Command::ValueAtOffset(argument_of(&name, argument)?),
         "buflens.padding" => Command::Padding(argument_of(&name, argument)?),
         "buflens.donation" => Command::Donation(argument_of(&name, argument)?),
-        _ => Command::Copies(argument_of(&name, argument)?),
+        "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
+        _ => Command::Map(argument_of(&name, argument)?),
     };
     Ok(Question { uri, command })
 }
@@ -171,6 +176,10 @@ pub fn answer(
         Command::Copies(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
             to_json(&dump, records::copies(&source, limit))
+        }
+        Command::Map(asked) => {
+            let limit = asked.limit.unwrap_or(MAP_LIMIT);
+            to_json(&dump, records::map(&audit, limit))
         }
     })
 }

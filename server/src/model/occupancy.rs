@@ -387,6 +387,13 @@ fn steps(dump: &Dump) -> Result<u64, &'static str> {
     }
 }
 
+/// The first and the last step at which a value occupies bytes, of so many steps; `None` for one that
+/// does not take part.
+pub fn steps_of(value: &Value, steps: u64) -> Option<(u64, u64)> {
+    let block = block(value, steps)?;
+    Some((block.start, block.end - 1))
+}
+
 /// The bytes and steps of a value that takes part.
 fn block(value: &Value, steps: u64) -> Option<Block> {
     let (start, last) = value.live;

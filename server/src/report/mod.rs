@@ -1,6 +1,7 @@
 //! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
-//! about memory: [`records`] for programs, [`pages`] made of them for people.
+//! about memory: [`records`] for programs, [`pages`] made of them for people, [`html`] around these.
 
+pub mod html;
 pub mod json;
 pub mod page;
 pub mod pages;

@@ -1,6 +1,8 @@
-//! An answer for people: sentences and tables, on a terminal or as Markdown.
+//! An answer for people: sentences and tables, on a terminal, as Markdown or as HTML.
 
 use std::io::{self, Write};
+
+use maud::{Markup, html};
 
 use super::printable;
 use super::table::{Table, cut};
@@ -93,6 +95,28 @@ impl Page {
             }
         }
         Ok(())
+    }
+
+    /// The answer in one sentence, if there is one.
+    pub fn title(&self) -> Option<&str> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Verdict(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The page as a part of an HTML document.
+    pub fn html(&self) -> Markup {
+        html! {
+            @for part in &self.parts {
+                @match part {
+                    Part::Verdict(text) => p.verdict { (printable(text)) },
+                    Part::Heading(text) => h3 { (printable(text)) },
+                    Part::Text(text) => p { (printable(text)) },
+                    Part::Table(table) => (table.html()),
+                }
+            }
+        }
     }
 }
 
@@ -201,5 +225,46 @@ mod tests {
             The end.
         "#]]
         .assert_eq(&String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn as_html() {
+        let mut page = page();
+        page.text("</p><script>");
+        expect![[r#"
+            <p class="verdict">jit_f: *much* �[31m is occupied</p>
+            <p>One sentence that is too long for the line.</p>
+            <div class="table">
+            <table>
+            <thead>
+            <tr>
+            <th class="number">bytes</th>
+            </tr>
+            </thead>
+            <tbody>
+            <tr>
+            <td class="number" title="7 B">7 B</td>
+            </tr>
+            </tbody>
+            </table>
+            </div>
+            <h3>By what</h3>
+            <div class="table">
+            <table>
+            <thead>
+            <tr>
+            <th class="number">bytes</th>
+            </tr>
+            </thead>
+            <tbody>
+            <tr>
+            <td class="number" title="7 B">7 B</td>
+            </tr>
+            </tbody>
+            </table>
+            </div>
+            <p>The end.</p>
+            <p>&lt;/p&gt;&lt;script&gt;</p>"#]]
+        .assert_eq(&page.html().into_string().replace("><", ">\n<"));
     }
 }

@@ -4,6 +4,7 @@
 
 mod allocation;
 mod audit;
+mod map;
 mod padding;
 mod peak;
 mod summary;
@@ -13,6 +14,7 @@ use serde::Serialize;
 pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
+pub use self::map::{Map, MapAllocation, MapSpace, MapValues, TextId, map};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution,

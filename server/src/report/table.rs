@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use maud::{Markup, html};
+
 use super::printable;
 use crate::model::bytes::{grouped, rounded};
 
@@ -64,6 +66,15 @@ impl Cell {
             }
             Self::Ratio(ratio) => ratio.to_string().into(),
             Self::Percent(percent) => format!("{percent:.3}").into(),
+        }
+    }
+
+    /// Bytes in full.
+    fn in_full(&self) -> Option<String> {
+        match self {
+            Self::Bytes(bytes) => Some(format!("{} B", grouped(*bytes))),
+            Self::Saved(bytes) => Some(format!("-{} B", grouped(*bytes))),
+            _ => None,
         }
     }
 
@@ -238,6 +249,12 @@ impl Table {
         matches!(place, Place::Row | Place::Cut | Place::Whole) && self.is_filled(column)
     }
 
+    /// The columns of a document.
+    fn columns_shown(&self) -> Vec<usize> {
+        let shown = |at: &usize| self.columns[*at].place != Place::Exact && self.is_filled(*at);
+        (0..self.columns.len()).filter(shown).collect()
+    }
+
     /// A column in which nothing stands is not shown.
     fn is_filled(&self, column: usize) -> bool {
         self.rows.iter().any(|row| row[column] != Cell::Empty)
@@ -250,8 +267,7 @@ impl Table {
 
     /// Writes the table as Markdown, each cell in a cell.
     pub fn write_markdown(&self, out: &mut impl Write) -> io::Result<()> {
-        let shown = |at: &usize| self.columns[*at].place != Place::Exact && self.is_filled(*at);
-        let columns: Vec<usize> = (0..self.columns.len()).filter(shown).collect();
+        let columns = self.columns_shown();
         let titles: Vec<&str> = columns.iter().map(|&at| self.columns[at].title).collect();
         writeln!(out, "| {} |", titles.join(" | "))?;
         let rule = |&at: &usize| if self.is_words(at) { "---" } else { "--:" };
@@ -266,6 +282,27 @@ impl Table {
             writeln!(out, "| {} |", cells.collect::<Vec<_>>().join(" | "))?;
         }
         Ok(())
+    }
+
+    /// The table as a part of an HTML document. Rounded numbers tell the exact ones to who points at
+    /// them.
+    pub fn html(&self) -> Markup {
+        let columns = self.columns_shown();
+        html! {
+            div.table { table {
+                thead { tr {
+                    @for &at in &columns {
+                        th.number[!self.is_words(at)] { (self.columns[at].title) }
+                    }
+                } }
+                tbody { @for row in &self.rows { tr {
+                    @for &at in &columns {
+                        @let cell = &row[at];
+                        td.number[!cell.is_text()] title=[cell.in_full()] { (cell.shown()) }
+                    }
+                } } }
+            } }
+        }
     }
 
     /// Writes the table as comma-separated values, with the keys in the first line.

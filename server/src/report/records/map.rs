@@ -1,0 +1,254 @@
+//! Where every value lies and when: all that a picture of a compilation is drawn from. In columns,
+//! since there may be a hundred thousand values, with each text once.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::{PrintedPeak, Space, source_line, spaces};
+use crate::audit::{Audit, peak};
+use crate::model::occupancy::{self, Kind};
+use crate::model::shapes::shape_text;
+use crate::model::{Allocation, Value, space};
+
+/// A place in [`Map::texts`].
+pub type TextId = u32;
+
+/// Offsets and steps of the values of a compilation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Map {
+    /// `tpu`, `gpu`, `cpu` or `unknown`.
+    pub platform: &'static str,
+    /// Why there are no curves and no values.
+    pub reason: Option<&'static str>,
+    /// How many steps there are.
+    pub steps: u64,
+    /// What runs at each step, from step 0. The last steps may have none.
+    pub instructions: Vec<TextId>,
+    /// The memory spaces.
+    pub spaces: Vec<MapSpace>,
+    /// What the compiler prints; `occupied_bytes` are those of memory space 0.
+    pub xla_peak: Option<PrintedPeak>,
+    /// The allocations that take part, in the order of the dump.
+    pub allocations: Vec<MapAllocation>,
+    /// The values that take part, by allocation, then in the order of the dump.
+    pub values: MapValues,
+    /// How many more values there are, all of them smaller than those that are here.
+    pub values_left_out: usize,
+    /// Values that should have a live range and have none: they are on no map.
+    pub missing_live_ranges: usize,
+    /// Names, shapes and paths, each once.
+    pub texts: Vec<String>,
+}
+
+/// A memory space with its bytes over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MapSpace {
+    /// Its totals and its peak.
+    #[serde(flatten)]
+    pub space: Space,
+    /// The steps from which on other bytes are occupied than before, each with these. The first step is 0.
+    pub curve: Vec<(u64, u64)>,
+}
+
+/// An allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MapAllocation {
+    /// Its number.
+    pub allocation: u64,
+    /// Its memory space.
+    pub space: u64,
+    /// `parameter`, `output`, `constant` or `temp`.
+    pub kind: &'static str,
+    /// The number of the entry parameter whose buffer this is.
+    pub parameter: Option<u64>,
+    /// Whether the result takes over the buffer of a parameter.
+    pub is_donated: bool,
+    /// Its size.
+    pub bytes: u64,
+    /// The first step at which the most of its bytes are occupied, and these.
+    pub fullest: Option<(u64, u64)>,
+    /// Its bytes occupied at the peak of its memory space.
+    pub at_peak_bytes: Option<u64>,
+}
+
+/// Values: one entry in each column for each of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MapValues {
+    /// The id.
+    pub id: Vec<u64>,
+    /// The defining instruction.
+    pub name: Vec<TextId>,
+    /// The shape index with its braces.
+    pub index: Vec<TextId>,
+    /// The place in [`Map::allocations`].
+    pub allocation: Vec<u32>,
+    /// Bytes from the start of the allocation.
+    pub offset: Vec<u64>,
+    /// Bytes, padding included.
+    pub bytes: Vec<u64>,
+    /// Bytes without padding.
+    pub logical_bytes: Vec<Option<u64>>,
+    /// The first step alive.
+    pub start: Vec<u64>,
+    /// The last step alive; one of the schedule.
+    pub last: Vec<u64>,
+    /// The shape with its layout.
+    pub shape: Vec<Option<TextId>>,
+    /// The opcode of the defining instruction.
+    pub opcode: Vec<Option<TextId>>,
+    /// The trace path, or of a parameter the argument's.
+    pub op_name: Vec<Option<TextId>>,
+    /// The line of source, `file.py:12`.
+    pub source: Vec<Option<TextId>>,
+}
+
+impl Map {
+    /// The text in this place.
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id as usize).map_or("", String::as_str)
+    }
+
+    /// The name of a value, with the index where there is more than one: `copy-start.1{0}`.
+    pub fn label(&self, value: usize) -> String {
+        let name = self.text(self.values.name[value]);
+        match self.text(self.values.index[value]) {
+            "{}" | "" => name.to_owned(),
+            index => format!("{name}{index}"),
+        }
+    }
+}
+
+/// Texts, each with its place.
+#[derive(Default)]
+struct Texts {
+    places: FxHashMap<String, TextId>,
+    texts: Vec<String>,
+}
+
+impl Texts {
+    fn id(&mut self, text: &str) -> TextId {
+        if let Some(&known) = self.places.get(text) {
+            return known;
+        }
+        let id = self.texts.len() as TextId;
+        self.places.insert(text.to_owned(), id);
+        self.texts.push(text.to_owned());
+        id
+    }
+}
+
+/// The map of a dump, with the `limit` largest of its values.
+pub fn map(audit: &Audit, limit: usize) -> Map {
+    let dump = audit.dump;
+    let occupancy = dump.occupancy();
+    let mut texts = Texts::default();
+    let steps = occupancy.spaces.iter().find_map(|it| it.curve.as_ref());
+    let steps = steps.map_or(0, occupancy::Curve::steps);
+    let instructions = dump.steps.iter().zip(0..steps);
+    let instructions = instructions.map(|(step, _)| texts.id(&dump.names[step.name]));
+    let instructions = instructions.collect();
+    let mut found = found(audit, steps);
+    let values_left_out = found.len().saturating_sub(limit);
+    if values_left_out > 0 {
+        found.sort_by_key(|(_, _, value)| std::cmp::Reverse(value.size));
+        found.truncate(limit);
+        found.sort_by_key(|(allocation, at, _)| (*allocation, *at));
+    }
+    let (mut allocations, mut values) = (Vec::new(), MapValues::default());
+    let mut places = vec![None; dump.allocations.len()];
+    for (at, allocation) in (0..).zip(&dump.allocations) {
+        if allocation.kind() != Kind::ThreadLocal {
+            places[at as usize] = Some(allocations.len() as u32);
+            allocations.push(map_allocation(allocation, occupancy.fill(at)));
+        }
+    }
+    for (allocation, _, value) in found {
+        if let Some(place) = places[allocation as usize] {
+            values.push(audit, value, place, steps, &mut texts);
+        }
+    }
+    let spaces = spaces(audit).into_iter().zip(&occupancy.spaces);
+    let spaces = spaces.map(|(space, found)| MapSpace {
+        space,
+        curve: found.curve.as_ref().map_or_else(Vec::new, |curve| {
+            let changes = curve.changes().iter();
+            changes.map(|moment| (moment.step, moment.bytes)).collect()
+        }),
+    });
+    Map {
+        platform: space::platform(dump.platforms),
+        reason: occupancy.reason,
+        steps,
+        instructions,
+        spaces: spaces.collect(),
+        xla_peak: peak::printed(audit, 0).map(PrintedPeak::from),
+        allocations,
+        values,
+        values_left_out,
+        missing_live_ranges: occupancy.missing,
+        texts: texts.texts,
+    }
+}
+
+/// The values that take part, each with its allocation and its number.
+fn found<'d>(audit: &Audit<'d>, steps: u64) -> Vec<(u32, u32, &'d Value)> {
+    let dump = audit.dump;
+    let allocations = (0..).zip(&dump.allocations);
+    let allocations = allocations.filter(|(_, it)| it.kind() != Kind::ThreadLocal);
+    let values = allocations.flat_map(|(place, it)| it.values.clone().map(move |at| (place, at)));
+    values
+        .filter_map(|(place, at)| {
+            let value = dump.values.get(at as usize)?;
+            occupancy::steps_of(value, steps)?;
+            Some((place, at, value))
+        })
+        .collect()
+}
+
+fn map_allocation(allocation: &Allocation, fill: Option<occupancy::Fill>) -> MapAllocation {
+    MapAllocation {
+        allocation: allocation.index,
+        space: allocation.color,
+        kind: allocation.kind().name(),
+        parameter: allocation.parameter,
+        is_donated: allocation.is_donated(),
+        bytes: allocation.size,
+        fullest: fill.map(|fill| (fill.fullest.step, fill.fullest.bytes)),
+        at_peak_bytes: fill.map(|fill| fill.at_peak),
+    }
+}
+
+impl MapValues {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    fn push(&mut self, audit: &Audit, value: &Value, place: u32, steps: u64, texts: &mut Texts) {
+        let dump = audit.dump;
+        let Some((start, last)) = occupancy::steps_of(value, steps) else {
+            return;
+        };
+        let origin = audit.origins.of(value);
+        self.id.push(value.id);
+        self.name.push(texts.id(&dump.names[value.name]));
+        self.index.push(texts.id(&dump.names[value.index]));
+        self.allocation.push(place);
+        self.offset.push(value.offset);
+        self.bytes.push(value.size);
+        let logical_bytes = audit.shapes.logical_bytes(dump, value);
+        self.logical_bytes.push(logical_bytes);
+        self.start.push(start);
+        self.last.push(last);
+        let mut id = |text: Option<&str>| text.map(|text| texts.id(text));
+        self.shape.push(id(shape_text(dump, value)));
+        self.opcode.push(id(dump.opcode(value.name)));
+        self.op_name.push(id(origin.op_name.as_deref()));
+        self.source.push(id(source_line(&origin, audit).as_deref()));
+    }
+}
