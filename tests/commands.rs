@@ -30,6 +30,7 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.padding",
         "buflens.donation",
         "buflens.copies",
+        "buflens.map",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],
@@ -83,6 +84,9 @@ fn the_server_answers_as_the_command_line_does() {
         );
         assert_eq!(found, unplaced(audit[key].clone()), "{command}");
     }
+
+    let map = answer(&mut server, "buflens.map", json!({}));
+    assert_eq!(map, json_of(&["map", &file()]));
 
     let id = peak["values"][0]["id"].clone();
     let what_if = answer(

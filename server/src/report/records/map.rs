@@ -252,3 +252,80 @@ impl MapValues {
         self.source.push(id(source_line(&origin, audit).as_deref()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::fixture::{audited, real};
+    use crate::audit::padding::at_step;
+    use crate::model::Dump;
+    use crate::model::source::Libraries;
+
+    fn of(dump: &Dump, limit: usize) -> Map {
+        map(&Audit::new(dump, Libraries::default()), limit)
+    }
+
+    /// Everything that a picture shows can be reckoned from the record alone.
+    #[test]
+    fn the_bytes_of_the_values_add_up_to_the_curve() {
+        let dump = real("tpu-split/module_0017");
+        let map = of(&dump, usize::MAX);
+        assert!(map.spaces.len() > 1 && map.values.len() > 10);
+        for space in &map.spaces {
+            let of_space = |&at: &usize| {
+                let allocation = map.values.allocation[at] as usize;
+                map.allocations[allocation].space == space.space.color
+            };
+            let values: Vec<usize> = (0..map.values.len()).filter(of_space).collect();
+            let mut curve = vec![(0, 0)];
+            for step in 0..map.steps {
+                let mut alive: Vec<(u32, u64, u64)> = Vec::new();
+                for &at in &values {
+                    if (map.values.start[at]..=map.values.last[at]).contains(&step) {
+                        let (offset, bytes) = (map.values.offset[at], map.values.bytes[at]);
+                        alive.push((map.values.allocation[at], offset, offset + bytes));
+                    }
+                }
+                alive.sort_unstable();
+                let (mut bytes, mut covered) = (0, (u32::MAX, 0));
+                for (allocation, start, end) in alive {
+                    if covered.0 != allocation {
+                        covered = (allocation, 0);
+                    }
+                    bytes += end.saturating_sub(start.max(covered.1));
+                    covered.1 = covered.1.max(end);
+                }
+                if step == 0 {
+                    curve[0].1 = bytes;
+                } else if curve.last().is_some_and(|last| last.1 != bytes) {
+                    curve.push((step, bytes));
+                }
+            }
+            assert_eq!(space.curve, curve, "memory space {}", space.space.color);
+        }
+        let audit = Audit::new(&dump, Libraries::default());
+        let space = &map.spaces[0].space;
+        let step = space.peak.as_ref().unwrap().step;
+        assert_eq!(space.padding_bytes, Some(at_step(&audit, 0, step)));
+    }
+
+    #[test]
+    fn the_smallest_values_are_left_out_and_counted() {
+        let dump = real("tpu-split/module_0017");
+        let (all, some) = (of(&dump, usize::MAX), of(&dump, 5));
+        assert_eq!(some.values.len(), 5);
+        assert_eq!(some.values_left_out, all.values.len() - 5);
+        let smallest = some.values.bytes.iter().min().unwrap();
+        let larger = all.values.bytes.iter().filter(|bytes| *bytes > smallest);
+        assert!(larger.count() < 5);
+        assert_eq!(some.spaces, all.spaces);
+    }
+
+    #[test]
+    fn without_live_ranges_it_is_said_why() {
+        let text = "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n value: <1 a @0> (size=64,offset=0): f32[16]{0}\n";
+        let map = of(&audited(text), usize::MAX);
+        assert!(map.reason.is_some() && map.values.is_empty() && map.steps == 0);
+        assert_eq!(map.allocations[0].bytes, 64);
+    }
+}
