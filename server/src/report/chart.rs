@@ -51,7 +51,7 @@ impl Selection {
         if map.spaces.iter().any(|it| it.space.color == color) {
             return None;
         }
-        let there = map.spaces.iter().map(|it| label(it));
+        let there = map.spaces.iter().map(label);
         let there: Vec<String> = there.collect();
         Some(format!(
             "there is no memory space {color}; the dump has {}",
@@ -138,7 +138,7 @@ impl<'m> Chart<'m> {
     pub fn groups(&self, most: usize, share: u64) -> Vec<Vec<usize>> {
         let least = (self.bytes(&self.allocations) / share).max(1);
         let is_small = |&place: &usize| self.allocation(place).bytes < least;
-        let large = self.allocations.iter().position(|it| is_small(it));
+        let large = self.allocations.iter().position(is_small);
         let large = large.unwrap_or(self.allocations.len()).min(most);
         let (large, small) = self.allocations.split_at(large);
         let mut groups: Vec<Vec<usize>> = large.iter().map(|&place| vec![place]).collect();
@@ -263,6 +263,12 @@ pub fn charts<'m>(map: &'m Map, selection: &Selection) -> (Vec<Chart<'m>>, Vec<&
 pub fn nothing(map: &Map) -> &'static str {
     map.reason
         .unwrap_or("Nothing is occupied there at any step.")
+}
+
+/// A length in whole pixels or lines, rounded down, at least 0.
+#[expect(clippy::cast_sign_loss, reason = "`max` takes the sign")]
+pub fn whole(length: f64) -> u64 {
+    length.max(0.0) as u64
 }
 
 /// How a length is shared out over sizes: each gets its part, but at least `floor`.

@@ -141,14 +141,18 @@ fn legend(kinds: &[&str]) -> Markup {
         items.push(("two values at once".to_owned(), shared));
     }
     let mut x = 12.0;
+    let placed = items.iter().map(|(name, fill)| {
+        let at = x;
+        x += 34.0 + name.len() as f64 * CHARACTER;
+        (name, fill, at)
+    });
+    let placed: Vec<(&String, &String, f64)> = placed.collect();
     html! {
-        @for (name, fill) in &items {
-            @let at = x;
-            @let _ = { x += 34.0 + name.len() as f64 * CHARACTER; };
+        @for (name, fill, at) in &placed {
             @if fill.is_empty() {
-                rect class=(name) x=(n(at)) y="36" width="14" height="11" {}
+                rect class=(name) x=(n(*at)) y="36" width="14" height="11" {}
             } @else {
-                rect fill=(format!("url(#{fill})")) x=(n(at)) y="36" width="14" height="11" {}
+                rect fill=(format!("url(#{fill})")) x=(n(*at)) y="36" width="14" height="11" {}
             }
             text.small x=(n(at + 19.0)) y="45" { (name) }
         }
@@ -184,16 +188,10 @@ fn foot(map: &Map, other: &[&super::records::MapSpace], options: &Options) -> Ve
     lines
 }
 
-fn foot_lines(
-    map: &Map,
-    other: &[&super::records::MapSpace],
-    options: &Options,
-    mut y: f64,
-) -> Markup {
+fn foot_lines(map: &Map, other: &[&super::records::MapSpace], options: &Options, y: f64) -> Markup {
     html! {
-        @for line in foot(map, other, options) {
-            @let _ = { y += 16.0; };
-            text.small.quiet x="12" y=(n(y)) { (clean(&line)) }
+        @for (number, line) in foot(map, other, options).iter().enumerate() {
+            text.small.quiet x="12" y=(n(y + 16.0 * (number + 1) as f64)) { (clean(line)) }
         }
     }
 }
@@ -216,6 +214,6 @@ fn clean(text: &str) -> Cow<'_, str> {
 
 /// As much of `text` as fits, cut in the middle.
 fn cut_to(text: &str, pixels: f64, character: f64) -> String {
-    let most = (pixels / character).max(0.0) as usize;
+    let most = chart::whole(pixels / character) as usize;
     clean(&super::table::cut(text, most)).into_owned()
 }

@@ -385,7 +385,7 @@ fn rows(chart: &Chart, groups: Vec<Vec<usize>>, most: usize, columns: &[(u64, u6
     let heights = chart::shared(&sizes, most as f64, 1.0);
     let groups = groups.into_iter().zip(&sizes).zip(heights);
     let rows = groups.map(|((places, &bytes), height)| {
-        let count = (height.floor() as u64).max(1);
+        let count = chart::whole(height).max(1);
         let mut cells = vec![Vec::with_capacity(columns.len()); count as usize];
         for &(step, _) in columns {
             let alive = alive(chart, &places, step);

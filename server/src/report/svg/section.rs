@@ -49,7 +49,7 @@ impl<'c> Section<'c> {
         let every = if step >= DENSE {
             1
         } else {
-            nice((SPARSE / step).ceil() as u64)
+            nice(chart::whole((SPARSE / step).ceil()))
         };
         let places = chart.allocations.iter();
         let values: usize = places.map(|&place| chart.values(place).len()).sum();
@@ -87,7 +87,7 @@ impl<'c> Section<'c> {
         let values = Values::new(self.chart, &panels, self.most);
         let bottom = y + HEAD + CURVE + GAP + self.panels_height;
         let verdict = self.chart.verdict();
-        let mut note = bottom + self.axis_height() + 4.0;
+        let notes = bottom + self.axis_height() + 19.0;
         html! {
             g {
                 text.space x="12" y=(n(y + 20.0)) { (cut_to(&verdict, self.width - 24.0, 7.6)) }
@@ -96,9 +96,8 @@ impl<'c> Section<'c> {
                 (values.markup(&panels))
                 (self.peaks(&curve, bottom - GAP))
                 (self.axis(bottom))
-                @for line in Self::notes(values.together(), values.elsewhere) {
-                    @let _ = { note += 15.0; };
-                    text.small.quiet x=(n(LEFT)) y=(n(note)) { (line) }
+                @for (number, line) in Self::notes(values.together(), values.elsewhere).iter().enumerate() {
+                    text.small.quiet x=(n(LEFT)) y=(n(notes + 15.0 * number as f64)) { (line) }
                 }
             }
         }
@@ -157,7 +156,7 @@ impl<'c> Section<'c> {
     fn curve(&self, area: &Area) -> Markup {
         let chart = self.chart;
         let top = chart.fullest(chart.first, chart.last).1.max(1);
-        let columns = chart.steps().min(area.width as u64).max(1);
+        let columns = chart.steps().min(chart::whole(area.width)).max(1);
         let (bottom, mut path) = (area.y + area.height, String::new());
         let _ = write!(path, "M{} {}", n(area.x), n(bottom));
         for column in 0..columns {

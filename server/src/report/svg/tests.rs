@@ -109,10 +109,10 @@ fn rectangles_are_the_bytes_and_steps_of_the_values() {
 fn every_value_is_drawn_or_counted() {
     for stem in [
         "tpu-split/module_0017",
-        "loops/",
-        "gpu-split/",
-        "cpu-combined/",
-        "out-of-memory/",
+        "loops/module_0061",
+        "gpu-split/module_4649",
+        "cpu-combined/module_0015",
+        "out-of-memory/module_0000",
     ] {
         let map = map(stem);
         for space in &map.spaces {
@@ -152,6 +152,9 @@ fn names_cannot_leave_their_place() {
     let name = "</title><script>alert(1)</script>&\"'\u{1b}\u{FFFF}";
     let mut map = synthetic(3);
     map.texts[0] = name.to_owned();
+    map.values.bytes.fill(1 << 28);
+    map.values.offset = vec![0, 1 << 28, 1 << 29];
+    map.values.last.fill(4000);
     let text = svg(&map, name, &Options::default());
     assert!(!text.contains("<script") && !text.contains(['\u{1b}', '\u{FFFF}']));
     let document = Document::parse(&text).unwrap();
