@@ -482,3 +482,53 @@ fn colours_are_for_terminals_that_want_them() {
         "{plain}"
     );
 }
+
+#[test]
+fn a_map_is_drawn_or_it_is_said_what_there_is() {
+    let peak: Value =
+        serde_json::from_str(&check(&["peak", &sound(), "--format", "json"], 0).0).expect("JSON");
+    let (text, _) = check(&["map", &sound()], 0);
+    let (said, _) = check(&["peak", &sound()], 0);
+    let figure = said.split(": ").nth(1).and_then(|it| it.split(" (").next());
+    assert!(text.contains(figure.expect("bytes")), "{text}\n{said}");
+    let step = peak["step"].as_u64().expect("a step");
+    assert!(text.contains(&format!("^ step {step}")) || text.contains(&format!("at step {step}")));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("map.svg");
+    let name = path.to_str().expect("a path");
+    let (out, _) = check(&["map", &sound(), "--format", "svg", "-o", name], 0);
+    assert_eq!(out, "");
+    let svg = fs::read_to_string(&path).expect("a file");
+    let document = roxmltree::Document::parse(&svg).expect("XML");
+    assert!(
+        document
+            .root_element()
+            .has_tag_name(("http://www.w3.org/2000/svg", "svg"))
+    );
+
+    for (arguments, problem) in [
+        (
+            ["--space", "77"],
+            "there is no memory space 77; the dump has ",
+        ),
+        (
+            ["--allocation", "4711"],
+            "there is no allocation 4711 on the map: the last one is ",
+        ),
+        (
+            ["--steps", "0..999999"],
+            "there is no step 999999: the last one is ",
+        ),
+        (
+            ["--steps", "12"],
+            "two step numbers are expected, as in `10..20`",
+        ),
+    ] {
+        let mut all = vec!["map".to_owned(), sound()];
+        all.extend(arguments.map(str::to_owned));
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let (_, err) = check(&all, 2);
+        assert!(err.contains(problem), "{err}");
+    }
+}

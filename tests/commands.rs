@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::answers::{file, json_of};
+use support::answers::{file, json_of, run};
 use support::client::Server;
 use support::root;
 
@@ -31,6 +31,7 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.donation",
         "buflens.copies",
         "buflens.map",
+        "buflens.textMap",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],
@@ -159,4 +160,17 @@ fn the_server_answers_as_the_command_line_does() {
     );
     assert_eq!(nowhere, Ok(Value::Null));
     server.finish();
+}
+
+#[test]
+fn the_text_map_is_that_of_the_command_line() {
+    let mut server = Server::start();
+    let uri = server.open_file(&root().canonicalize().expect("a folder").join(file()));
+    let more = json!({ "space": 0, "width": 80 });
+    let answer = execute(&mut server, "buflens.textMap", &uri, more).expect("an answer");
+    assert_eq!(answer["schema"], 1);
+    let (text, _) = run(&["map", &file(), "--space", "0"], 0);
+    assert_eq!(answer["text"], *text);
+    let error = execute(&mut server, "buflens.textMap", &uri, json!({ "space": 77 }));
+    assert_eq!(error.expect_err("an error")["code"], -32602);
 }

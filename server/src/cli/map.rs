@@ -1,27 +1,129 @@
 //! `buflens map`: where every value lies, and when.
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use super::one::One;
-use crate::report::records::{self, Answer};
+use super::one::{Given, Problem, space_named};
+use super::output::{self, write_whole};
+use crate::report::chart::Selection;
+use crate::report::records::{self, Answer, FileLocation, Source};
+use crate::report::{svg, text_map};
 
 /// Draw where every value lies in its allocation and when.
 #[derive(Debug, Args)]
 pub struct Map {
     #[command(flatten)]
-    one: One,
+    given: Given,
+    /// How the map is drawn.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// The memory space, by number or name: `1`, `VMEM`, `host`. Without it text draws memory space
+    /// 0, and SVG every one that is worth it.
+    #[arg(long, value_name = "SPACE")]
+    space: Option<String>,
+    /// The one allocation with this number.
+    #[arg(long, value_name = "N")]
+    allocation: Option<u64>,
+    /// The steps from A to B, both included.
+    #[arg(long, value_name = "A..B", value_parser = steps)]
+    steps: Option<(u64, u64)>,
+    /// How wide: in columns (the terminal's if it is not given), of an SVG in pixels (1200).
+    #[arg(long, value_name = "N")]
+    width: Option<u32>,
+    /// How high, if nothing needs more: in lines (40 if it is not given), of an SVG in pixels.
+    #[arg(long, value_name = "N")]
+    height: Option<u32>,
+    /// The file to write; it is written whole or not at all.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Letters and blocks, for a terminal.
+    Text,
+    /// A picture, for an issue or a paper.
+    Svg,
+    /// All that is known, whatever is selected, for programs.
+    Json,
+}
+
+/// Reads `A..B`.
+fn steps(text: &str) -> Result<(u64, u64), String> {
+    let ends = text.split_once("..");
+    let ends = ends.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    ends.ok_or_else(|| "two step numbers are expected, as in `10..20`".to_owned())
 }
 
 impl Map {
     pub fn run(&self) -> io::Result<ExitCode> {
-        self.one.run(|source| {
-            let map = Answer::new(source.audit.dump, records::map(source.audit, usize::MAX));
-            let mut out = BufWriter::new(io::stdout().lock());
-            serde_json::to_writer(&mut out, &map).map_err(|it| it.to_string())?;
-            Ok(out.flush())
+        self.given.run(|source| self.answer(source))
+    }
+
+    fn answer(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {
+        let dump = source.audit.dump;
+        let space = self.space.as_deref();
+        let selection = Selection {
+            space: space.map(|name| space_named(dump, name)).transpose()?,
+            allocation: self.allocation,
+            steps: self.steps,
+        };
+        let map = Answer::new(dump, records::map(source.audit, usize::MAX));
+        if let Some(problem) = selection.problem(&map.content) {
+            return Err(problem);
+        }
+        Ok(match (&self.output, self.format) {
+            (Some(path), Format::Text) => {
+                let mut plain = anstream::StripStream::new(Vec::new());
+                let written = self.write(&mut plain, &map, selection);
+                written.and_then(|()| write_whole(path, |out| out.write_all(&plain.into_inner())))
+            }
+            (Some(path), _) => write_whole(path, |mut out| self.write(&mut out, &map, selection)),
+            (None, Format::Text) => {
+                let mut out = BufWriter::new(anstream::stdout().lock());
+                self.write(&mut out, &map, selection)
+            }
+            (None, _) => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                self.write(&mut out, &map, selection)
+            }
         })
+    }
+
+    fn write(
+        &self,
+        out: &mut impl Write,
+        answer: &Answer<records::Map>,
+        selection: Selection,
+    ) -> io::Result<()> {
+        let (map, title) = (&answer.content, &answer.module);
+        match self.format {
+            Format::Text => {
+                let usual = text_map::Options::default();
+                let options = text_map::Options {
+                    selection,
+                    width: self.width.map_or_else(output::width, |it| it as usize),
+                    height: self.height.map_or(usual.height, |it| it as usize),
+                };
+                text_map::write(out, map, title, &options)?;
+            }
+            Format::Svg => {
+                let usual = svg::Options::default();
+                let options = svg::Options {
+                    selection,
+                    width: self.width.map_or(usual.width, u64::from),
+                    height: self.height.map(u64::from),
+                };
+                writeln!(out, "{}", svg::svg(map, title, &options))?;
+            }
+            Format::Json => {
+                serde_json::to_writer(&mut *out, answer)?;
+                writeln!(out)?;
+            }
+        }
+        out.flush()
     }
 }

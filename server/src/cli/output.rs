@@ -69,7 +69,7 @@ impl Format {
 }
 
 /// How many columns there are.
-fn width() -> usize {
+pub fn width() -> usize {
     let of_terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let chosen = || std::env::var("COLUMNS").ok()?.parse().ok();
     let width = of_terminal.or_else(chosen).unwrap_or(WIDTH);

@@ -1,8 +1,8 @@
 //! The commands beyond the protocol, described in `docs/lsp-extensions.md`. What they answer is
 //! made of the records that the command line writes as JSON.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
@@ -11,10 +11,11 @@ use super::view::View;
 use crate::audit::Audit;
 use crate::model::{Dump, Place};
 use crate::report::records::{self, Answer, PeakQuery, Source};
+use crate::report::text_map;
 use crate::workspace::{Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 7] = [
+pub const COMMANDS: [&str; 8] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
@@ -22,6 +23,7 @@ pub const COMMANDS: [&str; 7] = [
     "buflens.donation",
     "buflens.copies",
     "buflens.map",
+    "buflens.textMap",
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
@@ -45,6 +47,7 @@ enum Command {
     Donation(Limit),
     Copies(Limit),
     Map(Limit),
+    TextMap(TextMap),
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,6 +102,21 @@ struct Limit {
     limit: Option<usize>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextMap {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
+    space: Option<u64>,
+    width: Option<u16>,
+}
+
+/// A map that needs no drawing.
+#[derive(Debug, Serialize)]
+struct Text {
+    text: String,
+}
+
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = params.command;
@@ -122,7 +140,8 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
         "buflens.padding" => Command::Padding(argument_of(&name, argument)?),
         "buflens.donation" => Command::Donation(argument_of(&name, argument)?),
         "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
-        _ => Command::Map(argument_of(&name, argument)?),
+        "buflens.map" => Command::Map(argument_of(&name, argument)?),
+        _ => Command::TextMap(argument_of(&name, argument)?),
     };
     Ok(Question { uri, command })
 }
@@ -181,6 +200,7 @@ pub fn answer(
             let limit = asked.limit.unwrap_or(MAP_LIMIT);
             to_json(&dump, records::map(&audit, limit))
         }
+        Command::TextMap(asked) => text_map(&audit, asked),
     })
 }
 
@@ -207,7 +227,19 @@ fn peak(
     to_json(dump, records::peak(source, &query).0)
 }
 
-fn to_json<T: serde::Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {
+fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Value, String> {
+    let map = records::map(audit, usize::MAX);
+    let mut options = text_map::Options::default();
+    options.selection.space = asked.space;
+    options.width = asked.width.map_or(options.width, usize::from);
+    if let Some(problem) = options.selection.problem(&map) {
+        return Err(problem);
+    }
+    let text = text_map::text(&map, &records::module_name(audit.dump), &options);
+    to_json(audit.dump, Text { text })
+}
+
+fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {
     serde_json::to_value(Answer::new(dump, content)).map_err(|problem| problem.to_string())
 }
 

@@ -1,13 +1,16 @@
 //! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
 //! about memory: [`records`] for programs, [`pages`] made of them for people, [`html`] around these.
 
+pub mod chart;
 pub mod html;
 pub mod json;
 pub mod page;
 pub mod pages;
 pub mod records;
+pub mod svg;
 pub mod table;
 pub mod text;
+pub mod text_map;
 
 use std::borrow::Cow;
 use std::path::Path;

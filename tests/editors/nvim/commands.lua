@@ -30,6 +30,18 @@ t.test(function()
   t.keys('<CR>')
   t.check('<CR> goes there', vim.api.nvim_get_current_line():find('sub.3', 1, true) ~= nil)
 
+  vim.cmd('BuflensMap')
+  t.wait('the map', function()
+    return vim.bo.filetype == 'buflens-map'
+  end)
+  t.check('what it is of', vim.fn.getline(1):find('smallest: 256 B of', 1, true) ~= nil, vim.fn.getline(1))
+  t.check('the legend has it', vim.fn.search('^\\S\\s\\+sub\\.3') > 0)
+  t.keys('<CR>')
+  t.wait('<CR> goes to the value', function()
+    return vim.bo.filetype == 'xla-buffer-assignment' and vim.api.nvim_get_current_line():find('sub.3', 1, true)
+  end)
+  vim.cmd.only()
+
   local title, items = list('BuflensPeak!')
   t.equal('as a list', { title:match(' of .*'), #items }, { ' of smallest: 256 B at step 3, add.4', 4 })
   vim.cmd.cfirst()

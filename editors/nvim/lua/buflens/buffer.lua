@@ -7,6 +7,7 @@ M.LARGE = 30000
 
 local COMMANDS = {
   BuflensPeak = { 'peak', { nargs = '?', bang = true, desc = 'What the peak of a memory space is made of' } },
+  BuflensMap = { 'map', { nargs = '?', desc = 'Where the values of a memory space lie, and when' } },
   BuflensWhatIf = { 'what_if', { nargs = '+', desc = 'The peak without the values with these ids' } },
   BuflensOffset = { 'offset', { nargs = '+', desc = 'The values at an offset of an allocation' } },
   BuflensPadding = { 'padding', { nargs = '?', desc = 'The values with padding' } },

@@ -236,6 +236,15 @@ function M.peak(given)
   end
 end
 
+function M.map(given)
+  local all = numbers(given)
+  if all then
+    M.ask('buflens.textMap', { space = all[1], width = math.max(vim.o.columns, 40) }, nil, function(result, source)
+      require('buflens.map').open(result, source)
+    end)
+  end
+end
+
 function M.what_if(given)
   local ids = numbers(given)
   if ids then

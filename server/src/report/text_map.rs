@@ -1,0 +1,455 @@
+//! The memory map for terminals and editors without pictures: columns are steps, rows are bytes,
+//! letters are values. It reads without colours.
+
+mod letters;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use self::letters::Letters;
+use super::chart::{self, Chart, Selection};
+use super::page::Page;
+use super::records::Map;
+use super::table::{Cell, Column, Place, Table, cut};
+use crate::model::bytes::{grouped, rounded};
+
+/// Columns of the name of an allocation, and of its size.
+const NAME: usize = 13;
+const SIZE: usize = 11;
+/// Lines of the curve.
+const CURVE: u64 = 4;
+/// Lines of everything but the rows of allocations and the legend.
+const AROUND: usize = 16;
+/// At most so many columns for a step.
+const MOST_REPEATED: usize = 8;
+/// A step number below every so many columns.
+const TICK: usize = 10;
+/// Eighths of a line.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const IDLE: char = '.';
+const MANY: char = '#';
+
+/// What is shown, and in how much room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The memory space (0 or the fullest if not given), the allocation and the steps.
+    pub selection: Selection,
+    /// In columns.
+    pub width: usize,
+    /// About so many lines.
+    pub height: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            selection: Selection::default(),
+            width: 80,
+            height: 40,
+        }
+    }
+}
+
+/// The map without colours.
+pub fn text(map: &Map, title: &str, options: &Options) -> String {
+    let mut out = anstream::StripStream::new(Vec::new());
+    // Nothing goes wrong in memory.
+    let _ = write(&mut out, map, title, options);
+    String::from_utf8_lossy(&out.into_inner()).into_owned()
+}
+
+/// Writes the map with colours.
+pub fn write(out: &mut impl Write, map: &Map, title: &str, options: &Options) -> io::Result<()> {
+    let (charts, _) = chart::charts(map, &options.selection);
+    let Some(chart) = charts.into_iter().next() else {
+        let mut page = Page::default();
+        page.verdict(format!("{title}: there is nothing to draw"));
+        page.text(chart::nothing(map));
+        return page.write_text(out, options.width);
+    };
+    TextMap::new(&chart, options).write(out, title)
+}
+
+/// What has most of the bytes of a row at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Nobody,
+    Value(usize),
+    /// Some values of allocations that are gathered.
+    Many,
+}
+
+/// Rows of one allocation, or of several gathered.
+struct Rows {
+    places: Vec<usize>,
+    /// For each row and each column of steps.
+    cells: Vec<Vec<Holder>>,
+}
+
+struct TextMap<'c> {
+    chart: &'c Chart<'c>,
+    width: usize,
+    /// Steps of a column.
+    per_column: u64,
+    /// For each column the fullest of its steps, and the bytes occupied then.
+    columns: Vec<(u64, u64)>,
+    /// How often each column stands there.
+    repeated: usize,
+    rows: Vec<Rows>,
+    /// Gathered allocations that are too small for a row.
+    small: Vec<Vec<usize>>,
+    letters: Letters,
+}
+
+impl<'c> TextMap<'c> {
+    fn new(chart: &'c Chart<'c>, options: &Options) -> Self {
+        let cells = options.width.saturating_sub(NAME + SIZE).max(8);
+        let per_column = chart.steps().div_ceil(cells as u64);
+        let count = chart.steps().div_ceil(per_column) as usize;
+        let columns = (0..count as u64).map(|column| {
+            let first = chart.first + column * per_column;
+            chart.fullest(first, (first + (per_column - 1)).min(chart.last))
+        });
+        let columns: Vec<(u64, u64)> = columns.collect();
+        let room = options.height.saturating_sub(AROUND).max(4);
+        // Half of the room is for the legend.
+        let most_rows = room / 2;
+        let share = 2 * most_rows as u64;
+        let least = chart.bytes(&chart.allocations) / share;
+        let groups = chart.groups(most_rows, share).into_iter();
+        let (large, small) = groups.partition(|it| chart.bytes(it) >= least.max(1));
+        let rows = rows(chart, large, most_rows, &columns);
+        let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
+        for holder in rows.iter().flat_map(|it| it.cells.iter().flatten()) {
+            if let Holder::Value(value) = *holder {
+                *counts.entry(value).or_default() += 1;
+            }
+        }
+        Self {
+            chart,
+            width: options.width,
+            per_column,
+            repeated: (cells / count.max(1)).clamp(1, MOST_REPEATED),
+            columns,
+            rows,
+            small,
+            letters: Letters::new(chart.map, &counts, room - most_rows),
+        }
+    }
+
+    fn write(&self, out: &mut impl Write, title: &str) -> io::Result<()> {
+        let mut head = Page::default();
+        head.verdict(format!("{title}: {}", self.chart.verdict()));
+        head.text(self.scale());
+        head.write_text(out, self.width)?;
+        writeln!(out)?;
+        self.write_curve(out)?;
+        self.write_steps(out)?;
+        for rows in &self.rows {
+            self.write_rows(out, rows)?;
+        }
+        self.write_peak(out)?;
+        writeln!(out)?;
+        self.foot().write_text(out, self.width)
+    }
+
+    /// What a column is.
+    fn scale(&self) -> String {
+        let cell = "A letter is the value with most bytes there, `.` is mostly idle. Static, \
+                    this module only.";
+        match (self.per_column, self.repeated) {
+            (1, 1) => format!("A column is a step. {cell}"),
+            (1, repeated) => format!("A step is {repeated} columns. {cell}"),
+            (steps, _) => format!("A column is {steps} steps and shows the fullest. {cell}"),
+        }
+    }
+
+    fn write_curve(&self, out: &mut impl Write) -> io::Result<()> {
+        let top = self.columns.iter().map(|it| it.1).max().unwrap_or(0).max(1);
+        for line in (0..CURVE).rev() {
+            let label = match line {
+                0 => "0 B".to_owned(),
+                line if line == CURVE - 1 => rounded(top),
+                _ => String::new(),
+            };
+            let blocks = self.columns.iter().flat_map(|&(_, bytes)| {
+                let eighths = u128::from(bytes) * u128::from(CURVE * 8);
+                let eighths = eighths.div_ceil(u128::from(top)) as u64;
+                let block = BLOCKS[eighths.saturating_sub(line * 8).min(8) as usize];
+                std::iter::repeat_n(block, self.repeated)
+            });
+            let text: String = blocks.collect();
+            let text = format!("{label:NAME$}{text}");
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut line = format!("{:NAME$}", "step");
+        for at in 0..self.columns.len() {
+            let step = self.chart.first + at as u64 * self.per_column;
+            let column = NAME + at * self.repeated;
+            let length = line.chars().count();
+            let is_due = at == 0 || column >= length + TICK / 2;
+            let text = step.to_string();
+            if is_due && column + text.len() <= self.width {
+                line.push_str(&" ".repeat(column - length));
+                line.push_str(&text);
+            }
+        }
+        writeln!(out, "{line}")
+    }
+
+    fn write_rows(&self, out: &mut impl Write, rows: &Rows) -> io::Result<()> {
+        let name = self.chart.group_name(&rows.places);
+        let first = rows
+            .places
+            .first()
+            .map(|&it| self.chart.allocation(it).kind);
+        let colour = match first.unwrap_or_default() {
+            "parameter" => 34,
+            "output" => 33,
+            "constant" => 35,
+            _ => 32,
+        };
+        for (number, row) in rows.cells.iter().enumerate() {
+            let label = if number == 0 { &*name } else { "" };
+            write!(out, "{:NAME$}", cut(label, NAME - 1))?;
+            let is_idle = |holder: &Holder| *holder == Holder::Nobody;
+            for run in row.chunk_by(|a, b| is_idle(a) == is_idle(b)) {
+                let letters = run.iter().flat_map(|holder| {
+                    let letter = match *holder {
+                        Holder::Nobody => IDLE,
+                        Holder::Value(value) => self.letters.of(value),
+                        Holder::Many => MANY,
+                    };
+                    std::iter::repeat_n(letter, self.repeated)
+                });
+                let letters: String = letters.collect();
+                let style = if is_idle(&run[0]) { 2 } else { colour };
+                write!(out, "\u{1b}[{style}m{letters}\u{1b}[0m")?;
+            }
+            if number == 0 {
+                let bytes = rounded(self.chart.bytes(&rows.places));
+                write!(out, " {bytes:>0$}", SIZE - 1)?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// `HBM peak   ^ step 13, copy.3: 965.7 MiB (XLA marks 14)`.
+    fn write_peak(&self, out: &mut impl Write) -> io::Result<()> {
+        let (chart, peak) = (self.chart, self.chart.peak);
+        let mut after = format!(": {}", rounded(peak.occupied_bytes));
+        if let Some(step) = chart.printed_peak().filter(|&step| step != peak.step) {
+            after = format!("{after} (XLA marks {step})");
+        }
+        let label = format!("{} peak", chart.space.space.name);
+        let step = super::printable(&chart.peak_step()).into_owned();
+        // The name of the instruction makes room for the numbers.
+        let fitting = |room: usize, after: &str| {
+            let room = room.saturating_sub(after.chars().count());
+            format!("{}{after}", cut(&step, room.max(8)))
+        };
+        let length = |text: &str| text.chars().count();
+        let line = if chart.has(peak.step) {
+            let column = (peak.step - chart.first) / self.per_column;
+            let at = NAME + column as usize * self.repeated + self.repeated / 2;
+            let (left, right) = (at - 1, self.width.saturating_sub(at + 2));
+            let whole = length(&step) + length(&after);
+            if length(&label) < at && (whole <= right || left < right + length(&label) + 2) {
+                format!("{label:at$}^ {}", fitting(right, &after))
+            } else {
+                let text = fitting(left.saturating_sub(length(&label) + 4), &after);
+                format!("{:>left$} ^", format!("{label} at {text}"))
+            }
+        } else {
+            let after = format!("{after}, not among these steps");
+            let room = self.width.saturating_sub(length(&label) + 4);
+            format!("{label} at {}", fitting(room, &after))
+        };
+        writeln!(out, "\u{1b}[1m{line}\u{1b}[0m")
+    }
+
+    /// The legend, and what is not to be seen.
+    fn foot(&self) -> Page {
+        let (chart, map) = (self.chart, self.chart.map);
+        let values = &map.values;
+        let mut table = Table::new(&[
+            Column::new("", "", Place::Row),
+            Column::new("value", "", Place::Cut),
+            Column::new("bytes", "", Place::Row),
+            Column::new("steps", "", Place::Row),
+            Column::new("place", "", Place::Row),
+        ]);
+        for &(value, letter) in &self.letters.named {
+            let allocation = chart.allocation(values.allocation[value] as usize);
+            table.rows.push(vec![
+                Cell::text(letter),
+                Cell::text(map.label(value)),
+                Cell::Bytes(values.bytes[value]),
+                Cell::text(match (values.start[value], values.last[value]) {
+                    (start, last) if start == last => start.to_string(),
+                    (start, last) => format!("{start}-{last}"),
+                }),
+                Cell::text(format!(
+                    "{}+{}",
+                    allocation.allocation, values.offset[value]
+                )),
+            ]);
+        }
+        let mut page = Page::default();
+        page.table(table);
+        for note in self.notes() {
+            page.text(note);
+        }
+        page
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let (chart, map) = (self.chart, self.chart.map);
+        let count = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{} {what}s", grouped(count as u64)),
+        };
+        let mut notes = Vec::new();
+        if self.letters.others > 0 {
+            let others = count(self.letters.others, "other value");
+            notes.push(format!("{} is {others}.", letters::OTHER));
+        }
+        let is_gathered = |it: &&Rows| it.places.len() > 1;
+        if self.rows.iter().any(|it| is_gathered(&it)) {
+            let gathered = "bytes of allocations that are too small for rows of their own";
+            notes.push(format!("{MANY} is {gathered}."));
+        }
+        let alone = self.rows.iter().filter(|it| !is_gathered(it));
+        let places = alone.flat_map(|it| &it.places);
+        let of_rows = places.flat_map(|&place| chart.values(place));
+        let (alive, elsewhere): (Vec<usize>, Vec<usize>) =
+            of_rows.partition(|&value| chart.is_alive(value));
+        let hidden = alive.len().saturating_sub(self.letters.shown());
+        if hidden > 0 {
+            let values = count(hidden, "more value");
+            let have = if hidden == 1 { "has" } else { "have" };
+            notes.push(format!(
+                "{values} {have} no letter: too small, not alive at the fullest step of a \
+                 column, or beside others in the same bytes."
+            ));
+        }
+        if !elsewhere.is_empty() {
+            let values = count(elsewhere.len(), "value");
+            notes.push(format!("{values} not alive at these steps."));
+        }
+        let small = self.small.concat();
+        let sizes = small.iter().map(|&place| chart.allocation(place).bytes);
+        if let Some(largest) = sizes.max() {
+            notes.push(format!(
+                "And {} of at most {}: {}.",
+                count(small.len(), "allocation"),
+                rounded(largest),
+                rounded(chart.bytes(&small))
+            ));
+        }
+        let other = map.spaces.iter().filter_map(|space| {
+            let peak = space.space.peak.as_ref()?;
+            let is_other = space.space.color != chart.space.space.color;
+            let bytes = rounded(peak.occupied_bytes);
+            is_other.then(|| format!("{} {bytes}", chart::label(space)))
+        });
+        let other: Vec<String> = other.collect();
+        if !other.is_empty() {
+            notes.push(format!("Elsewhere at the peak: {}.", other.join(", ")));
+        }
+        if map.values_left_out > 0 {
+            let values = count(map.values_left_out, "smaller value");
+            notes.push(format!("{values} left out."));
+        }
+        if map.missing_live_ranges > 0 {
+            let values = count(map.missing_live_ranges, "value");
+            notes.push(format!(
+                "{values} without live range: the true peak may be higher."
+            ));
+        }
+        notes
+    }
+}
+
+/// Shares `most` rows out over the allocations and fills them.
+fn rows(chart: &Chart, groups: Vec<Vec<usize>>, most: usize, columns: &[(u64, u64)]) -> Vec<Rows> {
+    let sizes: Vec<u64> = groups.iter().map(|it| chart.bytes(it)).collect();
+    let heights = chart::shared(&sizes, most as f64, 1.0);
+    let groups = groups.into_iter().zip(&sizes).zip(heights);
+    let rows = groups.map(|((places, &bytes), height)| {
+        let count = chart::whole(height).max(1);
+        let mut cells = vec![Vec::with_capacity(columns.len()); count as usize];
+        for &(step, _) in columns {
+            let alive = alive(chart, &places, step);
+            for (row, cells) in (0..count).zip(&mut cells) {
+                let border =
+                    |row: u64| (u128::from(bytes) * u128::from(row) / u128::from(count)) as u64;
+                let (from, to) = (border(row), border(row + 1));
+                cells.push(match holder(&alive, from, to) {
+                    Holder::Value(_) if places.len() > 1 => Holder::Many,
+                    holder => holder,
+                });
+            }
+        }
+        Rows { places, cells }
+    });
+    rows.collect()
+}
+
+/// A value with its first byte, and the one behind its last.
+type Alive = (usize, u64, u64);
+
+/// The values alive at a step, in the order of bytes, the allocations one behind another.
+fn alive(chart: &Chart, places: &[usize], step: u64) -> Vec<Alive> {
+    let (mut alive, mut before) = (Vec::new(), 0_u64);
+    let values = &chart.map.values;
+    for &place in places {
+        for value in chart.values(place) {
+            if values.start[value] <= step && step <= values.last[value] {
+                let (start, length) = chart.extent(value);
+                let start = before.saturating_add(start);
+                alive.push((value, start, start.saturating_add(length)));
+            }
+        }
+        before = before.saturating_add(chart.allocation(place).bytes);
+    }
+    alive.sort_by_key(|&(value, start, _)| (start, value));
+    alive
+}
+
+/// Who has the most of the bytes from `from` to before `to`, unless more of them are idle.
+fn holder(alive: &[Alive], from: u64, to: u64) -> Holder {
+    let (mut best, mut most) = (Holder::Nobody, 0);
+    for &(value, start, end) in alive {
+        let both = end.min(to).saturating_sub(start.max(from));
+        if both > most {
+            (best, most) = (Holder::Value(value), both);
+        }
+    }
+    if occupied(alive, from, to) >= (to - from).div_ceil(2) {
+        best
+    } else {
+        Holder::Nobody
+    }
+}
+
+/// How many of the bytes from `from` to before `to` are some value's.
+fn occupied(alive: &[Alive], from: u64, to: u64) -> u64 {
+    let (mut occupied, mut behind) = (0, from);
+    for &(_, start, end) in alive {
+        let (start, end) = (start.max(behind), end.min(to));
+        if start < end {
+            occupied += end - start;
+            behind = end;
+        }
+    }
+    occupied
+}
