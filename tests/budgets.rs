@@ -424,6 +424,6 @@ fn markdown_shows_budgets_first() {
             .position(|line| line.contains(what))
             .expect(what)
     };
-    assert!(at("### Budgets") < at("max-peak |") && at("max-peak |") < at("### Findings"));
-    assert!(at("### Findings") < at("bytes-overlap |"), "{out}");
+    assert!(at("### Budgets") < at("`max-peak` |") && at("`max-peak` |") < at("### Findings"));
+    assert!(at("### Findings") < at("`bytes-overlap` |"), "{out}");
 }
