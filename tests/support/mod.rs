@@ -17,6 +17,7 @@ pub mod generate;
 pub mod occupancy;
 pub mod oracle;
 mod reader;
+pub mod schema;
 pub mod shapes;
 
 use std::path::{Path, PathBuf};

@@ -10,23 +10,22 @@ mod spaces;
 mod tests;
 mod values;
 
-pub use self::spaces::is_known_space;
+pub use self::spaces::check_space;
+pub(super) use self::spaces::{has_space, is_space};
 
+use super::labels::{cut, title, value_place};
 use super::{Code, Finding, Findings};
 use crate::audit::Audit;
 use crate::audit::donation::donation;
 use crate::model::occupancy::Moment;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Place, Value, bytes, space};
+use crate::model::{Dump, Place, Value, bytes};
 
 /// Of each code at most so many findings are kept, the largest; the last one says how many more
 /// there are.
 const MAX_OF_CODE: usize = 20;
 /// At most so many others of the same kind are named with a finding.
 const MAX_RELATED: usize = 8;
-/// Longer names are cut.
-const MAX_NAME: usize = 80;
-
 /// From when on something is worth a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thresholds {
@@ -110,32 +109,6 @@ impl<'d> Advice<'_, 'd> {
         &self.dump.values[at as usize]
     }
 
-    /// `copy-start{0}`, or `copy.3`, in backquotes.
-    fn title(&self, at: u32) -> String {
-        let value = self.value(at);
-        let index = match &self.dump.names[value.index] {
-            "{}" => "",
-            index => index,
-        };
-        let name = cut(&self.dump.names[value.name]);
-        format!("`{name}{index}`")
-    }
-
-    /// The id and name of a value on its line.
-    fn value_place(&self, at: u32) -> Option<Place> {
-        let line = self.dump.placement(self.value(at))?;
-        Some(line.place(line.row.value.span))
-    }
-
-    /// The size in an allocation's header.
-    fn size_place(&self, allocation: u32) -> Option<Place> {
-        let allocation = self.dump.allocations.get(allocation as usize)?;
-        let header = self
-            .dump
-            .at::<buflens_syntax::facts::Allocation>(allocation.header)?;
-        Some(header.place(header.row.size.span))
-    }
-
     /// The true peak of a memory space, where every live range is known.
     fn peak(&self, color: u64) -> Option<Moment> {
         let occupancy = self.dump.occupancy();
@@ -148,19 +121,6 @@ impl<'d> Advice<'_, 'd> {
         let allocation = self.dump.allocation_of(value);
         let peak = allocation.and_then(|allocation| self.peak(allocation.color));
         peak.is_some_and(|peak| value.is_alive(peak.step))
-    }
-
-    /// `step 13 (copy.3)`
-    fn step(&self, step: u64) -> String {
-        match self.dump.instruction_at(step) {
-            Some(name) => format!("step {step} (`{}`)", cut(name)),
-            None => format!("step {step}"),
-        }
-    }
-
-    /// `HBM`, `memory space 0`
-    fn space(&self, color: u64) -> String {
-        space::named(color, self.dump.platforms)
     }
 
     /// The parameter whose buffer an allocation is, with the path of the argument: `parameter 3
@@ -192,19 +152,11 @@ impl<'d> Advice<'_, 'd> {
     ) -> Finding {
         let mut finding = Finding::new(code, place, message);
         for other in others.take(MAX_RELATED) {
-            if let Some(place) = self.value_place(other) {
-                finding = finding.related(place, format!("likewise {}", self.title(other)));
+            if let Some(place) = value_place(self.dump, other) {
+                finding = finding.related(place, format!("likewise {}", title(self.dump, other)));
             }
         }
         finding
-    }
-}
-
-/// At most so many characters of a name.
-fn cut(name: &str) -> String {
-    match name.char_indices().nth(MAX_NAME) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
     }
 }
 

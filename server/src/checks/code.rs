@@ -31,11 +31,11 @@ impl Severity {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $code:ident = $name:literal, $severity:ident;)*) => {
+    ($(#[doc = $doc:literal] $code:ident = $name:literal, $severity:ident;)*) => {
         /// What a finding is about. Each code has a section in `docs/diagnostics.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
-            $($(#[$doc])* $code,)*
+            $(#[doc = $doc] $code,)*
         }
 
         impl Code {
@@ -46,6 +46,13 @@ macro_rules! codes {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$code => $name,)*
+                }
+            }
+
+            /// What a finding with this code says, in a sentence.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$code => $doc.trim_ascii(),)*
                 }
             }
 
@@ -134,6 +141,24 @@ codes! {
     HostOffload = "host-offload", Hint;
     /// Advice: a memory space needs more than the device is configured to have.
     Capacity = "capacity", Warning;
+    /// Budget: a memory space holds more at its true peak than is allowed.
+    MaxPeak = "max-peak", Error;
+    /// Budget: the temp allocations of a memory space take more than is allowed.
+    MaxTemp = "max-temp", Error;
+    /// Budget: padding makes what a memory space holds at its true peak larger than is allowed.
+    MaxPadding = "max-padding", Error;
+    /// Budget: a program takes more than in the baseline, by more than is allowed.
+    MaxGrowth = "max-growth", Error;
+}
+
+impl Code {
+    /// Whether it is about a limit that the user has set, and not about the dump alone.
+    pub fn is_budget(self) -> bool {
+        matches!(
+            self,
+            Self::MaxPeak | Self::MaxTemp | Self::MaxPadding | Self::MaxGrowth
+        )
+    }
 }
 
 impl std::fmt::Display for Code {
@@ -194,6 +219,23 @@ impl Severities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_is_known_as_one() {
+        let budgets: Vec<&str> = Code::ALL
+            .iter()
+            .filter(|it| it.is_budget())
+            .map(|it| it.name())
+            .collect();
+        assert_eq!(
+            budgets,
+            ["max-peak", "max-temp", "max-padding", "max-growth"]
+        );
+        assert_eq!(
+            Code::Syntax.description(),
+            "A line that is no line of its section."
+        );
+    }
 
     #[test]
     fn chosen_severities_go_before_the_codes_own() {

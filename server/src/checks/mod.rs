@@ -5,7 +5,9 @@
 
 mod advice;
 mod allocations;
+pub mod budgets;
 mod code;
+mod labels;
 mod live_ranges;
 mod overlap;
 mod peak;
@@ -27,7 +29,7 @@ use self::structure::Section;
 use crate::model::shapes::Shapes;
 use crate::model::{Dump, Place};
 
-pub use advice::{Thresholds, is_known_space};
+pub use advice::{Thresholds, check_space};
 pub use code::{Code, Severities, Severity};
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.

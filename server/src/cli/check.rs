@@ -1,4 +1,6 @@
-//! `buflens check`: what does not add up.
+//! `buflens check`: what does not add up, and what takes more than it may.
+
+mod account;
 
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -6,20 +8,25 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use self::account::{Account, Outcome};
+use super::config::{Amount, Config, limit};
 use super::dumps::{self, Found};
+use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
-use crate::checks::{self, Finding, Severities, Severity, Thresholds};
-use crate::lsp;
+use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
+use crate::checks::{self, Finding, Severities, Severity, Thresholds, check_space};
 use crate::model::{Dump, Part};
-use crate::report::{Counts, Judged, json, text};
+use crate::report::{Counts, Judged, json, markdown, sarif, text};
 use crate::workspace::Loaded;
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
 
-/// Check dumps: where sizes, offsets, totals, live ranges or names contradict each other.
+/// Check dumps: where sizes, offsets, totals, live ranges or names contradict each other, and where
+/// budgets are not kept.
 ///
-/// Exits with 0 if nothing was found, 1 with findings, 2 if something could not be read.
+/// Options go before what `buflens.toml` says, which is looked for at and above the working
+/// directory. Exits with 0 if nothing was found, 1 with findings, 2 if something could not be read.
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
@@ -28,9 +35,9 @@ pub struct Check {
     /// How the findings are written.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// The severity from which on findings make the exit code 1.
-    #[arg(long, value_enum, default_value = "warning", value_name = "LEVEL")]
-    deny: Deny,
+    /// The severity from which on findings make the exit code 1; `warning` if it is not given.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    deny: Option<Deny>,
     /// Gives a code another severity, or turns it off: `color-mismatch=hint`, `human-bytes=off`.
     #[arg(long = "severity", value_parser = chosen_severity, value_name = "CODE=LEVEL")]
     severities: Vec<(String, String)>,
@@ -38,19 +45,54 @@ pub struct Check {
     /// reserved above that is a finding, `capacity`. May be repeated.
     #[arg(long = "capacity", value_parser = chosen_capacity, value_name = "SPACE=BYTES")]
     capacities: Vec<(String, u64)>,
+    /// The bytes that may be occupied at the true peak of a memory space, 0 if none is named:
+    /// `hbm=15.75GiB`. May be repeated.
+    #[arg(long, value_parser = limit::<u64>, value_name = "[SPACE=]BYTES")]
+    max_peak: Vec<(String, u64)>,
+    /// The bytes that the temp allocations of a memory space may take together. May be repeated.
+    #[arg(long, value_parser = limit::<u64>, value_name = "[SPACE=]BYTES")]
+    max_temp: Vec<(String, u64)>,
+    /// How many times as large padding may make what is occupied at the true peak: `2x`. May be
+    /// repeated.
+    #[arg(long, value_parser = limit::<Ratio>, value_name = "[SPACE=]RATIO")]
+    max_padding: Vec<(String, Ratio)>,
+    /// How much peak, temp and reserved bytes may grow against the baseline: `3%`.
+    #[arg(long, value_parser = Percent::read, value_name = "PERCENT")]
+    max_growth: Option<Percent>,
+    /// The baseline, a file that `--write-baseline` wrote.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Writes what is there now as the baseline of later runs.
+    #[arg(long, value_name = "FILE")]
+    write_baseline: Option<PathBuf>,
+    /// The configuration instead of the nearest `buflens.toml`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
+    /// With the lines in question.
     Text,
+    /// All of them, for programs.
     Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// A table, for a comment on a pull request.
+    Markdown,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Deny {
+/// From which severity on findings make the exit code 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deny {
+    /// Errors alone.
     Error,
+    /// Warnings too.
     Warning,
+    /// What is worth knowing too.
     Information,
+    /// All findings.
     Hint,
     /// The exit code never tells of findings.
     Never,
@@ -78,12 +120,27 @@ fn chosen_severity(text: &str) -> Result<(String, String), String> {
 /// `SPACE=BYTES`, as the server's configuration has it.
 fn chosen_capacity(text: &str) -> Result<(String, u64), String> {
     let (space, bytes) = text.split_once('=').ok_or("expected SPACE=BYTES")?;
-    let bytes = lsp::chosen_capacity(space, &bytes.into())?;
-    Ok((space.to_owned(), bytes))
+    check_space(space)?;
+    Ok((space.to_owned(), u64::read(bytes)?))
+}
+
+/// What the options and the configuration say together.
+struct Settings {
+    severities: Severities,
+    thresholds: Thresholds,
+    deny: Deny,
+    account: Account,
 }
 
 impl Check {
     pub fn run(&self) -> io::Result<ExitCode> {
+        let mut settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(problem) => {
+                complain(problem);
+                return Ok(ExitCode::from(UNREADABLE));
+            }
+        };
         let (found, problems) = dumps::find(&self.paths);
         for problem in &problems {
             complain(problem);
@@ -101,19 +158,38 @@ impl Check {
                     terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
                 let mut writer =
                     text::Writer::new(BufWriter::new(anstream::stdout().lock()), width);
-                self.check_all(&found, &mut totals, |dump, findings| {
+                check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
                 writer.finish(&totals.counts)?;
             }
             Format::Json => {
                 let mut writer = json::Writer::new(BufWriter::new(io::stdout().lock()))?;
-                self.check_all(&found, &mut totals, |dump, findings| {
+                check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
                 writer.finish()?;
             }
+            Format::Sarif => {
+                let mut writer = sarif::Writer::new(std::env::current_dir()?);
+                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings);
+                    Ok(())
+                })?;
+                let out = BufWriter::new(io::stdout().lock());
+                writer.finish(out, &totals.notes, !totals.is_unreadable)?;
+            }
+            Format::Markdown => {
+                let mut writer = markdown::Writer::default();
+                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                    writer.findings(dump, findings);
+                    Ok(())
+                })?;
+                let out = BufWriter::new(io::stdout().lock());
+                writer.finish(out, &totals.counts, &totals.notes)?;
+            }
         }
+        self.write_baseline(&settings.account.now, &mut totals);
         Ok(ExitCode::from(match totals {
             Totals {
                 is_unreadable: true,
@@ -126,50 +202,128 @@ impl Check {
         }))
     }
 
-    /// Checks the dumps and writes the findings in the order of the dumps.
-    fn check_all(
-        &self,
-        found: &[Found],
-        totals: &mut Totals,
-        mut write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    fn settings(&self) -> Result<Settings, String> {
+        let config = Config::find(self.config.as_deref())?;
         let mut severities = Severities::default();
         for (code, level) in &self.severities {
-            severities.choose(code, level).map_err(io::Error::other)?;
+            severities.choose(code, level)?;
         }
-        let thresholds = Thresholds {
-            capacity: self.capacities.clone(),
-            ..Thresholds::default()
+        let own = Budgets {
+            peak: self.max_peak.clone(),
+            temp: self.max_temp.clone(),
+            padding: self.max_padding.clone(),
+            growth: self.max_growth,
         };
-        let check = |loaded: Loaded| {
-            let findings = checks::check_with(&loaded.dump, &thresholds);
-            let findings = judged(findings, &severities);
-            (loaded, findings)
-        };
-        dumps::for_each(found, check, |checked| match checked {
-            Ok((loaded, findings)) => {
-                for note in loaded.notes.iter() {
-                    complain(note);
-                    totals.is_unreadable = true;
-                }
-                if is_text(&loaded.dump) {
-                    totals.counts.texts += 1;
-                } else {
-                    totals.counts.dumps += 1;
-                }
-                for judged in &findings {
-                    totals.counts.add(judged.severity);
-                    totals.is_denied |= self.deny.denies(judged.severity);
-                }
-                write(&loaded.dump, &findings)
+        let is_written = self.write_baseline.is_some();
+        let mut account = Account::new(config.budgets, config.modules, own, is_written);
+        // What is to be replaced by what is there now is nothing to measure it against.
+        let configured = config.baseline.filter(|_| !is_written);
+        let baseline = self.baseline.clone().or(configured);
+        match baseline {
+            Some(_) if self.baseline.is_some() && !account.limits_growth() => {
+                return Err("--baseline says nothing without --max-growth".to_owned());
             }
-            Err(problem) => {
-                complain(problem);
-                totals.is_unreadable = true;
-                Ok(())
+            Some(path) if account.limits_growth() => {
+                let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+                let baseline = text.and_then(|text| Baseline::read(&text));
+                let baseline = baseline.map_err(|error| format!("{}: {error}", path.display()))?;
+                account.before = Some(baseline);
             }
+            None if account.limits_growth() && !is_written => {
+                return Err(
+                    "growth is limited, but against what? --baseline names the file, and                      --write-baseline writes it"
+                        .to_owned(),
+                );
+            }
+            _ => {}
+        }
+        Ok(Settings {
+            severities: severities.over(&config.severities),
+            thresholds: Thresholds {
+                capacity: [config.capacities, self.capacities.clone()].concat(),
+                ..Thresholds::default()
+            },
+            deny: self.deny.or(config.deny).unwrap_or(Deny::Warning),
+            account,
         })
     }
+
+    /// Writes the baseline, if all of it is there.
+    fn write_baseline(&self, now: &Baseline, totals: &mut Totals) {
+        let Some(path) = &self.write_baseline else {
+            return;
+        };
+        let problem = if totals.is_unreadable {
+            "the baseline is not written, as it would not hold everything".to_owned()
+        } else {
+            match write_whole(path, |out| now.write(out)) {
+                Ok(()) => return,
+                Err(error) => format!("the baseline cannot be written: {error}"),
+            }
+        };
+        complain(format_args!("{}: {problem}", path.display()));
+        totals.is_unreadable = true;
+    }
+}
+
+/// Checks the dumps and writes the findings in the order of the dumps, of each those about budgets
+/// first.
+fn check_all(
+    settings: &mut Settings,
+    found: &[Found],
+    totals: &mut Totals,
+    mut write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
+) -> io::Result<()> {
+    let Settings {
+        severities,
+        thresholds,
+        deny,
+        account,
+    } = settings;
+    let is_measured = account.is_open();
+    let check = |loaded: Loaded| {
+        let findings = checks::check_with(&loaded.dump, thresholds);
+        let measured = is_measured
+            .then(|| account::measure(&loaded.dump))
+            .flatten();
+        (loaded, findings, measured)
+    };
+    dumps::for_each(found, check, |checked| match checked {
+        Ok((loaded, findings, measured)) => {
+            for note in loaded.notes.iter() {
+                complain(note);
+                totals.is_unreadable = true;
+            }
+            if is_text(&loaded.dump) {
+                totals.counts.texts += 1;
+            } else {
+                totals.counts.dumps += 1;
+            }
+            let measured = measured.as_deref();
+            let mut all = measured.map_or_else(Vec::new, |measured| {
+                account.findings(&loaded.dump, measured)
+            });
+            all.extend(findings);
+            let findings = judged(all, severities);
+            for judged in &findings {
+                totals.counts.add(judged.severity);
+                totals.is_denied |= deny.denies(judged.severity);
+            }
+            write(&loaded.dump, &findings)
+        }
+        Err(problem) => {
+            complain(problem);
+            totals.is_unreadable = true;
+            Ok(())
+        }
+    })?;
+    let Outcome { notes, problems } = account.finish();
+    for text in notes.iter().chain(&problems) {
+        complain(text);
+    }
+    totals.is_unreadable |= !problems.is_empty();
+    totals.notes = [notes, problems].concat();
+    Ok(())
 }
 
 /// Whether there is the HLO text alone: that of a stage of compilation, or of a program whose dump
@@ -184,6 +338,8 @@ struct Totals {
     counts: Counts,
     is_denied: bool,
     is_unreadable: bool,
+    /// What is to be said of the run as a whole.
+    notes: Vec<String>,
 }
 
 fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod config;
 mod definition;
 mod dumps;
 mod hover;

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use crate::checks::{Code, Severities, Severity, Thresholds, is_known_space};
+use crate::checks::{Code, Severities, Severity, Thresholds, check_space};
 use crate::ide::hints::Kind;
+use crate::model::bytes;
 use crate::model::source::Libraries;
 
 /// The section of the editor's configuration.
@@ -213,52 +214,17 @@ impl Advice {
 }
 
 /// The bytes that a memory space has.
-pub fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
-    if !is_known_space(space) {
-        return Err(format!(
-            "no platform has a memory space `{space}`; expected a name such as `HBM` or `VMEM`, or \
-             a number such as `@0`"
-        ));
-    }
+fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
+    check_space(space)?;
     chosen_bytes(value).map_err(|problem| format!("`{space}`: {problem}"))
 }
 
 /// A number of bytes, or a text such as `15.75GiB`.
 fn chosen_bytes(value: &Value) -> Result<u64, String> {
-    let bytes = match value {
-        Value::String(text) => bytes_of(text),
-        value => value.as_u64(),
-    };
-    bytes.ok_or_else(|| {
-        "expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as \
-         \"15.75GiB\""
-            .to_owned()
-    })
-}
-
-fn bytes_of(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
-    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => return None,
-    };
-    let Some((whole, part)) = number.split_once('.') else {
-        return number.parse::<u64>().ok()?.checked_mul(factor);
-    };
-    // Parts of a byte mean nothing, nor do more digits than tell bytes of a TiB apart.
-    if factor == 1 || part.len() > 12 {
-        return None;
+    match value {
+        Value::String(text) => bytes::read(text),
+        value => value.as_u64().ok_or_else(|| bytes::EXPECTED.to_owned()),
     }
-    let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
-    let parts = u128::from(part.parse::<u64>().ok()?) * u128::from(factor);
-    let part = u64::try_from(parts / 10_u128.pow(part.len() as u32)).ok()?;
-    whole.checked_add(part)
 }
 
 #[cfg(test)]
@@ -380,25 +346,5 @@ mod tests {
         );
         let (_, problems) = Config::read(&json!({ "advice": 1, "capacity": [] }));
         assert_eq!(problems.len(), 2, "{problems:#?}");
-    }
-
-    #[test]
-    fn bytes_with_their_units() {
-        assert_eq!(bytes_of("15.75GiB"), Some(16_911_433_728));
-        assert_eq!(bytes_of(" 2 kib "), Some(2048));
-        assert_eq!(bytes_of("17B"), Some(17));
-        for wrong in [
-            "",
-            "GiB",
-            "1.5",
-            "1.5.2KiB",
-            "-1KiB",
-            "1e3",
-            "99999999999TiB",
-            "1.GiB",
-            "1 GB",
-        ] {
-            assert_eq!(bytes_of(wrong), None, "{wrong}");
-        }
     }
 }

@@ -24,8 +24,6 @@ mod sync;
 mod tokens;
 mod view;
 
-pub use self::config::chosen_capacity;
-
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;

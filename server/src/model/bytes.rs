@@ -373,6 +373,43 @@ pub fn display(bytes: u64) -> String {
     }
 }
 
+/// What [`read`] accepts.
+pub const EXPECTED: &str = "expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as \
+     \"15.75GiB\"";
+
+/// Bytes as people write them: `15.75GiB`, `12 MiB`, `123`. Units are powers of 1024, since XLA's are.
+///
+/// # Errors
+/// [`EXPECTED`], for anything else and for more than 64 bits hold.
+pub fn read(text: &str) -> Result<u64, String> {
+    exact(text).ok_or_else(|| EXPECTED.to_owned())
+}
+
+fn exact(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return None,
+    };
+    let Some((whole, part)) = number.split_once('.') else {
+        return number.parse::<u64>().ok()?.checked_mul(factor);
+    };
+    // Parts of a byte mean nothing, nor do more digits than tell bytes of a TiB apart.
+    if factor == 1 || part.len() > 12 {
+        return None;
+    }
+    let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
+    let parts = u128::from(part.parse::<u64>().ok()?) * u128::from(factor);
+    let part = u64::try_from(parts / 10_u128.pow(part.len() as u32)).ok()?;
+    whole.checked_add(part)
+}
+
 /// A number with separators: `340,787,200`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

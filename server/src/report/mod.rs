@@ -1,18 +1,22 @@
-//! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
-//! about memory: [`records`] for programs, [`pages`] made of them for people, [`html`] around these.
+//! What people and programs read. Findings: [`text`] with the lines in question, [`json`],
+//! [`sarif`] for code scanning, [`markdown`] for comments. Answers about memory: [`records`] for
+//! programs, [`pages`] made of them for people, [`html`] around these.
 
 pub mod chart;
 pub mod html;
 pub mod json;
+pub mod markdown;
 pub mod page;
 pub mod pages;
 pub mod records;
+pub mod sarif;
 pub mod svg;
 pub mod table;
 pub mod text;
 pub mod text_map;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::path::Path;
 
 use buflens_syntax::{Encoding, LineColumn};
@@ -49,6 +53,50 @@ impl Counts {
     /// How many findings have this severity.
     pub fn of(&self, severity: Severity) -> usize {
         self.findings[severity as usize]
+    }
+}
+
+/// The worst of many findings in some form: budgets first, then by severity, then as they came.
+struct Worst<T> {
+    most: usize,
+    /// With what they are sorted by.
+    kept: Vec<((bool, Reverse<Severity>), T)>,
+    pushed: usize,
+}
+
+impl<T> Worst<T> {
+    /// At most so many.
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            kept: Vec::new(),
+            pushed: 0,
+        }
+    }
+
+    /// Adds the form of a finding.
+    fn push(&mut self, judged: &Judged, form: T) {
+        let rank = (!judged.finding.code.is_budget(), Reverse(judged.severity));
+        self.kept.push((rank, form));
+        self.pushed += 1;
+        if self.kept.len() >= self.most.saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.kept.sort_by_key(|(rank, _)| *rank);
+        self.kept.truncate(self.most);
+    }
+
+    /// The worst, and how many others there were.
+    fn finish(mut self) -> (Vec<T>, usize) {
+        self.cut();
+        let left_out = self.pushed - self.kept.len();
+        (
+            self.kept.into_iter().map(|(_, form)| form).collect(),
+            left_out,
+        )
     }
 }
 

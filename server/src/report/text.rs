@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// `2 errors, 1 warning in 3 dumps`
-fn summary(counts: &Counts) -> String {
+pub(super) fn summary(counts: &Counts) -> String {
     let kinds = [
         (Severity::Error, "error", "errors"),
         (Severity::Warning, "warning", "warnings"),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Advice, cut, more};
+use super::{Advice, more};
 use crate::audit::copies::{Copy, Purpose};
 use crate::audit::offload::offload;
+use crate::checks::labels::{cut, size_place, space_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::rounded;
 
@@ -41,7 +42,7 @@ impl Advice<'_, '_> {
         let value = first.to.value?;
         let mut message = format!(
             "{}{} writes {} only to change the layout, from `{}` to `{}`",
-            self.title(value),
+            title(self.dump, value),
             self.source(value),
             rounded(first.bytes),
             cut(&first.from.shape),
@@ -64,9 +65,9 @@ impl Advice<'_, '_> {
         }
         let others = group.iter().filter(|copy| copy.name != first.name);
         let others = others.filter_map(|copy| copy.to.value);
-        let place = self.value_place(value)?;
+        let place = value_place(self.dump, value)?;
         let mut finding = self.finding(Code::LayoutCopy, place, message, others);
-        if let Some(place) = first.from.value.and_then(|at| self.value_place(at)) {
+        if let Some(place) = first.from.value.and_then(|at| value_place(self.dump, at)) {
             finding
                 .related
                 .insert(0, (place, "what it copies".to_owned()));
@@ -85,18 +86,18 @@ impl Advice<'_, '_> {
             let parameter = &self.dump.allocations[back.allocation as usize];
             let copy = &copies[back.copy];
             let value = copy.to.value?;
-            let space = self.space(self.dump.allocation_of(self.value(value))?.color);
+            let space = space_title(self.dump, self.dump.allocation_of(self.value(value))?.color);
             let (start, end) = self.value(value).live;
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
                  steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",
                 self.parameter(parameter.parameter?, copy.from.value),
-                self.title(value),
+                title(self.dump, value),
                 rounded(copy.bytes)
             );
-            let place = self.size_place(back.allocation)?;
+            let place = size_place(self.dump, back.allocation)?;
             let finding = Finding::new(Code::HostOffload, place, message);
-            Some(finding.related(self.value_place(value)?, "the copy"))
+            Some(finding.related(value_place(self.dump, value)?, "the copy"))
         };
         large.filter_map(finding).collect()
     }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Advice, MAX_RELATED, cut};
+use super::{Advice, MAX_RELATED};
 use crate::audit::donation::{Donation, Parameter, Verdict};
+use crate::checks::labels::{cut, size_place, space_title, step_title};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::rounded;
 use crate::model::occupancy::Kind;
@@ -44,7 +45,7 @@ impl Advice<'_, '_> {
                 self.parameter(parameter.number, parameter.value),
                 rounded(size)
             );
-            let space = self.space(color);
+            let space = space_title(self.dump, color);
             let _ = match parameter.saved_at_peak {
                 None => Ok(()),
                 Some(0) => write!(message, ", but does not lower the peak of {space}"),
@@ -65,7 +66,7 @@ impl Advice<'_, '_> {
             }
             findings.extend(
                 self.parameter_finding(Code::MissedDonation, parameter, message)
-                    .map(|finding| match self.size_place(output) {
+                    .map(|finding| match size_place(self.dump, output) {
                         Some(place) => finding.related(place, "the output"),
                         None => finding,
                     }),
@@ -99,8 +100,8 @@ impl Advice<'_, '_> {
                  of its size, its bytes would be free from then on",
                 self.parameter(parameter.number, parameter.value),
                 rounded(allocation.size),
-                self.space(allocation.color),
-                self.step(peak.step)
+                space_title(self.dump, allocation.color),
+                step_title(self.dump, peak.step)
             );
             self.parameter_finding(Code::DeadParameter, parameter, message)
         };
@@ -115,7 +116,7 @@ impl Advice<'_, '_> {
     ) -> Option<Finding> {
         Some(Finding::new(
             code,
-            self.size_place(parameter.allocation)?,
+            size_place(self.dump, parameter.allocation)?,
             message,
         ))
     }
@@ -159,15 +160,15 @@ impl Advice<'_, '_> {
             let message = format!(
                 "{what} empty at the peak of {}, {}: if parameters of the same size were donated, \
                  no memory would have to be reserved for the result",
-                self.space(space.color),
-                self.step(peak.step)
+                space_title(self.dump, space.color),
+                step_title(self.dump, peak.step)
             );
-            let Some(place) = self.size_place(first) else {
+            let Some(place) = size_place(self.dump, first) else {
                 continue;
             };
             let mut finding = Finding::new(Code::IdleOutput, place, message);
             for &other in others.iter().take(MAX_RELATED) {
-                if let Some(place) = self.size_place(other) {
+                if let Some(place) = size_place(self.dump, other) {
                     finding = finding.related(place, "empty then as well");
                 }
             }

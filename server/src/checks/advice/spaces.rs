@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 
-use buflens_syntax::facts;
-
 use super::Advice;
+use crate::checks::labels::{size_place, space_title, step_place, step_title};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::{display, rounded};
 use crate::model::occupancy::{Kind, Space};
@@ -22,25 +21,18 @@ impl Advice<'_, '_> {
         if step >= curve.steps() || occupied >= peak.bytes {
             return None;
         }
-        let space = self.space(0);
+        let space = space_title(self.dump, 0);
         let message = format!(
             "the compiler takes {} for the peak, but {space} holds the most at {}: {}, which is {} \
              more than at step {step}",
-            self.step(step),
-            self.step(peak.step),
+            step_title(self.dump, step),
+            step_title(self.dump, peak.step),
             display(peak.bytes),
             display(peak.bytes - occupied)
         );
         let finding = Finding::new(Code::XlaPeakStep, printed.place.clone(), message);
-        let line = usize::try_from(peak.step)
-            .ok()
-            .and_then(|at| dump.steps.get(at));
-        let line = line.and_then(|line| dump.at::<facts::Step>(line.row));
-        Some(match line {
-            Some(line) => finding.related(
-                line.place(line.row.name),
-                format!("here {space} holds the most"),
-            ),
+        Some(match step_place(dump, peak.step) {
+            Some(place) => finding.related(place, format!("here {space} holds the most")),
             None => finding,
         })
     }
@@ -76,12 +68,12 @@ impl Advice<'_, '_> {
                  at least {} are gaps at every step",
                 rounded(fullest.bytes),
                 rounded(size),
-                self.step(fullest.step),
+                step_title(self.dump, fullest.step),
                 rounded(gap)
             );
             Some(Finding::new(
                 Code::Fragmentation,
-                self.size_place(at)?,
+                size_place(self.dump, at)?,
                 message,
             ))
         };
@@ -115,14 +107,14 @@ impl Advice<'_, '_> {
         let message = format!(
             "the allocations in {} take {} together, {} more than the {} that are configured; this \
              is the largest",
-            self.space(space.color),
+            space_title(self.dump, space.color),
             display(space.reserved),
             display(space.reserved - capacity),
             rounded(capacity)
         );
         Some(Finding::new(
             Code::Capacity,
-            self.size_place(largest)?,
+            size_place(self.dump, largest)?,
             message,
         ))
     }
@@ -130,7 +122,7 @@ impl Advice<'_, '_> {
 
 /// Whether `name` means memory space `color`: its number, with or without `@`, or its name, in
 /// upper or lower case. Where the platform is not known, that of any.
-fn is_space(name: &str, color: u64, platforms: Platforms) -> bool {
+pub(in crate::checks) fn is_space(name: &str, color: u64, platforms: Platforms) -> bool {
     let name = name.trim();
     if let Ok(number) = name.trim_start_matches('@').parse::<u64>() {
         return number == color;
@@ -163,13 +155,26 @@ const EACH: [Platforms; 3] = [
     },
 ];
 
-/// Whether `name` means some memory space of some platform.
-pub fn is_known_space(name: &str) -> bool {
-    let any = Platforms {
-        cpu: true,
-        gpu: true,
-        tpu: true,
-    };
-    let is_number = name.trim().trim_start_matches('@').parse::<u64>().is_ok();
-    is_number || (0..16).any(|color| is_space(name, color, any))
+/// Whether a platform that the dump can come from has a memory space called `name`.
+pub(in crate::checks) fn has_space(name: &str, platforms: Platforms) -> bool {
+    is_space_number(name) || (0..16).any(|color| is_space(name, color, platforms))
+}
+
+/// Refuses a name that means no memory space of any platform.
+///
+/// # Errors
+/// With a sentence that says what is expected.
+pub fn check_space(name: &str) -> Result<(), String> {
+    let is_name = |platforms| has_space(name, platforms);
+    if EACH.into_iter().any(is_name) {
+        return Ok(());
+    }
+    Err(format!(
+        "no platform has a memory space `{name}`; expected a name such as `HBM` or `VMEM`, or a \
+         number such as `@0`"
+    ))
+}
+
+fn is_space_number(name: &str) -> bool {
+    name.trim().trim_start_matches('@').parse::<u64>().is_ok()
 }

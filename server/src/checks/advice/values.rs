@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Advice, more};
 use crate::audit::padding::{ValuePadding, of_value};
+use crate::checks::labels::{size_place, space_title, step_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
 use crate::model::bytes::rounded;
@@ -42,7 +43,7 @@ impl Advice<'_, '_> {
             let line = dump.placement(self.value(first))?;
             let mut message = format!(
                 "{} takes {} for {} of data, {:.2}x",
-                self.title(first),
+                title(self.dump, first),
                 rounded(padding.bytes.saturating_add(padding.logical)),
                 rounded(padding.logical),
                 padding.ratio()
@@ -97,13 +98,13 @@ impl Advice<'_, '_> {
             let message = format!(
                 "the constant {}{} takes {}, and as much in the compiled program: if it were an \
                  argument, it would not be compiled in",
-                self.title(value),
+                title(self.dump, value),
                 self.source(value),
                 rounded(size)
             );
             Some(Finding::new(
                 Code::LargeConstant,
-                self.size_place(at)?,
+                size_place(self.dump, at)?,
                 message,
             ))
         };
@@ -142,8 +143,8 @@ impl Advice<'_, '_> {
                 "{} values of this shape are alive at the peak of {}, {}, {} together: if they are \
                  kept for a backward pass, computing them again there would free most of it",
                 values.len(),
-                self.space(0),
-                self.step(peak.step),
+                space_title(self.dump, 0),
+                step_title(self.dump, peak.step),
                 rounded(*bytes)
             );
             let others = values[1..].iter().copied();
@@ -203,13 +204,13 @@ impl Advice<'_, '_> {
             let message = format!(
                 "{} is {} in 32 bits{}, and both are alive at the peak: if what reads it could read \
                  16 bits, {} would go",
-                self.title(wide),
-                self.title(narrow),
+                title(self.dump, wide),
+                title(self.dump, narrow),
                 self.source(wide),
                 rounded(size)
             );
-            let finding = Finding::new(Code::Widened, self.value_place(wide)?, message);
-            Some(finding.related(self.value_place(narrow)?, "the 16-bit value"))
+            let finding = Finding::new(Code::Widened, value_place(self.dump, wide)?, message);
+            Some(finding.related(value_place(self.dump, narrow)?, "the 16-bit value"))
         };
         found.iter().filter_map(finding).collect()
     }

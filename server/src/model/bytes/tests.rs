@@ -267,3 +267,23 @@ fn sizes_of_real_dumps_are_possible() {
         failures.join("\n")
     );
 }
+
+#[test]
+fn bytes_with_their_units() {
+    assert_eq!(read("15.75GiB"), Ok(16_911_433_728));
+    assert_eq!(read(" 2 kib "), Ok(2048));
+    assert_eq!(read("17B"), Ok(17));
+    for wrong in [
+        "",
+        "GiB",
+        "1.5",
+        "1.5.2KiB",
+        "-1KiB",
+        "1e3",
+        "99999999999TiB",
+        "1.GiB",
+        "1 GB",
+    ] {
+        assert_eq!(read(wrong), Err(EXPECTED.to_owned()), "{wrong}");
+    }
+}

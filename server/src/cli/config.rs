@@ -1,0 +1,375 @@
+//! `buflens.toml`: what a project has chosen for `buflens check`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobMatcher};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use toml::Spanned;
+
+use super::check::Deny;
+use crate::checks::budgets::{Budgets, Limits, Percent, Ratio};
+use crate::checks::{Severities, check_space};
+use crate::model::bytes;
+
+/// The file that is looked for.
+const NAME: &str = "buflens.toml";
+
+/// What a project has chosen.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// The limits of all modules.
+    pub budgets: Budgets,
+    /// Limits of some modules, which go before those of all; of several the last.
+    pub modules: Vec<Module>,
+    /// The file that growth is measured against.
+    pub baseline: Option<PathBuf>,
+    /// The severity from which on findings make the exit code 1.
+    pub deny: Option<Deny>,
+    /// The severities of codes.
+    pub severities: Severities,
+    /// What a device has of each memory space, in bytes.
+    pub capacities: Limits<u64>,
+}
+
+/// The limits of the modules whose names a pattern fits.
+#[derive(Debug)]
+pub struct Module {
+    /// The pattern, as `*` and `?` make it.
+    pub name: GlobMatcher,
+    /// The limits.
+    pub budgets: Budgets,
+}
+
+impl Config {
+    /// The file at `path`, or else the nearest one at or above the working directory; nothing is
+    /// chosen where there is none.
+    ///
+    /// # Errors
+    /// With the file, the line, the column and what was expected there.
+    pub fn find(path: Option<&Path>) -> Result<Self, String> {
+        let found = match path {
+            Some(path) => Some(path.to_owned()),
+            None => {
+                let folder = std::env::current_dir()
+                    .map_err(|error| format!("the working directory is not known: {error}"))?;
+                let mut files = folder.ancestors().map(|folder| folder.join(NAME));
+                files.find(|file| file.is_file())
+            }
+        };
+        let Some(path) = found else {
+            return Ok(Self::default());
+        };
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut config = Self::read(&text).map_err(|(span, problem)| {
+            let (line, column) = position(&text, span.start);
+            format!("{}:{line}:{column}: {problem}", path.display())
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.baseline = config.baseline.map(|baseline| folder.join(baseline));
+        Ok(config)
+    }
+
+    /// Reads a text; a problem comes with the bytes it is about.
+    fn read(text: &str) -> Result<Self, (Range<usize>, String)> {
+        let file: File = toml::from_str(text)
+            .map_err(|error| (error.span().unwrap_or(0..0), error.message().to_owned()))?;
+        let mut severities = Severities::default();
+        for (code, level) in &file.severity {
+            let chosen = severities.choose(code, level.get_ref());
+            chosen.map_err(|problem| (level.span(), problem))?;
+        }
+        let mut modules = Vec::new();
+        for section in file.module {
+            let glob = Glob::new(section.name.get_ref()).map_err(|error| {
+                let problem = format!("expected a pattern such as `jit_train*`: {error}");
+                (section.name.span(), problem)
+            })?;
+            modules.push(Module {
+                name: glob.compile_matcher(),
+                budgets: Budgets {
+                    peak: section.max_peak.0,
+                    temp: section.max_temp.0,
+                    padding: section.max_padding.0,
+                    growth: section.max_growth.map(|it| it.0),
+                },
+            });
+        }
+        Ok(Self {
+            budgets: Budgets {
+                peak: file.budget.max_peak.0,
+                temp: file.budget.max_temp.0,
+                padding: file.budget.max_padding.0,
+                growth: file.budget.max_growth.map(|it| it.0),
+            },
+            modules,
+            baseline: file.budget.baseline,
+            deny: file.check.deny,
+            severities,
+            capacities: file.capacity.0,
+        })
+    }
+}
+
+/// The line and the column of a byte, from 1, the column in characters.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[start..].chars().count() + 1)
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    budget: Budget,
+    check: Check,
+    severity: BTreeMap<String, Spanned<String>>,
+    capacity: PerSpace<u64>,
+    module: Vec<Section>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Budget {
+    max_peak: PerSpace<u64>,
+    max_temp: PerSpace<u64>,
+    max_padding: PerSpace<Ratio>,
+    max_growth: Option<One<Percent>>,
+    baseline: Option<PathBuf>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Check {
+    deny: Option<Deny>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Section {
+    name: Spanned<String>,
+    #[serde(default)]
+    max_peak: PerSpace<u64>,
+    #[serde(default)]
+    max_temp: PerSpace<u64>,
+    #[serde(default)]
+    max_padding: PerSpace<Ratio>,
+    max_growth: Option<One<Percent>>,
+}
+
+/// What a limit says.
+pub trait Amount: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// With what is expected.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+impl Amount for u64 {
+    fn read(text: &str) -> Result<Self, String> {
+        bytes::read(text)
+    }
+}
+
+impl Amount for Ratio {
+    fn read(text: &str) -> Result<Self, String> {
+        Self::read(text)
+    }
+}
+
+impl Amount for Percent {
+    fn read(text: &str) -> Result<Self, String> {
+        Self::read(text)
+    }
+}
+
+/// `SPACE=AMOUNT`, or an amount of memory space 0.
+///
+/// # Errors
+/// With what is expected.
+pub fn limit<T: Amount>(text: &str) -> Result<(String, T), String> {
+    let (space, amount) = text.split_once('=').unwrap_or(("0", text));
+    check_space(space)?;
+    Ok((space.to_owned(), T::read(amount)?))
+}
+
+/// An amount, as a text or a number.
+struct One<T>(T);
+
+/// Amounts of memory spaces; one alone is that of memory space 0.
+struct PerSpace<T>(Limits<T>);
+
+impl<T> Default for PerSpace<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Amount> Deserialize<'de> for One<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneVisitor(PhantomData))
+    }
+}
+
+impl<'de, T: Amount> Deserialize<'de> for PerSpace<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PerSpaceVisitor(PhantomData))
+    }
+}
+
+struct OneVisitor<T>(PhantomData<T>);
+
+impl<T: Amount> Visitor<'_> for OneVisitor<T> {
+    type Value = One<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a number, or a text with a unit")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<One<T>, E> {
+        T::read(text).map(One).map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<One<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<One<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+struct PerSpaceVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Amount> Visitor<'de> for PerSpaceVisitor<T> {
+    type Value = PerSpace<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a number, a text with a unit, or a table such as `{ hbm = \"15.75GiB\" }`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<PerSpace<T>, E> {
+        let amount = T::read(text).map_err(E::custom)?;
+        Ok(PerSpace(vec![("0".to_owned(), amount)]))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<PerSpace<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<PerSpace<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PerSpace<T>, A::Error> {
+        let mut limits = Vec::new();
+        while let Some((SpaceName(space), One(amount))) = map.next_entry()? {
+            limits.push((space, amount));
+        }
+        Ok(PerSpace(limits))
+    }
+}
+
+/// The name of a memory space of some platform.
+struct SpaceName(String);
+
+impl<'de> Deserialize<'de> for SpaceName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        check_space(&name).map_err(de::Error::custom)?;
+        Ok(Self(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::{Code, Severity};
+
+    #[test]
+    fn every_key_is_read() {
+        let config = Config::read(
+            r#"
+            [budget]
+            max-peak = { hbm = "15.75GiB", "@1" = 1024 }
+            max-temp = "12 GiB"
+            max-padding = 1.5
+            max-growth = "3%"
+            baseline = "base.json"
+
+            [check]
+            deny = "never"
+
+            [severity]
+            color-mismatch = "hint"
+            max-peak = "off"
+
+            [capacity]
+            hbm = "16GiB"
+
+            [[module]]
+            name = "jit_train*"
+            max-peak = "1KiB"
+            max-growth = 0
+            "#,
+        )
+        .unwrap();
+        let limit = |space: &str, bytes: u64| (space.to_owned(), bytes);
+        assert_eq!(config.budgets.peak.len(), 2);
+        assert!(config.budgets.peak.contains(&limit("hbm", 16_911_433_728)));
+        assert!(config.budgets.peak.contains(&limit("@1", 1024)));
+        assert_eq!(config.budgets.temp, [limit("0", 12 << 30)]);
+        let ratio = Ratio::read("1.5x").unwrap();
+        assert_eq!(config.budgets.padding, [("0".to_owned(), ratio)]);
+        assert_eq!(config.budgets.growth, Percent::read("3").ok());
+        assert_eq!(config.baseline, Some(PathBuf::from("base.json")));
+        assert_eq!(config.deny, Some(Deny::Never));
+        assert_eq!(
+            config.severities.of(Code::ColorMismatch),
+            Some(Severity::Hint)
+        );
+        assert_eq!(config.severities.of(Code::MaxPeak), None);
+        assert_eq!(config.capacities, [limit("hbm", 16 << 30)]);
+        let [module] = &config.modules[..] else {
+            panic!("{config:?}")
+        };
+        assert!(module.name.is_match("jit_train_step") && !module.name.is_match("jit_f"));
+        assert_eq!(module.budgets.peak, [limit("0", 1024)]);
+        assert_eq!(module.budgets.growth, Percent::read("0").ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let problems: Vec<String> = [
+            "[budget]\nmax-peek = 1",
+            "[budget]\nmax-peak = \"12GB\"",
+            "[budget]\nmax-peak = -1",
+            "[budget]\nmax-peak = true",
+            "[budget]\nmax-peak = { hbm = \"much\" }",
+            "[budget]\nmax-peak = { hmb = 1 }",
+            "[budget]\nmax-padding = \"0.5x\"",
+            "[budget]\nmax-growth = { hbm = 1 }",
+            "[check]\ndeny = \"all\"",
+            "[severity]\nsintax = \"off\"",
+            "[severity]\nsyntax = \"fatal\"",
+            "[[module]]\nmax-peak = 1",
+            "[[module]]\nname = \"a[\"",
+            "ä = [",
+        ]
+        .into_iter()
+        .map(|text| {
+            let (span, problem) = Config::read(text).unwrap_err();
+            let (line, column) = position(text, span.start);
+            let problem: String = problem.chars().take(100).collect();
+            format!("{line}:{column}: {problem}")
+        })
+        .collect();
+        expect_test::expect![[r#""#]].assert_eq(&problems.join("\n"));
+    }
+}
