@@ -30,6 +30,8 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.padding",
         "buflens.donation",
         "buflens.copies",
+        "buflens.map",
+        "buflens.diff",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],

@@ -3,6 +3,7 @@
 mod audit;
 mod check;
 mod definition;
+mod diff;
 mod dumps;
 mod hover;
 mod lsp;
@@ -44,6 +45,7 @@ enum Command {
     Padding(padding::Padding),
     Audit(audit::Audit),
     Map(map::Map),
+    Diff(diff::Diff),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
+        Command::Diff(diff) => diff.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),
