@@ -163,10 +163,14 @@ fn totals_are_those_of_summary() {
     }
 }
 
+fn text_of(path: &str) -> String {
+    fs::read_to_string(root().join(path)).expect("a dump")
+}
+
 #[test]
 fn what_is_missing_is_not_gone() {
     let [before, after] = VERSIONS[0];
-    let text = fs::read_to_string(root().join(before)).expect("a dump");
+    let text = text_of(before);
     let folder = tempfile::tempdir().expect("a folder");
     let cut = folder.path().join("cut-buffer-assignment.txt");
     // In the middle of the allocations.
@@ -189,6 +193,29 @@ fn what_is_missing_is_not_gone() {
     let (text, _) = run(&["diff", after, cut], 0);
     assert!(!text.contains("gone"), "{text}");
     assert!(text.contains("it cannot be known"), "{text}");
+    // In the middle of the used values, and of the live ranges.
+    for (section, note) in [
+        ("Used values:", "instructions are missing"),
+        ("BufferLiveRange:", "should have a live range"),
+    ] {
+        let at = text_of(before).find(section).expect("the section") + 300;
+        fs::write(cut, &text_of(before)[..at]).expect("a file");
+        let diff = json_of(&["diff", before, cut]);
+        for list in [
+            "added",
+            "removed",
+            "peak_left",
+            "donation",
+            "copies_removed",
+        ] {
+            assert_eq!(diff[list], json!([]), "{section} {list}");
+        }
+        assert!(
+            diff["notes"].to_string().contains(note),
+            "{}",
+            diff["notes"]
+        );
+    }
     run(&["diff", after, "no such file"], 2);
 }
 

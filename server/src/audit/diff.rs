@@ -30,6 +30,8 @@ pub struct Diff {
     /// Whether the allocations of a dump are all there. If not, what is alone in the other dump may
     /// be in this one as well.
     pub is_whole: Both<bool>,
+    /// Whether the instructions of both are all there.
+    pub has_instructions: bool,
     /// The pairs whose bytes, kind of allocation or memory space differ, the largest difference first.
     pub changed: Vec<Changed>,
     /// How many of the others have another offset, allocation or live range.
@@ -100,13 +102,14 @@ pub struct Peaks {
 /// What changed from the first to the second.
 pub fn diff(audits: Both<&Audit>) -> Diff {
     let dumps = audits.map(|audit| audit.dump);
-    let with_instructions = dumps.iter().all(|dump| dump.knows_instructions());
+    let with_instructions = dumps.into_iter().all(has_instructions);
     let [before, after] = audits.map(|audit| Side::of(audit, with_instructions));
     let pairs = matching::pairs(&before, &after);
     let partners = Partners::new(&pairs, dumps);
     let mut diff = Diff {
         alone: [0, 1].map(|side| alone(dumps[side], &partners.0[side])),
         is_whole: dumps.map(is_whole),
+        has_instructions: with_instructions,
         ..Diff::default()
     };
     for &pair in &pairs {
@@ -121,8 +124,9 @@ pub fn diff(audits: Both<&Audit>) -> Diff {
     });
     diff.pairs = pairs;
     diff.compare_peaks(audits, &partners);
-    diff.compare_donation(audits, &partners);
+    // Who reads what is told with the instructions.
     if with_instructions && diff.is_whole == [true; 2] {
+        diff.compare_donation(audits, &partners);
         diff.compare_copies(audits, &partners);
     }
     diff
@@ -164,6 +168,17 @@ fn is_whole(dump: &Dump) -> bool {
                 && dump.stray_live_ranges.is_empty()
         }
     }
+}
+
+/// Whether it is known what defines each value: used values may be missing, or cut short.
+pub fn has_instructions(dump: &Dump) -> bool {
+    let mut values = dump.values.iter();
+    values.all(|value| dump.opcode(value.name).is_some())
+}
+
+/// Whether the true peaks are known: without some live ranges they may be higher.
+pub fn has_peaks(dump: &Dump) -> bool {
+    dump.occupancy().reason.is_none() && dump.occupancy().missing == 0
 }
 
 fn alone(dump: &Dump, partners: &[Option<u32>]) -> Vec<u32> {
@@ -230,7 +245,8 @@ impl Diff {
     }
 
     fn compare_peaks(&mut self, audits: Both<&Audit>, partners: &Partners) {
-        if self.is_whole != [true; 2] {
+        let is_known = audits.iter().all(|audit| has_peaks(audit.dump));
+        if self.is_whole != [true; 2] || !is_known {
             return;
         }
         let spaces = audits.map(|audit| &audit.dump.occupancy().spaces);
@@ -245,7 +261,7 @@ impl Diff {
             // A space that only one of them has is empty in the other.
             let held = audits.map(|audit| match audit.dump.occupancy().space(color) {
                 Some(_) => peak(audit, color, None, &[]).ok().map(|peak| peak.values),
-                None => audit.dump.occupancy().reason.is_none().then(Vec::new),
+                None => Some(Vec::new()),
             });
             let [Some(before), Some(after)] = held else {
                 continue;

@@ -199,7 +199,7 @@ pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
         pairs: Vec::new(),
     };
     for (number, key) in PARAMETERS {
-        matching.pass(Evidence::Parameter, number, |_, _, it| key(it));
+        matching.pass(Evidence::Parameter, number, |_, it| key(it));
     }
     matching.passes(&FIRST);
     matching.walk();
@@ -221,7 +221,7 @@ struct Matching<'s> {
 impl Matching<'_> {
     fn passes(&mut self, passes: &[(Evidence, Number, Key)]) {
         for &(by, number, key) in passes {
-            self.pass(by, number, |_, _, it| {
+            self.pass(by, number, |_, it| {
                 // A parameter is what the caller gives, and scratch is no buffer of the schedule:
                 // neither turns into anything else.
                 let class = it.kind == Some(Kind::ThreadLocal);
@@ -248,7 +248,7 @@ impl Matching<'_> {
                 };
                 operands.map(read).collect::<Vec<_>>()
             });
-            self.pass(Evidence::Operands, Any, |side, _, it| {
+            self.pass(Evidence::Operands, Any, |side, it| {
                 let reads = reads[side][it.instruction as usize]?;
                 let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
                 is_free.then(|| hash((reads, it.opcode, it.index, it.array)))
@@ -259,17 +259,12 @@ impl Matching<'_> {
         }
     }
 
-    fn pass(
-        &mut self,
-        by: Evidence,
-        number: Number,
-        key: impl Fn(usize, u32, &Traits) -> Option<u64>,
-    ) {
+    fn pass(&mut self, by: Evidence, number: Number, key: impl Fn(usize, &Traits) -> Option<u64>) {
         let mut groups: FxHashMap<u64, [Vec<u32>; 2]> = FxHashMap::default();
         for side in [0, 1] {
             let free = self.sides[side].order.iter().copied();
             for at in free.filter(|&at| self.partners[side][at as usize].is_none()) {
-                if let Some(key) = key(side, at, &self.sides[side].traits[at as usize]) {
+                if let Some(key) = key(side, &self.sides[side].traits[at as usize]) {
                     groups.entry(key).or_default()[side].push(at);
                 }
             }

@@ -126,7 +126,8 @@ impl Side {
             });
         }
         for allocation in &dump.allocations {
-            let Some(number) = allocation.parameter else {
+            // Of the values of a donated parameter, instructions tell which it is.
+            let Some(number) = allocation.parameter.filter(|_| with_instructions) else {
                 continue;
             };
             let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header);

@@ -79,7 +79,7 @@ fn verdict<L>(module: &str, diff: &Diff<L>) -> String {
 fn moved(change: &Change) -> Option<String> {
     let (before, after) = change.before.zip(change.after)?;
     let delta = match (change.delta?, growth(change)) {
-        (0, _) => return Some(format!("is {} as before", rounded(after))),
+        (0, _) => return Some(format!("{} as before", rounded(after))),
         (delta, Some(percent)) => format!("{}, {percent:+.1} %", signed(delta, rounded)),
         (delta, None) => signed(delta, rounded),
     };
@@ -131,7 +131,7 @@ fn totals<L>(diff: &Diff<L>) -> Table {
         Column::new("percent", "percent", Place::Row),
     ]);
     let mut bytes = |what: String, change: &Change, is_always: bool| {
-        if is_always || !change.is_none() {
+        if is_always || change.delta.is_some_and(|delta| delta != 0) {
             table.rows.push(row(what, change, Cell::Bytes, Cell::Delta));
         }
     };

@@ -407,8 +407,7 @@ fn totals(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
     // What is cut short has no number that could be compared.
     let whole =
         |number: &dyn Fn(usize) -> u64| change(&|side| found.is_whole[side].then(|| number(side)));
-    let has_copies =
-        found.is_whole == [true; 2] && dumps.iter().all(|dump| dump.knows_instructions());
+    let has_copies = found.is_whole == [true; 2] && found.has_instructions;
     Totals {
         total_bytes: whole(&|side| modules[side].total_bytes),
         copied_bytes: change(&|side| has_copies.then_some(found.copied[side])),
@@ -437,7 +436,7 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
             };
         let at_peak = |number: &dyn Fn(usize) -> Option<u64>| {
             Change::new([0, 1].map(|side| match space(side) {
-                _ if !found.is_whole[side] || dumps[side].occupancy().reason.is_some() => None,
+                _ if !found.is_whole[side] || !compare::has_peaks(dumps[side]) => None,
                 Some(_) => number(side),
                 None => Some(0),
             }))
@@ -543,8 +542,8 @@ fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> V
         "the allocations are cut short: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
     );
     about(
-        dumps.map(|dump| !dump.knows_instructions()),
-        "there are no instructions: values are recognised by name and shape, and copies are not compared",
+        dumps.map(|dump| !compare::has_instructions(dump)),
+        "some or all instructions are missing: values are recognised by name and shape, and neither donation nor copies are compared",
     );
     about(
         [0, 1].map(|side| dumps[side].occupancy().reason.is_some() && found.is_whole[side]),
@@ -552,7 +551,7 @@ fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> V
     );
     about(
         dumps.map(|dump| dump.occupancy().missing > 0),
-        "values that should have a live range have none: its true peak may be higher",
+        "values that should have a live range have none: the true peak may be higher, so that peaks are not compared",
     );
     notes
 }
