@@ -163,12 +163,18 @@ fn parameters_are_what_the_caller_gives() {
                 Parameter(2),
             ),
         ],
-        &expect![""],
+        &expect![[r#"
+            x.1 = x.1 by parameter
+            w.1 = w.1 by parameter
+            new mask.1
+        "#]],
     );
     check(
         &[("Arg_0.1", "f32[16]", "parameter(0)", Parameter(0))],
         &[("q.1", "f32[64]", "parameter(0)", Parameter(0))],
-        &expect![""],
+        &expect![[r#"
+            Arg_0.1 = q.1 by parameter, other shape
+        "#]],
     );
 }
 
@@ -215,7 +221,11 @@ fn trace_paths_tell_before_names_do() {
                 Output,
             ),
         ],
-        &expect![""],
+        &expect![[r#"
+            add.1 = add.2 by op_name
+            add.2 = add.1 by op_name
+            add.3 = add.3 by resized, other shape, moved
+        "#]],
     );
 }
 
@@ -235,7 +245,12 @@ fn operands_lead_from_one_pair_to_the_next() {
             ("b.1", "f32[16]", other, Temp),
             ("copy.7", "f32[16]", "copy(%a.1)", Temp),
         ],
-        &expect![""],
+        &expect![[r#"
+            a.1 = a.1 by same
+            b.1 = b.1 by same
+            copy.2 = copy.7 by operands
+            gone copy.1
+        "#]],
     );
 }
 
@@ -244,7 +259,9 @@ fn the_result_has_its_parts_whatever_makes_them() {
     check(
         &[("fusion.1", "f32[16]", "fusion()", Output)],
         &[("custom.9", "f32[16]", "custom-call()", Output)],
-        &expect![""],
+        &expect![[r#"
+            fusion.1 = custom.9 by output
+        "#]],
     );
 }
 
@@ -267,7 +284,12 @@ fn lines_of_source_names_and_shapes_come_last() {
             ("loop.1", "f32[4]", "call()", Temp),
             ("loop.2", "f32[4]", "call()", Temp),
         ],
-        &expect![""],
+        &expect![[r#"
+            add.1 = sum.1 by source
+            fusion.3.clone = fusion.9.remat2 by name
+            while.1 = loop.1 by shape
+            new loop.2
+        "#]],
     );
 }
 
@@ -282,7 +304,10 @@ fn constants_are_their_literals() {
             ("constant.1", "f32[1]", "constant({2})", Temp),
             ("constant.2", "f32[1]", "constant({1})", Temp),
         ],
-        &expect![""],
+        &expect![[r#"
+            constant.1 = constant.2 by structure
+            constant.2 = constant.1 by structure
+        "#]],
     );
 }
 
