@@ -266,8 +266,8 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
 }
 
 /// What changed: the record, and the same for people as `markdown`.
-fn diff<'d>(
-    [before, after]: [&Source<'_, 'd, lsp::Location>; 2],
+fn diff(
+    [before, after]: [&Source<'_, '_, lsp::Location>; 2],
     limit: usize,
 ) -> std::result::Result<Value, String> {
     let diff = records::diff([before, after], limit);

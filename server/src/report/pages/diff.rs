@@ -275,9 +275,10 @@ fn bytes(number: u64) -> i64 {
 
 fn member<L>(member: &PeakMember<L>, is_new: bool) -> Vec<Cell> {
     let own = bytes(member.own_bytes);
-    match is_new {
-        true => one_row(own, "enters", &member.value),
-        false => one_row(-own, "leaves", &member.value),
+    if is_new {
+        one_row(own, "enters", &member.value)
+    } else {
+        one_row(-own, "leaves", &member.value)
     }
 }
 
