@@ -32,6 +32,7 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.copies",
         "buflens.map",
         "buflens.textMap",
+        "buflens.diff",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],

@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 
+import { Comparisons } from './compare';
 import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
 import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
@@ -29,6 +30,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const explorer = new Explorer(running);
   const status = new Status(running);
   const parts = new Parts(running);
+  const comparisons = new Comparisons(running);
 
   const follow = () => {
     const dump = activeDump();
@@ -103,6 +105,7 @@ export function activate(context: vscode.ExtensionContext): Api {
       void status.update();
     }),
     parts.register(),
+    comparisons.register(),
     detectDumps(),
     noticeLarge((file) => parts.open(file)),
     vscode.window.onDidChangeActiveTextEditor(follow),
@@ -117,6 +120,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     onDump('showPadding', (uri) => showPadding(running, uri)),
     onDump('auditDonation', (uri) => auditDonation(running, uri)),
     onDump('auditCopies', (uri) => auditCopies(running, uri)),
+    onDump('compareWith', (uri) => comparisons.compare(uri)),
     register('sortPeak', () => explorer.sort()),
     register('filterPeak', () => explorer.askFilter()),
     register('clearTicks', () => {

@@ -140,6 +140,14 @@ export interface Copies {
   spaces: { color: number; name: string; copied_bytes: number; at_peak_bytes: number | null }[];
 }
 
+/** What changed between two dumps; only what is used here. */
+export interface Diff {
+  module: string;
+  nothing_changed: boolean;
+  /** The whole answer for people. */
+  markdown: string;
+}
+
 /** The commands of the server: arguments besides `uri`, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
@@ -148,4 +156,5 @@ export interface Commands {
   'buflens.padding': [{ space?: number; limit?: number }, Padding];
   'buflens.donation': [Record<string, never>, Donation];
   'buflens.copies': [{ limit?: number }, Copies];
+  'buflens.diff': [{ other: string; limit?: number }, Diff];
 }

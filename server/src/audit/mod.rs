@@ -1,11 +1,13 @@
 //! What people ask a dump about memory, answered over the whole of it: what the peak is made of,
-//! where padding goes, which parameters are donated, what is copied and moved.
+//! where padding goes, which parameters are donated, what is copied and moved, and what of it changed between two
+//! compiles.
 //!
 //! Each answer is plain data with numbers into the dump's tables; `report` and `lsp` put it into
 //! words, `checks` turns what is worth a hint into findings.
 
 pub mod attribution;
 pub mod copies;
+pub mod diff;
 pub mod donation;
 #[cfg(test)]
 pub(crate) mod fixture;

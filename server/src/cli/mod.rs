@@ -4,6 +4,7 @@ mod audit;
 mod check;
 mod config;
 mod definition;
+mod diff;
 mod dumps;
 mod hover;
 mod lsp;
@@ -45,6 +46,7 @@ enum Command {
     Padding(padding::Padding),
     Audit(audit::Audit),
     Map(map::Map),
+    Diff(diff::Diff),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
+        Command::Diff(diff) => diff.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

@@ -10,12 +10,13 @@ use tower_lsp::ls_types as lsp;
 use super::view::View;
 use crate::audit::Audit;
 use crate::model::{Dump, Place};
+use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
 use crate::report::text_map;
-use crate::workspace::{Loaded, Unavailable};
+use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 8] = [
+pub const COMMANDS: [&str; 9] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
@@ -24,6 +25,7 @@ pub const COMMANDS: [&str; 8] = [
     "buflens.copies",
     "buflens.map",
     "buflens.textMap",
+    "buflens.diff",
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
@@ -48,6 +50,7 @@ enum Command {
     Copies(Limit),
     Map(Limit),
     TextMap(TextMap),
+    Diff(Diff),
 }
 
 #[derive(Debug, Deserialize)]
@@ -117,6 +120,25 @@ struct Text {
     text: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Diff {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
+    other: lsp::Uri,
+    limit: Option<usize>,
+}
+
+impl Question {
+    /// The document that the one asked about is compared with.
+    pub fn other(&self) -> Option<&lsp::Uri> {
+        match &self.command {
+            Command::Diff(asked) => Some(&asked.other),
+            _ => None,
+        }
+    }
+}
+
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = params.command;
@@ -141,7 +163,8 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
         "buflens.donation" => Command::Donation(argument_of(&name, argument)?),
         "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
         "buflens.map" => Command::Map(argument_of(&name, argument)?),
-        _ => Command::TextMap(argument_of(&name, argument)?),
+        "buflens.textMap" => Command::TextMap(argument_of(&name, argument)?),
+        _ => Command::Diff(argument_of(&name, argument)?),
     };
     Ok(Question { uri, command })
 }
@@ -151,12 +174,16 @@ fn argument_of<T: DeserializeOwned>(name: &str, argument: Value) -> Result<T> {
     read.map_err(|problem| Error::invalid_params(format!("the argument of `{name}`: {problem}")))
 }
 
-/// The answer, or why the question makes no sense for this dump.
+/// The answer, or why the question makes no sense for this dump. `other` is what there is of
+/// [`Question::other`].
 pub fn answer(
     view: &View,
+    other: Option<&View>,
     question: &Question,
 ) -> std::result::Result<std::result::Result<Value, String>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
+    let before = other.map(loaded);
+    let before = before.as_ref();
     let audit = Audit::new(&dump, view.config.libraries());
     let locate = |place: &Place| view.location(&dump, place);
     let source = Source {
@@ -201,6 +228,19 @@ pub fn answer(
             to_json(&dump, records::map(&audit, limit))
         }
         Command::TextMap(asked) => text_map(&audit, asked),
+        Command::Diff(asked) => match (other, before) {
+            (Some(other), Some(Ok(Loaded { dump, .. }))) => {
+                let audit = Audit::new(dump, other.config.libraries());
+                let locate = |place: &Place| other.location(dump, place);
+                let before = Source {
+                    audit: &audit,
+                    locate: &locate,
+                };
+                diff([&before, &source], asked.limit.unwrap_or(LIMIT))
+            }
+            (_, Some(Err(problem))) => Err(problem.clone()),
+            _ => Err("there is nothing to compare with".to_owned()),
+        },
     })
 }
 
@@ -237,6 +277,39 @@ fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Value, String
     }
     let text = text_map::text(&map, &records::module_name(audit.dump), &options);
     to_json(audit.dump, Text { text })
+}
+
+/// The dump that another is compared with.
+fn loaded(view: &View) -> std::result::Result<Loaded, String> {
+    let path = &view.snapshot.path;
+    let problem = |reason: &str| format!("{} cannot be compared with: {reason}", path.display());
+    let loaded = if view.snapshot.is_open() {
+        let loaded = view.snapshot.load();
+        loaded.map_err(|_| problem("its text is not known at this moment"))?
+    } else {
+        // Nobody would close it, so it is not kept.
+        workspace::load(path).map_err(|error| problem(&error.reason.to_string()))?
+    };
+    let dump = &loaded.dump;
+    if dump.values.is_empty() && dump.allocations.is_empty() && !dump.has_live_ranges() {
+        return Err(problem("it is no part of a dump"));
+    }
+    Ok(loaded)
+}
+
+/// What changed: the record, and the same for people as `markdown`.
+fn diff(
+    [before, after]: [&Source<'_, '_, lsp::Location>; 2],
+    limit: usize,
+) -> std::result::Result<Value, String> {
+    let diff = records::diff([before, after], limit);
+    let answer = Answer::new(after.audit.dump, diff);
+    let mut markdown = Vec::new();
+    let written = pages::diff::page(&answer).write_markdown(&mut markdown);
+    written.map_err(|problem| problem.to_string())?;
+    let mut value = serde_json::to_value(answer).map_err(|problem| problem.to_string())?;
+    value["markdown"] = String::from_utf8_lossy(&markdown).into();
+    Ok(value)
 }
 
 fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {

@@ -297,9 +297,12 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::LSPAny>> {
         let question = commands::read(params)?;
         let uri = question.uri.clone();
-        let answer = self
-            .0
-            .ask(&uri, move |view| commands::answer(view, &question));
+        let other = question
+            .other()
+            .map(|uri| self.0.view(&super::convert::path(uri)));
+        let answer = self.0.ask(&uri, move |view| {
+            commands::answer(view, other.as_ref(), &question)
+        });
         answer.await?.transpose().map_err(Error::invalid_params)
     }
 

@@ -423,5 +423,15 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// A difference as `shown` writes numbers: `+324.0 MiB`, `-7`, `0`.
+pub fn signed(number: i64, shown: impl Fn(u64) -> String) -> String {
+    let sign = match number {
+        1.. => "+",
+        0 => "",
+        _ => "-",
+    };
+    format!("{sign}{}", shown(number.unsigned_abs()))
+}
+
 #[cfg(test)]
 mod tests;

@@ -204,6 +204,22 @@ mod tests {
     }
 
     #[test]
+    fn more_is_red_and_less_is_green() {
+        let mut table = Table::new(&[Column::new("delta", "delta", Place::Row)]);
+        let cells = [Cell::Delta(2048), Cell::Delta(0), Cell::Difference(-7)];
+        table.rows = cells.map(|cell| vec![cell]).into();
+        let mut page = Page::default();
+        page.table(table);
+        let mut out = Vec::new();
+        page.write_text(&mut out, 80).unwrap();
+        let text = String::from_utf8(out).unwrap().replace('\u{1b}', "^");
+        assert_eq!(
+            text,
+            "^[1m   delta^[0m\n^[31m+2.0 KiB^[0m\n     0 B\n^[32m      -7^[0m\n"
+        );
+    }
+
+    #[test]
     fn as_markdown() {
         let mut out = Vec::new();
         page().write_markdown(&mut out).unwrap();

@@ -4,6 +4,7 @@
 
 mod allocation;
 mod audit;
+mod diff;
 mod map;
 mod padding;
 mod peak;
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
+pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
 pub use self::map::{Map, MapAllocation, MapSpace, MapValues, TextId, map};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 
 use super::printable;
-use crate::model::bytes::{grouped, rounded};
+use crate::model::bytes::{grouped, rounded, signed};
 
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -30,6 +30,10 @@ pub enum Cell {
     Bytes(u64),
     /// Bytes less than elsewhere.
     Saved(u64),
+    /// Bytes more than before, or less.
+    Delta(i64),
+    /// A number more than before, or less.
+    Difference(i64),
     /// How many times as large.
     Ratio(f64),
     /// Percent.
@@ -51,8 +55,19 @@ impl Cell {
             Self::Bytes(bytes) => rounded(*bytes).into(),
             Self::Saved(0) => "0 B".into(),
             Self::Saved(bytes) => format!("-{}", rounded(*bytes)).into(),
+            Self::Delta(bytes) => signed(*bytes, rounded).into(),
+            Self::Difference(number) => signed(*number, grouped).into(),
             Self::Ratio(ratio) => format!("{ratio:.2}x").into(),
             Self::Percent(percent) => format!("{percent:.1} %").into(),
+        }
+    }
+
+    /// What turns the cell's colour on on a terminal: more is red, less is green.
+    fn colour(&self) -> Option<&'static str> {
+        match self {
+            Self::Delta(1..) | Self::Difference(1..) => Some("\u{1b}[31m"),
+            Self::Delta(..=-1) | Self::Difference(..=-1) => Some("\u{1b}[32m"),
+            _ => None,
         }
     }
 
@@ -64,6 +79,7 @@ impl Cell {
             Self::Number(number) | Self::Bytes(number) | Self::Saved(number) => {
                 number.to_string().into()
             }
+            Self::Delta(number) | Self::Difference(number) => number.to_string().into(),
             Self::Ratio(ratio) => ratio.to_string().into(),
             Self::Percent(percent) => format!("{percent:.3}").into(),
         }
@@ -74,6 +90,7 @@ impl Cell {
         match self {
             Self::Bytes(bytes) => Some(format!("{} B", grouped(*bytes))),
             Self::Saved(bytes) => Some(format!("-{} B", grouped(*bytes))),
+            Self::Delta(bytes) => Some(format!("{} B", signed(*bytes, grouped))),
             _ => None,
         }
     }
@@ -160,13 +177,13 @@ impl Table {
             _ => false,
         };
         let titles: Vec<Cow<str>> = self.columns.iter().map(|it| it.title.into()).collect();
-        let title = self.row_text(&titles, &widths);
+        let title = self.row_text(&titles, &[], &widths);
         if !title.trim().is_empty() {
             writeln!(out, "\u{1b}[1m{title}\u{1b}[0m")?;
         }
         for row in &self.rows {
             let cells: Vec<Cow<str>> = row.iter().map(Cell::shown).collect();
-            writeln!(out, "{}", self.row_text(&cells, &widths))?;
+            writeln!(out, "{}", self.row_text(&cells, row, &widths))?;
             let below = cells.into_iter().enumerate();
             let below = below.filter(|(at, cell)| is_below(*at) && !cell.is_empty());
             let below: Vec<(Place, Cow<str>)> = below
@@ -223,8 +240,8 @@ impl Table {
         widths
     }
 
-    /// Numbers stand on the right, words on the left.
-    fn row_text(&self, cells: &[Cow<str>], widths: &[usize]) -> String {
+    /// Numbers stand on the right, words on the left. `row` has the colours, if there are any.
+    fn row_text(&self, cells: &[Cow<str>], row: &[Cell], widths: &[usize]) -> String {
         let mut text = String::new();
         let mut is_first = true;
         for at in (0..self.columns.len()).filter(|&at| widths[at] > 0) {
@@ -234,10 +251,11 @@ impl Table {
             is_first = false;
             let width = widths[at];
             let cell = cut(&cells[at], width);
-            let _ = if self.is_words(at) {
-                write!(text, "{cell:width$}")
-            } else {
-                write!(text, "{cell:>width$}")
+            let colour = row.get(at).and_then(Cell::colour);
+            let _ = match colour {
+                Some(on) => write!(text, "{on}{cell:>width$}\u{1b}[0m"),
+                None if self.is_words(at) => write!(text, "{cell:width$}"),
+                None => write!(text, "{cell:>width$}"),
             };
         }
         text.truncate(text.trim_end().len());

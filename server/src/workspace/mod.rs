@@ -125,6 +125,11 @@ impl Snapshot {
             .as_ref()
     }
 
+    /// Whether some file of the dump is open.
+    pub fn is_open(&self) -> bool {
+        self.files.iter().any(|file| file.buffer.is_some())
+    }
+
     /// The text of the file asked for, if it is open.
     pub fn document(&self) -> Result<Document, Unavailable> {
         let (buffer, moment) = self.buffer(&self.path).ok_or(Unavailable::Absent)?;

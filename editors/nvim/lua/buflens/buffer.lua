@@ -13,6 +13,7 @@ local COMMANDS = {
   BuflensPadding = { 'padding', { nargs = '?', desc = 'The values with padding' } },
   BuflensDonation = { 'donation', { nargs = 0, desc = 'Which parameters are donated, and which could be' } },
   BuflensCopies = { 'copies', { nargs = 0, desc = 'The copies that the compiler inserted' } },
+  BuflensDiff = { 'diff', { nargs = 1, complete = 'file', desc = 'What changed since another dump' } },
 }
 
 local function is_large(bufnr)

@@ -276,6 +276,24 @@ function M.copies()
   M.ask('buflens.copies', {}, nil, M.list_copies)
 end
 
+--- Shows what changed, as Markdown in a window of its own.
+function M.show_diff(result)
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(result.markdown, '\n', { trimempty = true }))
+  vim.bo[bufnr].filetype = 'markdown'
+  vim.bo[bufnr].bufhidden = 'wipe'
+  vim.bo[bufnr].modifiable = false
+  vim.cmd.split()
+  vim.api.nvim_win_set_buf(0, bufnr)
+  vim.wo[0][0].wrap = false
+end
+
+--- Compares with the dump that `file` belongs to, which was before.
+function M.diff(given)
+  local path = vim.fn.fnamemodify(vim.fn.expand(given.args), ':p')
+  M.ask('buflens.diff', { other = vim.uri_from_fname(path), limit = 100 }, nil, M.show_diff)
+end
+
 local SHOWN = {
   ['buflens.peak'] = M.show_peak,
   ['buflens.whatIf'] = M.show_what_if,

@@ -287,3 +287,10 @@ fn bytes_with_their_units() {
         assert_eq!(read(wrong), Err(EXPECTED.to_owned()), "{wrong}");
     }
 }
+
+#[test]
+fn differences_have_signs() {
+    let shown = [324 << 20, 0, -7, i64::MIN].map(|number| signed(number, rounded));
+    assert_eq!(shown, ["+324.0 MiB", "0 B", "-7 B", "-8.00 EiB"]);
+    assert_eq!(signed(-1234, grouped), "-1,234");
+}

@@ -263,7 +263,11 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
     }
 }
 
-fn parameter<L>(source: &Source<'_, '_, L>, found: &Parameter) -> Option<DonationParameter<L>> {
+/// The record of a parameter.
+pub(super) fn parameter<L>(
+    source: &Source<'_, '_, L>,
+    found: &Parameter,
+) -> Option<DonationParameter<L>> {
     let dump = source.audit.dump;
     let allocation = dump.allocations.get(found.allocation as usize)?;
     let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header)?;
@@ -319,14 +323,15 @@ fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Cop
         copies: found
             .iter()
             .take(limit)
-            .map(|found| record(source, found))
+            .map(|found| copy_record(source, found))
             .collect(),
         copies_left_out: found.len().saturating_sub(limit),
         spaces: spaces.collect(),
     }
 }
 
-fn record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRecord<L> {
+/// The record of a copy.
+pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRecord<L> {
     let dump = source.audit.dump;
     let name = |id: NameId| dump.names[id].to_owned();
     let origin = source.audit.origins.named(copy.name);

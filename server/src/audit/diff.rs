@@ -1,0 +1,371 @@
+//! What changed between two compiles of a program: which values are in both, whatever they are
+//! called now, and what became of the others, of the peaks, of donation and of copies.
+
+mod matching;
+mod traits;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use self::matching::{Evidence, Pair};
+
+use self::traits::Side;
+use super::Audit;
+use super::copies::{Copy, copies};
+use super::donation::{Parameter, Verdict, donation};
+use super::peak::{Held, peak};
+use crate::model::shapes::shape_text;
+use crate::model::{Dump, space};
+use buflens_syntax::{Shape, facts};
+
+/// Of a pair of dumps the first and the second.
+pub type Both<T> = [T; 2];
+
+/// What changed. Values are numbers into [`crate::model::Dump::values`] of their dump.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diff {
+    /// The values that are in both, in the order of the first dump.
+    pub pairs: Vec<Pair>,
+    /// Those that are in one alone: gone, and new; those with the most bytes first.
+    pub alone: Both<Vec<u32>>,
+    /// Whether the allocations of a dump are all there. If not, what is alone in the other dump may
+    /// be in this one as well.
+    pub is_whole: Both<bool>,
+    /// Whether the instructions of both are all there.
+    pub has_instructions: bool,
+    /// The pairs whose bytes, kind of allocation or memory space differ, the largest difference first.
+    pub changed: Vec<Changed>,
+    /// How many of the others have another offset, allocation or live range.
+    pub shifted: usize,
+    /// How many of the others have another layout of the same bytes.
+    pub relaid: usize,
+    /// The peaks of the memory spaces, by number, where they are known on both sides.
+    pub peaks: Vec<Peaks>,
+    /// The parameters with another verdict.
+    pub donation: Vec<Both<Parameter>>,
+    /// The copies that are in one alone.
+    pub copies_alone: Both<Vec<Copy>>,
+    /// The copies that are for something else now.
+    pub copies_changed: Vec<Both<Copy>>,
+    /// The bytes that all copies write.
+    pub copied: Both<u64>,
+}
+
+/// A value that is in both and not the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// The value.
+    pub pair: Pair,
+    /// Why its bytes differ, if they do.
+    pub resized: Option<Cause>,
+    /// Whether the kind of its allocation or the memory space differs.
+    pub is_moved: bool,
+}
+
+/// Why a value has other bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Other dimensions.
+    Shape,
+    /// Another element type.
+    Type,
+    /// The same array in another layout.
+    Layout,
+    /// The same shape, rounded up or shared in another way.
+    Padding,
+}
+
+impl Cause {
+    /// `shape`, `type`, `layout`, `padding`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shape => "shape",
+            Self::Type => "type",
+            Self::Layout => "layout",
+            Self::Padding => "padding",
+        }
+    }
+}
+
+/// What a memory space holds at the peaks of both compiles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// The memory space.
+    pub color: u64,
+    /// What is there at the peak of one only: what leaves, and what enters; the largest first.
+    pub alone: Both<Vec<Held>>,
+    /// How many values are there at both.
+    pub stayed: usize,
+    /// Their bytes at each peak, those not counted for another value.
+    pub stayed_bytes: Both<u64>,
+}
+
+/// What changed from the first to the second.
+pub fn diff(audits: Both<&Audit>) -> Diff {
+    let dumps = audits.map(|audit| audit.dump);
+    let with_instructions = dumps.into_iter().all(has_instructions);
+    let [before, after] = audits.map(|audit| Side::of(audit, with_instructions));
+    let pairs = matching::pairs(&before, &after);
+    let partners = Partners::new(&pairs, dumps);
+    let mut diff = Diff {
+        alone: [0, 1].map(|side| alone(dumps[side], &partners.0[side])),
+        is_whole: dumps.map(is_whole),
+        has_instructions: with_instructions,
+        ..Diff::default()
+    };
+    for &pair in &pairs {
+        diff.compare(audits, pair);
+    }
+    diff.changed.sort_by_key(|changed| {
+        let [before, after] = sizes(dumps, changed.pair);
+        (
+            std::cmp::Reverse(before.abs_diff(after)),
+            std::cmp::Reverse(before.max(after)),
+        )
+    });
+    diff.pairs = pairs;
+    diff.compare_peaks(audits, &partners);
+    // Who reads what is told with the instructions.
+    if with_instructions && diff.is_whole == [true; 2] {
+        diff.compare_donation(audits, &partners);
+        diff.compare_copies(audits, &partners);
+    }
+    diff
+}
+
+/// Of each value its partner in the other dump.
+struct Partners(Both<Vec<Option<u32>>>);
+
+impl Partners {
+    fn new(pairs: &[Pair], dumps: Both<&Dump>) -> Self {
+        let mut partners = dumps.map(|dump| vec![None; dump.values.len()]);
+        for pair in pairs {
+            partners[0][pair.before as usize] = Some(pair.after);
+            partners[1][pair.after as usize] = Some(pair.before);
+        }
+        Self(partners)
+    }
+
+    /// The value of the second dump that value `at` of the first is.
+    fn after(&self, at: u32) -> Option<u32> {
+        *self.0[0].get(at as usize)?
+    }
+}
+
+/// Whether all allocations are there: a dump that was cut short lacks their total, or has another.
+fn is_whole(dump: &Dump) -> bool {
+    let total = dump
+        .total
+        .and_then(|row| dump.at::<facts::Total>(row)?.row.bytes.get());
+    let sizes = dump
+        .allocations
+        .iter()
+        .map(|allocation| u128::from(allocation.size));
+    match total {
+        Some(total) => sizes.sum::<u128>() == u128::from(total),
+        None => {
+            !dump.allocations.is_empty()
+                && dump.has_live_ranges()
+                && dump.stray_live_ranges.is_empty()
+        }
+    }
+}
+
+/// Whether it is known what defines each value: used values may be missing, or cut short.
+pub fn has_instructions(dump: &Dump) -> bool {
+    let mut values = dump.values.iter();
+    values.all(|value| dump.opcode(value.name).is_some())
+}
+
+/// Whether the true peaks are known: without some live ranges they may be higher.
+pub fn has_peaks(dump: &Dump) -> bool {
+    dump.occupancy().reason.is_none() && dump.occupancy().missing == 0
+}
+
+fn alone(dump: &Dump, partners: &[Option<u32>]) -> Vec<u32> {
+    let mut alone: Vec<u32> = (0..)
+        .zip(partners)
+        .filter(|(_, partner)| partner.is_none())
+        .map(|(at, _)| at)
+        .collect();
+    alone.sort_by_key(|&at| std::cmp::Reverse(dump.values[at as usize].size));
+    alone
+}
+
+fn sizes(dumps: Both<&Dump>, pair: Pair) -> Both<u64> {
+    let [before, after] = dumps;
+    [
+        before.values[pair.before as usize].size,
+        after.values[pair.after as usize].size,
+    ]
+}
+
+impl Diff {
+    /// Whether what is alone in a dump is known not to be in the other one.
+    pub fn is_sure(&self, side: usize) -> bool {
+        self.is_whole[1 - side]
+    }
+
+    fn compare(&mut self, audits: Both<&Audit>, pair: Pair) {
+        let at = [pair.before, pair.after];
+        let values = [0, 1].map(|side| &audits[side].dump.values[at[side] as usize]);
+        let allocations = [0, 1].map(|side| audits[side].dump.allocation_of(values[side]));
+        let [Some(old), Some(new)] = allocations else {
+            // Where a dump has no allocations, nothing is known of bytes.
+            return;
+        };
+        let texts = [0, 1].map(|side| shape_text(audits[side].dump, values[side]));
+        let resized = (values[0].size != values[1].size).then(|| {
+            let shapes = [0, 1].map(|side| audits[side].shapes.of(audits[side].dump, values[side]));
+            match [shapes[0].as_deref(), shapes[1].as_deref()] {
+                _ if texts[0] == texts[1] => Cause::Padding,
+                [Some(Shape::Array(old)), Some(Shape::Array(new))]
+                    if old.dimensions == new.dimensions =>
+                {
+                    if old.element == new.element {
+                        Cause::Layout
+                    } else {
+                        Cause::Type
+                    }
+                }
+                _ => Cause::Shape,
+            }
+        });
+        let is_moved = (old.kind(), old.color) != (new.kind(), new.color);
+        if resized.is_some() || is_moved {
+            self.changed.push(Changed {
+                pair,
+                resized,
+                is_moved,
+            });
+            return;
+        }
+        let whereabouts = values.map(|value| (value.allocation, value.offset, value.live));
+        self.shifted += usize::from(whereabouts[0] != whereabouts[1]);
+        self.relaid += usize::from(texts[0] != texts[1]);
+    }
+
+    fn compare_peaks(&mut self, audits: Both<&Audit>, partners: &Partners) {
+        let is_known = audits.iter().all(|audit| has_peaks(audit.dump));
+        if self.is_whole != [true; 2] || !is_known {
+            return;
+        }
+        let spaces = audits.map(|audit| &audit.dump.occupancy().spaces);
+        let mut colors: Vec<u64> = spaces
+            .into_iter()
+            .flatten()
+            .map(|space| space.color)
+            .collect();
+        colors.sort_unstable();
+        colors.dedup();
+        for color in colors {
+            // A space that only one of them has is empty in the other.
+            let held = audits.map(|audit| match audit.dump.occupancy().space(color) {
+                Some(_) => peak(audit, color, None, &[]).ok().map(|peak| peak.values),
+                None => Some(Vec::new()),
+            });
+            let [Some(before), Some(after)] = held else {
+                continue;
+            };
+            let there: FxHashMap<u32, u64> =
+                after.iter().map(|held| (held.value, held.share)).collect();
+            let mut peaks = Peaks {
+                color,
+                ..Peaks::default()
+            };
+            let mut stayed = FxHashSet::default();
+            for held in before {
+                let partner = partners.after(held.value);
+                match partner.and_then(|partner| Some((partner, *there.get(&partner)?))) {
+                    Some((partner, share)) => {
+                        stayed.insert(partner);
+                        peaks.stayed_bytes[0] = peaks.stayed_bytes[0].saturating_add(held.share);
+                        peaks.stayed_bytes[1] = peaks.stayed_bytes[1].saturating_add(share);
+                    }
+                    None => peaks.alone[0].push(held),
+                }
+            }
+            peaks.stayed = stayed.len();
+            peaks.alone[1] = after
+                .into_iter()
+                .filter(|held| !stayed.contains(&held.value))
+                .collect();
+            self.peaks.push(peaks);
+        }
+    }
+
+    fn compare_donation(&mut self, audits: Both<&Audit>, partners: &Partners) {
+        let [before, after] = audits.map(|audit| donation(audit).parameters);
+        let of_value = after
+            .into_iter()
+            .filter_map(|parameter| Some((parameter.value?, parameter)));
+        let mut of_value: FxHashMap<u32, Parameter> = of_value.collect();
+        for old in before {
+            let partner = old.value.and_then(|value| partners.after(value));
+            let Some(new) = partner.and_then(|partner| of_value.remove(&partner)) else {
+                continue;
+            };
+            let is_known = |parameter: &Parameter| parameter.verdict != Verdict::Unknown;
+            if old.verdict != new.verdict && is_known(&old) && is_known(&new) {
+                self.donation.push([old, new]);
+            }
+        }
+    }
+
+    fn compare_copies(&mut self, audits: Both<&Audit>, partners: &Partners) {
+        let [before, after] = audits.map(copies);
+        let bytes = |copies: &[Copy]| {
+            copies
+                .iter()
+                .map(|copy| copy.bytes)
+                .fold(0, u64::saturating_add)
+        };
+        self.copied = [bytes(&before), bytes(&after)];
+        // First those that write the same value.
+        let mut of_value: FxHashMap<u32, usize> = FxHashMap::default();
+        for (place, copy) in after.iter().enumerate() {
+            of_value.extend(copy.to.value.map(|value| (value, place)));
+        }
+        let mut after: Vec<Option<Copy>> = after.into_iter().map(Some).collect();
+        let mut left = Vec::new();
+        for old in before {
+            let partner = old.to.value.and_then(|value| partners.after(value));
+            let place = partner.and_then(|partner| of_value.get(&partner));
+            match place.and_then(|&place| after[place].take()) {
+                Some(new) => self.compare_copy(old, new),
+                None => left.push(old),
+            }
+        }
+        // Then those of the same purpose and bytes, which write what nobody could tell apart.
+        let mut same: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+        for (place, copy) in after.iter().enumerate().rev() {
+            if let Some(copy) = copy {
+                same.entry((copy.purpose, copy.bytes))
+                    .or_default()
+                    .push(place);
+            }
+        }
+        for old in left {
+            let place = same.get_mut(&(old.purpose, old.bytes)).and_then(Vec::pop);
+            match place.and_then(|place| after[place].take()) {
+                Some(new) => self.compare_copy(old, new),
+                None => self.copies_alone[0].push(old),
+            }
+        }
+        self.copies_alone[1] = after.into_iter().flatten().collect();
+    }
+
+    fn compare_copy(&mut self, old: Copy, new: Copy) {
+        if old.purpose != new.purpose {
+            self.copies_changed.push([old, new]);
+        }
+    }
+}
+
+/// Whether sizes can be compared: another platform has other tiles and another alignment.
+pub fn is_same_platform(dumps: Both<&Dump>) -> bool {
+    let [before, after] = dumps.map(|dump| space::platform(dump.platforms));
+    before == after || before == "unknown" || after == "unknown"
+}
+
+#[cfg(test)]
+mod tests;

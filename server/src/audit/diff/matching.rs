@@ -1,0 +1,284 @@
+//! Which value of one compile is which of the other: passes from the strongest evidence to the
+//! weakest. Each puts values into groups by a key, and pairs those of a group in the order of the
+//! schedule. Nothing depends on which of the two comes first.
+
+use rustc_hash::FxHashMap;
+
+use super::traits::{Side, Traits, hash};
+use crate::model::occupancy::Kind;
+
+/// Rounds in which pairs of operands pair what reads them: each can lead one instruction further.
+const ROUNDS: usize = 8;
+
+/// What two values have been recognised by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// The same entry parameter, by name or by number.
+    Parameter,
+    /// The same name, shape, opcode and trace path.
+    Same,
+    /// The same part of the result.
+    Output,
+    /// The trace path and the shape.
+    OpName,
+    /// Instructions that read the same values.
+    Operands,
+    /// The same kind of instruction over the same shapes.
+    Structure,
+    /// The line of source and the shape.
+    Source,
+    /// The trace path; the shape is another.
+    Resized,
+    /// The name without numbers.
+    Name,
+    /// Nothing but the shape.
+    Shape,
+}
+
+impl Evidence {
+    /// `parameter`, `same`, `output`, `op_name`, `operands`, `structure`, `source`, `resized`, `name`, `shape`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameter",
+            Self::Same => "same",
+            Self::Output => "output",
+            Self::OpName => "op_name",
+            Self::Operands => "operands",
+            Self::Structure => "structure",
+            Self::Source => "source",
+            Self::Resized => "resized",
+            Self::Name => "name",
+            Self::Shape => "shape",
+        }
+    }
+}
+
+/// A value that is in both compiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// Its number in the first dump.
+    pub before: u32,
+    /// Its number in the second dump.
+    pub after: u32,
+    /// What it was recognised by.
+    pub by: Evidence,
+}
+
+/// What values must have in common; `None` for a value that does not have it.
+type Key = fn(&Traits) -> Option<u64>;
+
+/// How many of a group there must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Number {
+    /// As many on both sides, so that none can be taken for another.
+    Equal,
+    /// Any; the last are left over.
+    Any,
+}
+use Number::{Any, Equal};
+
+/// By number first if the name is the same, then by name, and by number alone at last: an argument
+/// that is added in front of others moves their numbers.
+const PARAMETERS: [(Number, Key); 4] = [
+    (Any, |it| {
+        Some(hash((it.parameter?, it.op_name, it.base, it.array?)))
+    }),
+    (Any, |it| {
+        Some(hash((it.parameter?.1, it.op_name?, it.array?)))
+    }),
+    (Any, |it| Some(hash((it.parameter?, it.array?)))),
+    (Any, |it| Some(hash(it.parameter?))),
+];
+
+const FIRST: [(Evidence, Number, Key); 6] = [
+    (Evidence::Same, Any, |it| {
+        Some(hash((
+            it.name, it.index, it.opcode, it.op_name, it.shape, it.kind, it.color, it.reads,
+        )))
+    }),
+    (Evidence::Output, Any, |it| {
+        Some(hash((it.output?, it.op_name, it.opcode, it.array?)))
+    }),
+    (Evidence::OpName, Any, |it| {
+        Some(hash((
+            it.op_name?,
+            it.source,
+            it.base,
+            it.index,
+            it.opcode,
+            it.shape?,
+            it.reads,
+        )))
+    }),
+    (Evidence::OpName, Any, |it| {
+        Some(hash((
+            it.op_name?,
+            it.index,
+            it.opcode,
+            it.array?,
+            it.reads,
+        )))
+    }),
+    (Evidence::OpName, Equal, |it| {
+        Some(hash((it.op_name?, it.index, it.opcode, it.array?)))
+    }),
+    (Evidence::Structure, Equal, |it| {
+        Some(hash((
+            it.base, it.index, it.opcode?, it.array?, it.reads, it.kind,
+        )))
+    }),
+];
+
+/// Behind the first walk over operands.
+const SECOND: [(Evidence, Number, Key); 13] = [
+    (Evidence::OpName, Any, |it| {
+        Some(hash((it.op_name?, it.index, it.opcode, it.array?)))
+    }),
+    (Evidence::Structure, Any, |it| {
+        Some(hash((
+            it.stem, it.index, it.opcode?, it.array?, it.reads, it.kind,
+        )))
+    }),
+    (Evidence::OpName, Any, |it| {
+        Some(hash((it.primitive?, it.index, it.opcode, it.array?)))
+    }),
+    (Evidence::Source, Any, |it| {
+        Some(hash((it.source?, it.index, it.opcode, it.array?)))
+    }),
+    (Evidence::Output, Any, |it| {
+        Some(hash((it.output?, it.array?)))
+    }),
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((
+            it.op_name?,
+            it.source,
+            it.index,
+            it.opcode,
+            it.rank?,
+        )))
+    }),
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((it.op_name?, it.index, it.opcode)))
+    }),
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((it.primitive?, it.source, it.index, it.opcode)))
+    }),
+    (Evidence::Output, Any, |it| Some(hash(it.output?))),
+    // Fused now, or no longer.
+    (Evidence::OpName, Any, |it| {
+        Some(hash((it.op_name?, it.array?)))
+    }),
+    (Evidence::OpName, Any, |it| {
+        Some(hash((it.primitive?, it.array?)))
+    }),
+    (Evidence::Name, Any, |it| {
+        Some(hash((it.stem, it.index, it.array?)))
+    }),
+    (Evidence::Name, Equal, |it| {
+        Some(hash((it.stem, it.index, it.opcode?, it.rank?)))
+    }),
+];
+
+/// Behind the second one. What is left did something else before; as far as memory goes, it is the
+/// same if it has the same shape and role.
+const LAST: [(Evidence, Number, Key); 3] = [
+    (Evidence::Shape, Any, |it| {
+        Some(hash((it.opcode?, it.index, it.array?, it.kind)))
+    }),
+    (Evidence::Shape, Any, |it| {
+        Some(hash((it.array?, it.kind, it.color)))
+    }),
+    (Evidence::Shape, Any, |it| it.array),
+];
+
+/// The pairs of all values that can be recognised, in the order of the first dump.
+pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
+    let mut matching = Matching {
+        sides: [before, after],
+        partners: [before, after].map(|side| vec![None; side.traits.len()]),
+        pairs: Vec::new(),
+    };
+    for (number, key) in PARAMETERS {
+        matching.pass(Evidence::Parameter, number, |_, it| key(it));
+    }
+    matching.passes(&FIRST);
+    matching.walk();
+    matching.passes(&SECOND);
+    matching.walk();
+    matching.passes(&LAST);
+    let mut pairs = matching.pairs;
+    pairs.sort_unstable_by_key(|pair| pair.before);
+    pairs
+}
+
+struct Matching<'s> {
+    sides: [&'s Side; 2],
+    /// Of each value its place in `pairs`.
+    partners: [Vec<Option<u32>>; 2],
+    pairs: Vec<Pair>,
+}
+
+impl Matching<'_> {
+    fn passes(&mut self, passes: &[(Evidence, Number, Key)]) {
+        for &(by, number, key) in passes {
+            self.pass(by, number, |_, it| {
+                // A parameter is what the caller gives, and scratch is no buffer of the schedule:
+                // neither turns into anything else.
+                let class = it.kind == Some(Kind::ThreadLocal);
+                key(it)
+                    .filter(|_| it.parameter.is_none())
+                    .map(|key| hash((class, key)))
+            });
+        }
+    }
+
+    /// Pairs what reads the same values, as long as there is more.
+    fn walk(&mut self) {
+        for _ in 0..ROUNDS {
+            let known = self.pairs.len();
+            // One number for each instruction: those with many results have as many operands.
+            let reads = [0, 1].map(|side: usize| {
+                let operands = self.sides[side].operands.iter();
+                let read = |operands: &Vec<u32>| {
+                    let pairs: Option<Vec<u32>> = operands
+                        .iter()
+                        .map(|&at| self.partners[side][at as usize])
+                        .collect();
+                    pairs.filter(|pairs| !pairs.is_empty()).map(hash)
+                };
+                operands.map(read).collect::<Vec<_>>()
+            });
+            self.pass(Evidence::Operands, Any, |side, it| {
+                let reads = reads[side][it.instruction as usize]?;
+                let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
+                is_free.then(|| hash((reads, it.opcode, it.index, it.array)))
+            });
+            if self.pairs.len() == known {
+                break;
+            }
+        }
+    }
+
+    fn pass(&mut self, by: Evidence, number: Number, key: impl Fn(usize, &Traits) -> Option<u64>) {
+        let mut groups: FxHashMap<u64, [Vec<u32>; 2]> = FxHashMap::default();
+        for side in [0, 1] {
+            let free = self.sides[side].order.iter().copied();
+            for at in free.filter(|&at| self.partners[side][at as usize].is_none()) {
+                if let Some(key) = key(side, &self.sides[side].traits[at as usize]) {
+                    groups.entry(key).or_default()[side].push(at);
+                }
+            }
+        }
+        for [before, after] in groups.into_values() {
+            if number == Equal && before.len() != after.len() {
+                continue;
+            }
+            for (before, after) in before.into_iter().zip(after) {
+                let place = self.pairs.len() as u32;
+                self.partners[0][before as usize] = Some(place);
+                self.partners[1][after as usize] = Some(place);
+                self.pairs.push(Pair { before, after, by });
+            }
+        }
+    }
+}

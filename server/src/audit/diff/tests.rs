@@ -1,0 +1,356 @@
+//! Each kind of evidence, with two small programs that only it can tell.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::audit::fixture::{audited, real};
+use crate::model::source::Libraries;
+
+/// A value of a test program: name, shape, what stands behind the shape, and its allocation.
+type Line = (&'static str, &'static str, &'static str, Home);
+
+#[derive(Clone, Copy)]
+enum Home {
+    Parameter(u64),
+    Temp,
+    Output,
+}
+use Home::{Output, Parameter, Temp};
+
+/// A dump with these values, one in each allocation, in the order of the schedule.
+fn program(lines: &[Line]) -> Dump {
+    let mut text = "BufferAssignment:\n".to_owned();
+    let mut total = 0;
+    let size = |shape: &str| {
+        let digits: String = shape
+            .chars()
+            .skip(4)
+            .take_while(char::is_ascii_digit)
+            .collect();
+        4 * digits.parse::<u64>().unwrap()
+    };
+    for (number, (name, shape, _, home)) in lines.iter().enumerate() {
+        let bytes = size(shape);
+        total += bytes;
+        let kind = match home {
+            Parameter(at) => format!("parameter {at}, shape |{shape}| at ShapeIndex {{}}"),
+            Temp => "preallocated-temp".to_owned(),
+            Output => format!("output shape is |{shape}|, maybe-live-out"),
+        };
+        writeln!(text, "allocation {number}: size {bytes}, {kind}:").unwrap();
+        writeln!(
+            text,
+            " value: <{number} {name} @0> (size={bytes},offset=0): {shape}{{0}}"
+        )
+        .unwrap();
+    }
+    writeln!(
+        text,
+        "\nTotal bytes used: {total} ({total}B)\n\nUsed values:"
+    )
+    .unwrap();
+    for (number, (name, shape, rest, _)) in lines.iter().enumerate() {
+        writeln!(
+            text,
+            "<{number} {name} @0>\n positions:\n  {name}\n uses:\n from instruction: %{name} = {shape}{{0}} {rest}"
+        )
+        .unwrap();
+    }
+    writeln!(text, "\nHloLiveRange (max {}):", lines.len()).unwrap();
+    text.push_str("  InstructionSequence:\n");
+    for (number, (name, ..)) in lines.iter().enumerate() {
+        writeln!(text, "    {number}:{name}").unwrap();
+    }
+    text.push_str("  BufferLiveRange:\n");
+    for (number, (name, ..)) in lines.iter().enumerate() {
+        writeln!(text, "    {name}{{}}:{number}-{}", lines.len()).unwrap();
+    }
+    audited(&text)
+}
+
+fn compared(before: &Dump, after: &Dump) -> Diff {
+    let audits = [before, after].map(|dump| Audit::new(dump, Libraries::default()));
+    diff([&audits[0], &audits[1]])
+}
+
+fn check(before: &[Line], after: &[Line], expected: &Expect) {
+    let dumps = [program(before), program(after)];
+    let found = compared(&dumps[0], &dumps[1]);
+    let name = |side: usize, at: u32| &dumps[side].names[dumps[side].values[at as usize].name];
+    let mut text = String::new();
+    for pair in &found.pairs {
+        let changed = found.changed.iter().find(|it| it.pair == *pair);
+        let (old, new) = (name(0, pair.before), name(1, pair.after));
+        write!(text, "{old} = {new} by {}", pair.by.name()).unwrap();
+        if let Some(cause) = changed.and_then(|it| it.resized) {
+            write!(text, ", other {}", cause.name()).unwrap();
+        }
+        if changed.is_some_and(|it| it.is_moved) {
+            text.push_str(", moved");
+        }
+        text.push('\n');
+    }
+    for (side, word) in ["gone", "new"].into_iter().enumerate() {
+        for &at in &found.alone[side] {
+            writeln!(text, "{word} {}", name(side, at)).unwrap();
+        }
+    }
+    expected.assert_eq(&text);
+    let mirrored = compared(&dumps[1], &dumps[0]);
+    assert_mirrored(&found, &mirrored);
+}
+
+/// Whoever goes back finds the same the other way round.
+fn assert_mirrored(found: &Diff, mirrored: &Diff) {
+    let mut pairs: Vec<(u32, u32, Evidence)> = mirrored
+        .pairs
+        .iter()
+        .map(|pair| (pair.after, pair.before, pair.by))
+        .collect();
+    pairs.sort_unstable();
+    let own = found.pairs.iter();
+    let own: Vec<(u32, u32, Evidence)> =
+        own.map(|pair| (pair.before, pair.after, pair.by)).collect();
+    assert_eq!(own, pairs);
+    assert_eq!(found.alone[0], mirrored.alone[1]);
+    assert_eq!(found.alone[1], mirrored.alone[0]);
+    assert_eq!(found.changed.len(), mirrored.changed.len());
+    assert_eq!(found.copies_alone[0], mirrored.copies_alone[1]);
+    assert_eq!(found.copies_alone[1], mirrored.copies_alone[0]);
+    for (own, other) in found.peaks.iter().zip(&mirrored.peaks) {
+        assert_eq!(own.alone[0], other.alone[1]);
+        assert_eq!(own.alone[1], other.alone[0]);
+    }
+}
+
+#[test]
+fn parameters_are_what_the_caller_gives() {
+    // `mask` comes first now, `w` is larger, and the last one has another name.
+    check(
+        &[
+            (
+                "x.1",
+                "f32[16]",
+                r#"parameter(0), metadata={op_name="x"}"#,
+                Parameter(0),
+            ),
+            (
+                "w.1",
+                "f32[32]",
+                r#"parameter(1), metadata={op_name="w"}"#,
+                Parameter(1),
+            ),
+        ],
+        &[
+            (
+                "mask.1",
+                "f32[8]",
+                r#"parameter(0), metadata={op_name="mask"}"#,
+                Parameter(0),
+            ),
+            (
+                "x.1",
+                "f32[16]",
+                r#"parameter(1), metadata={op_name="x"}"#,
+                Parameter(1),
+            ),
+            (
+                "w.1",
+                "f32[32]",
+                r#"parameter(2), metadata={op_name="w"}"#,
+                Parameter(2),
+            ),
+        ],
+        &expect![[r#"
+            x.1 = x.1 by parameter
+            w.1 = w.1 by parameter
+            new mask.1
+        "#]],
+    );
+    check(
+        &[("Arg_0.1", "f32[16]", "parameter(0)", Parameter(0))],
+        &[("q.1", "f32[64]", "parameter(0)", Parameter(0))],
+        &expect![[r#"
+            Arg_0.1 = q.1 by parameter, other shape
+        "#]],
+    );
+}
+
+#[test]
+fn trace_paths_tell_before_names_do() {
+    check(
+        &[
+            (
+                "add.1",
+                "f32[16]",
+                r#"add(), metadata={op_name="jit(f)/jit(main)/a[n=1]"}"#,
+                Temp,
+            ),
+            (
+                "add.2",
+                "f32[16]",
+                r#"add(), metadata={op_name="jit(f)/jit(main)/b"}"#,
+                Temp,
+            ),
+            (
+                "add.3",
+                "f32[16]",
+                r#"add(), metadata={op_name="jit(f)/jit(main)/c"}"#,
+                Temp,
+            ),
+        ],
+        &[
+            (
+                "add.1",
+                "f32[16]",
+                r#"add(), metadata={op_name="jit(f)/b"}"#,
+                Temp,
+            ),
+            (
+                "add.2",
+                "f32[16]",
+                r#"add(), metadata={op_name="jit(f)/a"}"#,
+                Temp,
+            ),
+            (
+                "add.3",
+                "f32[64]",
+                r#"add(), metadata={op_name="jit(f)/c"}"#,
+                Output,
+            ),
+        ],
+        &expect![[r#"
+            add.1 = add.2 by op_name
+            add.2 = add.1 by op_name
+            add.3 = add.3 by resized, other shape, moved
+        "#]],
+    );
+}
+
+#[test]
+fn operands_lead_from_one_pair_to_the_next() {
+    let op = r#"fusion(), metadata={op_name="jit(f)/a"}"#;
+    let other = r#"fusion(), metadata={op_name="jit(f)/b"}"#;
+    check(
+        &[
+            ("a.1", "f32[16]", op, Temp),
+            ("b.1", "f32[16]", other, Temp),
+            ("copy.1", "f32[16]", "copy(%b.1)", Temp),
+            ("copy.2", "f32[16]", "copy(%a.1)", Temp),
+        ],
+        &[
+            ("a.1", "f32[16]", op, Temp),
+            ("b.1", "f32[16]", other, Temp),
+            ("copy.7", "f32[16]", "copy(%a.1)", Temp),
+        ],
+        &expect![[r#"
+            a.1 = a.1 by same
+            b.1 = b.1 by same
+            copy.2 = copy.7 by operands
+            gone copy.1
+        "#]],
+    );
+}
+
+#[test]
+fn the_result_has_its_parts_whatever_makes_them() {
+    check(
+        &[("fusion.1", "f32[16]", "fusion()", Output)],
+        &[("custom.9", "f32[16]", "custom-call()", Output)],
+        &expect![[r#"
+            fusion.1 = custom.9 by output
+        "#]],
+    );
+}
+
+#[test]
+fn lines_of_source_names_and_shapes_come_last() {
+    let line = r#"metadata={source_file="m.py" source_line=7}"#;
+    let lines: [&'static str; 2] = [
+        Box::leak(format!("add(), {line}").into_boxed_str()),
+        Box::leak(format!("fusion(), {line}").into_boxed_str()),
+    ];
+    check(
+        &[
+            ("add.1", "f32[16]", lines[0], Temp),
+            ("fusion.3.clone", "f32[8]", lines[1], Temp),
+            ("while.1", "f32[4]", "while()", Temp),
+        ],
+        &[
+            ("sum.1", "f32[16]", lines[0], Temp),
+            ("fusion.9.remat2", "f32[8]", "multiply()", Temp),
+            ("loop.1", "f32[4]", "call()", Temp),
+            ("loop.2", "f32[4]", "call()", Temp),
+        ],
+        &expect![[r#"
+            add.1 = sum.1 by source
+            fusion.3.clone = fusion.9.remat2 by name
+            while.1 = loop.1 by shape
+            new loop.2
+        "#]],
+    );
+}
+
+#[test]
+fn constants_are_their_literals() {
+    check(
+        &[
+            ("constant.1", "f32[1]", "constant({1})", Temp),
+            ("constant.2", "f32[1]", "constant({2})", Temp),
+        ],
+        &[
+            ("constant.1", "f32[1]", "constant({2})", Temp),
+            ("constant.2", "f32[1]", "constant({1})", Temp),
+        ],
+        &expect![[r#"
+            constant.1 = constant.2 by structure
+            constant.2 = constant.1 by structure
+        "#]],
+    );
+}
+
+#[test]
+fn a_dump_is_as_itself() {
+    for stem in [
+        "gpu-combined/",
+        "tpu-split/",
+        "cpu-split/module_0012",
+        "loops/",
+        "donation/",
+    ] {
+        let dump = real(stem);
+        let found = compared(&dump, &dump);
+        assert!(found.alone.iter().all(Vec::is_empty), "{stem}");
+        assert!(
+            found.changed.is_empty() && found.shifted == 0 && found.relaid == 0,
+            "{stem}"
+        );
+        assert!(
+            found.donation.is_empty() && found.copies_changed.is_empty(),
+            "{stem}"
+        );
+        assert!(found.copies_alone.iter().all(Vec::is_empty), "{stem}");
+        assert!(
+            found.pairs.iter().all(|pair| pair.before == pair.after),
+            "{stem}"
+        );
+        assert_eq!(found.pairs.len(), dump.values.len(), "{stem}");
+    }
+}
+
+#[test]
+fn what_is_cut_short_is_not_known() {
+    let whole = program(&[
+        ("a.1", "f32[16]", "add()", Temp),
+        ("b.1", "f32[8]", "add()", Temp),
+    ]);
+    let text = "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n value: <0 a.1 @0> (size=64,offset=0): f32[16]{0}\n";
+    let cut = audited(text);
+    let found = compared(&whole, &cut);
+    assert_eq!(found.is_whole, [true, false]);
+    assert_eq!((found.pairs.len(), &found.alone[0][..]), (1, &[1][..]));
+    assert!(!found.is_sure(0) && found.is_sure(1));
+    assert!(found.peaks.is_empty());
+}

@@ -1,0 +1,281 @@
+//! What a value can be recognised by in another compile of its program.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use buflens_syntax::Shape;
+use rustc_hash::FxHashMap;
+
+use crate::audit::{Audit, donation};
+use crate::model::occupancy::Kind;
+use crate::model::shapes::shape_text;
+use crate::model::{Allocation, Dump, NameId};
+
+/// What is known of a value; texts as hashes, `None` for what the dump does not tell.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Traits {
+    /// The entry parameter that it is: its number and which leaf.
+    pub parameter: Option<(u64, u64)>,
+    /// Which part of the result it is.
+    pub output: Option<u64>,
+    /// What its allocation is for.
+    pub kind: Option<Kind>,
+    /// The memory space.
+    pub color: Option<u64>,
+    /// The name of its instruction.
+    pub name: u64,
+    /// The same without numbers.
+    pub base: u64,
+    /// The same without `.clone` and `.remat` too.
+    pub stem: u64,
+    /// The shape index.
+    pub index: u64,
+    /// The opcode; of a constant with its literal.
+    pub opcode: Option<u64>,
+    /// The trace path without what only some versions print.
+    pub op_name: Option<u64>,
+    /// Its last level, and whether it belongs to a gradient.
+    pub primitive: Option<u64>,
+    /// The line of source.
+    pub source: Option<u64>,
+    /// The shape with its layout.
+    pub shape: Option<u64>,
+    /// The element type and the dimensions; of a tuple how many elements.
+    pub array: Option<u64>,
+    /// The element type and how many dimensions.
+    pub rank: Option<u64>,
+    /// The arrays that the instruction reads.
+    pub reads: u64,
+    /// The place of the instruction in [`Side::operands`].
+    pub instruction: u32,
+}
+
+/// All values of a dump.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    /// By value.
+    pub traits: Vec<Traits>,
+    /// Of each instruction the values that it reads.
+    pub operands: Vec<Vec<u32>>,
+    /// The values in the order of the schedule.
+    pub order: Vec<u32>,
+}
+
+/// One number for `parts`.
+pub(super) fn hash(parts: impl Hash) -> u64 {
+    // Unlike the faster one for maps, it spreads every bit: keys are compared by it alone.
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Side {
+    /// The values of a dump; without what instructions tell where the other dump has none to compare.
+    pub fn of(audit: &Audit, with_instructions: bool) -> Self {
+        let dump = audit.dump;
+        let mut side = Self::default();
+        let mut instructions: FxHashMap<NameId, (u32, u64)> = FxHashMap::default();
+        for value in &dump.values {
+            let origin = if with_instructions {
+                audit.origins.of(value)
+            } else {
+                Arc::default()
+            };
+            let parts = &origin.parts;
+            let next = side.operands.len() as u32;
+            let (instruction, reads) = *instructions.entry(value.name).or_insert_with(|| {
+                let read: Vec<u32> = parts
+                    .operands
+                    .iter()
+                    .filter_map(|operand| value_named(dump, operand.name))
+                    .collect();
+                let arrays: Vec<Option<u64>> = read
+                    .iter()
+                    .map(|&at| array(&*audit.shapes.of(dump, &dump.values[at as usize])?).into())
+                    .collect();
+                side.operands.push(read);
+                (next, hash(arrays))
+            });
+            let name = &dump.names[value.name];
+            let base = without_numbers(name);
+            let shape = audit.shapes.of(dump, value);
+            let allocation = dump.allocation_of(value);
+            let path = origin.op_name.as_deref();
+            side.traits.push(Traits {
+                parameter: None,
+                output: None,
+                kind: allocation.map(Allocation::kind),
+                color: allocation.map(|it| it.color),
+                name: hash(name),
+                base: hash(&base),
+                stem: hash(without_copies(&base)),
+                index: hash(&dump.names[value.index]),
+                opcode: (!parts.opcode.is_empty())
+                    .then(|| hash((parts.opcode, literal(dump, value.name, parts.opcode)))),
+                op_name: path.map(|path| hash(levels(path))),
+                primitive: path.map(|path| hash((path.contains("transpose("), levels(path).pop()))),
+                source: origin
+                    .source(&audit.libraries)
+                    .map(|frame| hash((file_name(&frame.file), frame.line))),
+                shape: shape_text(dump, value).map(hash),
+                array: shape.as_deref().map(array),
+                rank: shape.as_deref().map(rank),
+                reads,
+                instruction,
+            });
+        }
+        for allocation in &dump.allocations {
+            // Of the values of a donated parameter, instructions tell which it is.
+            let Some(number) = allocation.parameter.filter(|_| with_instructions) else {
+                continue;
+            };
+            let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header);
+            let leaf = header.map_or("", |header| header.text(header.row.parameter_index));
+            let own = donation::value_of(dump, allocation);
+            if let Some(traits) = own.and_then(|at| side.traits.get_mut(at as usize)) {
+                traits.parameter = Some((number, hash(leaf)));
+            }
+        }
+        for (at, index) in outputs(dump) {
+            if let Some(traits) = side.traits.get_mut(at as usize) {
+                // Of a value that is several parts of the result the first counts.
+                traits.output.get_or_insert(hash(&dump.names[index]));
+            }
+        }
+        side.order = (0..dump.values.len() as u32).collect();
+        // Values without live range stand behind the others, as they stand in the dump.
+        side.order.sort_by_key(|&at| {
+            let value = &dump.values[at as usize];
+            (value.live_range.is_none(), value.live.0, at)
+        });
+        side
+    }
+}
+
+/// The values that the result consists of, with their indices in it.
+fn outputs(dump: &Dump) -> Vec<(u32, NameId)> {
+    let root = dump.allocations.iter().find(|it| it.has_output_shape);
+    let values = root.map_or(0..0, |root| root.values.clone());
+    // Others may lie there before it.
+    let last = values.max_by_key(|&at| dump.values[at as usize].live);
+    let Some(root) = last.map(|at| dump.values[at as usize].name) else {
+        return Vec::new();
+    };
+    let positions = dump.positions_at(root);
+    let positions = positions.filter_map(|at| dump.positions.get(at as usize));
+    positions.map(|it| (it.value, it.index)).collect()
+}
+
+/// The value that an instruction called `name` shows as its result.
+fn value_named(dump: &Dump, name: &str) -> Option<u32> {
+    let name = dump.names.get(name)?;
+    let shown = dump
+        .names
+        .get("{}")
+        .and_then(|index| dump.positions_at_index(name, index).next());
+    let shown = shown.and_then(|at| Some(dump.positions.get(at as usize)?.value));
+    shown.or_else(|| dump.values_of(name).next())
+}
+
+/// What a constant is: `0.125` of `constant(0.125)`.
+fn literal<'d>(dump: &'d Dump, name: NameId, opcode: &str) -> Option<&'d str> {
+    if opcode != "constant" {
+        return None;
+    }
+    let text = dump.instruction_text(name)?;
+    let (_, rest) = text.split_once("constant(")?;
+    rest.split(')').next()
+}
+
+fn array(shape: &Shape) -> u64 {
+    match shape {
+        Shape::Array(array) => hash((&array.element, &array.dimensions)),
+        Shape::Tuple(elements) => hash(("tuple", elements.len())),
+    }
+}
+
+fn rank(shape: &Shape) -> u64 {
+    match shape {
+        Shape::Array(array) => hash((&array.element, array.dimensions.len())),
+        Shape::Tuple(_) => hash("tuple"),
+    }
+}
+
+/// The levels of a trace path, without `jit(main)` and the parameters in brackets that older
+/// versions print.
+fn levels(path: &str) -> Vec<String> {
+    let (mut levels, mut level, mut depth) = (Vec::new(), String::new(), 0_usize);
+    for char in path.chars() {
+        match char {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            '/' if depth == 0 => levels.push(std::mem::take(&mut level)),
+            _ if depth == 0 => level.push(char),
+            _ => {}
+        }
+    }
+    levels.push(level);
+    levels.retain(|level| level != "jit(main)");
+    levels
+}
+
+/// The name without the numbers that tell equal ones apart: `fusion.clone` of `fusion.12.clone.3`.
+pub(super) fn without_numbers(name: &str) -> String {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = name
+        .split('.')
+        .enumerate()
+        .filter(|(at, part)| *at == 0 || !is_number(part))
+        .map(|it| it.1)
+        .collect();
+    parts.join(".")
+}
+
+/// The name without what is added to copies of an instruction: `fusion` of `fusion.clone.remat2`.
+fn without_copies(name: &str) -> &str {
+    let mut rest = name;
+    while let Some((head, tail)) = rest.rsplit_once('.') {
+        let word = tail.trim_end_matches(|char: char| char.is_ascii_digit());
+        if !matches!(word, "clone" | "remat") || head.is_empty() {
+            break;
+        }
+        rest = head;
+    }
+    rest
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_numbers() {
+        let names = [
+            "fusion.12",
+            "fusion.12.clone.3",
+            "copy-start",
+            "2.5",
+            "x.1y",
+        ];
+        assert_eq!(
+            names.map(without_numbers),
+            ["fusion", "fusion.clone", "copy-start", "2", "x.1y"]
+        );
+        assert_eq!(without_copies("fusion.clone.remat2"), "fusion");
+        assert_eq!(without_copies("clone"), "clone");
+        assert_eq!(without_copies(".remat"), ".remat");
+    }
+
+    #[test]
+    fn paths_of_two_versions_are_one() {
+        let old = levels("jit(f)/jit(main)/reduce_max[axes=(3,) x=a/b]");
+        assert_eq!(old, ["jit(f)", "reduce_max"]);
+        assert_eq!(old, levels("jit(f)/reduce_max"));
+        assert_eq!(levels("]a[/"), ["a"]);
+    }
+}

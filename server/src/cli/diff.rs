@@ -1,0 +1,318 @@
+//! `buflens diff`: what changed between two compiles.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::dumps::{self, Found};
+use super::one::{Problem, is_dump, no_dump};
+use super::output::Format;
+use super::{FINDINGS, UNREADABLE, complain};
+use crate::audit::Audit;
+use crate::model::source::Libraries;
+use crate::model::{Dump, Part, Place};
+use crate::report::pages::diff as page;
+use crate::report::records::{self, Answer, Diffs, FileLocation, Source};
+use crate::workspace::{self, Loaded};
+
+/// Show what changed between two compiles: totals, peaks, values, donation and copies.
+///
+/// Values are recognised by where they come from and what they are, whatever their names are now.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// What was before: a file, which stands for its whole dump, or a folder of dumps.
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// What is now: a file or a folder.
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// So many rows of each list at most; 20 in text and Markdown, all in JSON and CSV if it is not
+    /// given.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Exit with 1 if something changed.
+    #[arg(long)]
+    exit_code: bool,
+    /// Source files with this in their path are a library's, not the user's own. May be repeated.
+    #[arg(long = "library", value_name = "MARK")]
+    libraries: Vec<String>,
+}
+
+/// What two dumps differ in.
+type Compared = Answer<records::Diff<FileLocation>>;
+
+impl Diff {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let paths = [&self.before, &self.after];
+        let mut is_unreadable = false;
+        let is_changed = if paths.iter().any(|path| path.is_dir()) {
+            let mut sides = [Vec::new(), Vec::new()];
+            for (side, path) in sides.iter_mut().zip(paths) {
+                let (found, problems) = dumps::find(std::slice::from_ref(path));
+                for problem in &problems {
+                    complain(problem);
+                }
+                is_unreadable |= !problems.is_empty();
+                *side = found
+                    .iter()
+                    .filter_map(|found| assigned(found, path))
+                    .collect();
+                if side.is_empty() {
+                    complain(format_args!("there is no dump at {}", path.display()));
+                    is_unreadable = true;
+                }
+            }
+            if is_unreadable && sides.iter().any(Vec::is_empty) {
+                return Ok(ExitCode::from(UNREADABLE));
+            }
+            match &sides {
+                [before, after] if before.len() == 1 && after.len() == 1 => {
+                    self.one(&before[0].path, &after[0].path, &mut is_unreadable)?
+                }
+                _ => self.many(sides, &mut is_unreadable)?,
+            }
+        } else {
+            self.one(&self.before, &self.after, &mut is_unreadable)?
+        };
+        let code = match (is_unreadable, is_changed && self.exit_code) {
+            (true, _) => UNREADABLE,
+            (false, true) => FINDINGS,
+            (false, false) => 0,
+        };
+        Ok(ExitCode::from(code))
+    }
+
+    /// Writes about two dumps, and tells whether something changed.
+    fn one(&self, before: &Path, after: &Path, is_unreadable: &mut bool) -> io::Result<bool> {
+        let Some(answer) = self.compared([before, after], is_unreadable) else {
+            return Ok(false);
+        };
+        self.format
+            .write(&answer, || page::page(&answer), || page::table([&answer]))?;
+        Ok(!answer.content.nothing_changed)
+    }
+
+    /// Writes about folders of dumps, of which two are held at a time.
+    fn many(&self, sides: [Vec<Assigned>; 2], is_unreadable: &mut bool) -> io::Result<bool> {
+        let Paired { pairs, alone } = paired(sides);
+        let compared = pairs.iter();
+        let compared =
+            compared.filter_map(|[before, after]| self.compared([before, after], is_unreadable));
+        let compared: Vec<Compared> = compared.collect();
+        let stem = |path: PathBuf| records::stem(&path).to_string_lossy().into_owned();
+        let alone = alone.map(|paths| paths.into_iter().map(stem).collect());
+        let diffs = Diffs::new(compared, alone);
+        let limit = self.limit();
+        self.format.write(
+            &diffs,
+            || page::pages(&diffs, limit),
+            || page::table(&diffs.pairs),
+        )?;
+        Ok(!diffs.nothing_changed())
+    }
+
+    /// What changed between the dumps of two files; says on stderr what cannot be read.
+    fn compared(&self, paths: [&Path; 2], is_unreadable: &mut bool) -> Option<Compared> {
+        let mut loaded = Vec::new();
+        for path in paths {
+            match load(path) {
+                Ok(dump) => {
+                    for note in dump.notes.iter() {
+                        complain(note);
+                        *is_unreadable = true;
+                    }
+                    loaded.push(dump.dump);
+                }
+                Err(problem) => {
+                    complain(problem);
+                    *is_unreadable = true;
+                }
+            }
+        }
+        let [before, after] = &loaded[..] else {
+            return None;
+        };
+        let libraries = || Libraries::default().with(self.libraries.iter().cloned());
+        let audits = [before, after].map(|dump| Audit::new(dump, libraries()));
+        let locate = |dump: &Dump, place: &Place| FileLocation::new(dump, place);
+        let in_before = |place: &Place| locate(before, place);
+        let in_after = |place: &Place| locate(after, place);
+        let sources = [
+            &Source {
+                audit: &audits[0],
+                locate: &in_before,
+            },
+            &Source {
+                audit: &audits[1],
+                locate: &in_after,
+            },
+        ];
+        Some(Answer::new(after, records::diff(sources, self.limit())))
+    }
+
+    /// How many rows.
+    fn limit(&self) -> usize {
+        let limit = if self.format.is_for_people() {
+            20
+        } else {
+            usize::MAX
+        };
+        self.limit.unwrap_or(limit)
+    }
+}
+
+fn load(path: &Path) -> Result<Loaded, Problem> {
+    let loaded = workspace::load(path).map_err(|error| error.to_string())?;
+    if is_dump(&loaded.dump) {
+        Ok(loaded)
+    } else {
+        Err(format!("{}: {}", path.display(), no_dump(&loaded)))
+    }
+}
+
+/// A dump of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Assigned {
+    /// One of its files.
+    path: PathBuf,
+    /// The bytes of all of them.
+    bytes: u64,
+}
+
+/// The file that a dump is read by, unless it is a program's text alone that nobody named.
+fn assigned(found: &Found, named: &Path) -> Option<Assigned> {
+    let says_something = |path: &&PathBuf| {
+        let siblings = workspace::siblings(path).into_iter();
+        let own = siblings
+            .filter(|sibling| sibling.path == **path)
+            .map(|it| it.part)
+            .next();
+        !matches!(own, Some(Part::Module | Part::None) | None)
+    };
+    let path = found.paths.iter().find(says_something);
+    let path = path.or_else(|| found.paths.iter().find(|path| *path == named))?;
+    Some(Assigned {
+        path: path.clone(),
+        bytes: found.bytes,
+    })
+}
+
+/// Which dumps of two folders are of one program.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Paired {
+    pairs: Vec<[PathBuf; 2]>,
+    alone: [Vec<PathBuf>; 2],
+}
+
+/// Pairs dumps of the same program for the same platform. Of several with one name those that are
+/// equally long are paired first, then the others, both in the order of their paths.
+fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
+    let mut named: BTreeMap<String, [Vec<Assigned>; 2]> = BTreeMap::new();
+    for (side, dumps) in sides.into_iter().enumerate() {
+        for dump in dumps {
+            named.entry(program(&dump.path)).or_default()[side].push(dump);
+        }
+    }
+    let mut paired = Paired::default();
+    for [before, mut after] in named.into_values() {
+        let mut take = |same: &dyn Fn(&Assigned) -> bool| {
+            let place = after.iter().position(same);
+            place.map(|place| after.remove(place).path)
+        };
+        let mut rest = Vec::new();
+        for dump in before {
+            match take(&|other| other.bytes == dump.bytes) {
+                Some(other) => paired.pairs.push([dump.path, other]),
+                None => rest.push(dump.path),
+            }
+        }
+        for path in rest {
+            match take(&|_| true) {
+                Some(other) => paired.pairs.push([path, other]),
+                None => paired.alone[0].push(path),
+            }
+        }
+        paired.alone[1].extend(after.into_iter().map(|dump| dump.path));
+    }
+    paired.pairs.sort();
+    paired.alone.iter_mut().for_each(|paths| paths.sort());
+    paired
+}
+
+/// What the files of a program are called in every run: `jit_f cpu_after_optimizations` of
+/// `module_0022.jit_f.cpu_after_optimizations`; the numbers of modules, change lists and chips go.
+fn program(path: &Path) -> String {
+    let stem = records::stem(path);
+    let stem = stem.file_name().unwrap_or_default().to_string_lossy();
+    let is_of_run = |part: &str| {
+        let part = part
+            .strip_prefix("module_")
+            .or(part.strip_prefix("cl_"))
+            .unwrap_or(part);
+        part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let parts = stem
+        .split('.')
+        .filter(|part| !is_of_run(part) && !part.starts_with("sm_"));
+    // The chip's number holds a dot: `sm_9.0a_gpu_after_optimizations`.
+    let parts = parts.map(|part| part.find("gpu_after_").map_or(part, |at| &part[at..]));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dumps(names: &[(&str, u64)]) -> Vec<Assigned> {
+        let dump = |&(name, bytes): &(&str, u64)| Assigned {
+            path: format!("{name}-buffer-assignment.txt").into(),
+            bytes,
+        };
+        names.iter().map(dump).collect()
+    }
+
+    #[test]
+    fn dumps_of_one_program_are_paired() {
+        let before = dumps(&[
+            ("module_0001.jit_f.cl_1.after_optimizations", 5),
+            ("module_0002.jit_g.cl_1.after_optimizations", 5),
+            ("module_0003.jit_g.cl_1.after_optimizations", 7),
+            ("module_0004.jit_h.cl_1.after_optimizations", 1),
+            ("module_0005.jit_f.sm_8.0_gpu_after_optimizations", 1),
+        ]);
+        let after = dumps(&[
+            ("9.module_0011.jit_f.cl_22.after_optimizations", 6),
+            ("9.module_0012.jit_g.cl_22.after_optimizations", 7),
+            ("9.module_0013.jit_g.cl_22.after_optimizations", 9),
+            ("9.module_0014.jit_g.cl_22.after_optimizations", 9),
+            ("9.module_0015.jit_h.cpu_after_optimizations", 1),
+            ("9.module_0016.jit_f.sm_9.0a_gpu_after_optimizations", 1),
+        ]);
+        let Paired { pairs, alone } = paired([before, after]);
+        let number = |path: &PathBuf| {
+            let name = path.to_str().unwrap();
+            name.split('.')
+                .find_map(|part| part.strip_prefix("module_"))
+                .unwrap()
+                .to_owned()
+        };
+        let pairs: Vec<[String; 2]> = pairs.iter().map(|[a, b]| [number(a), number(b)]).collect();
+        assert_eq!(
+            pairs,
+            [
+                ["0001", "0011"],
+                ["0002", "0013"],
+                ["0003", "0012"],
+                ["0005", "0016"]
+            ]
+        );
+        let alone = alone.map(|paths| paths.iter().map(number).collect::<Vec<_>>());
+        assert_eq!(alone, [vec!["0004"], vec!["0014", "0015"]]);
+    }
+}

@@ -1,0 +1,589 @@
+//! What changed between two compiles.
+
+use super::{STATIC, counted, short_source, step};
+use crate::model::bytes::{rounded, signed};
+use crate::report::page::Page;
+use crate::report::records::{
+    Answer, Change, ChangedValue, CopyRecord, Diff, Diffs, PeakMember, SpaceChange, Value,
+};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// What changed between two dumps.
+pub fn page<L>(answer: &Answer<Diff<L>>) -> Page {
+    let diff = &answer.content;
+    let mut page = Page::default();
+    page.verdict(verdict(&answer.module, diff));
+    for note in &diff.notes {
+        page.text(note);
+    }
+    page.text(format!("{STATIC} {}", recognised(diff)));
+    if diff.nothing_changed {
+        return page;
+    }
+    page.table(totals(diff));
+    peaks(&mut page, diff);
+    list(
+        &mut page,
+        "Changed values",
+        diff.changed
+            .iter()
+            .map(|it| changed(&diff.spaces, it))
+            .collect(),
+        diff.changed_left_out,
+    );
+    list(
+        &mut page,
+        "New values",
+        diff.added.iter().map(new).collect(),
+        diff.added_left_out,
+    );
+    list(
+        &mut page,
+        "Values that are gone",
+        diff.removed.iter().map(gone).collect(),
+        diff.removed_left_out,
+    );
+    donation(&mut page, diff);
+    copies(&mut page, diff);
+    page
+}
+
+fn verdict<L>(module: &str, diff: &Diff<L>) -> String {
+    if diff.nothing_changed {
+        return format!("{module}: nothing changed");
+    }
+    let first = diff.spaces.first();
+    let peak = first.and_then(|space| {
+        let moved = moved(&space.occupied_bytes)?;
+        let reserved = space.reserved_bytes.delta.unwrap_or(0);
+        let reserved = match reserved {
+            0 => "the same reserved".to_owned(),
+            delta => format!("{} reserved", signed(delta, rounded)),
+        };
+        Some(format!(
+            "{module}: {} occupied at the true peak {moved}, {reserved}",
+            space.name
+        ))
+    });
+    let total = || {
+        Some(format!(
+            "{module}: {} in all",
+            moved(&diff.totals.total_bytes)?
+        ))
+    };
+    peak.or_else(total)
+        .unwrap_or_else(|| format!("{module}: bytes cannot be compared"))
+}
+
+/// `965.7 MiB -> 1.26 GiB (+324.0 MiB, +33.6 %)`
+fn moved(change: &Change) -> Option<String> {
+    let (before, after) = change.before.zip(change.after)?;
+    let delta = match (change.delta?, growth(change)) {
+        (0, _) => return Some(format!("{} as before", rounded(after))),
+        (delta, Some(percent)) => format!("{}, {percent:+.1} %", signed(delta, rounded)),
+        (delta, None) => signed(delta, rounded),
+    };
+    Some(format!(
+        "{} -> {} ({delta})",
+        rounded(before),
+        rounded(after)
+    ))
+}
+
+/// By how many percent it grew; `None` from nothing.
+fn growth(change: &Change) -> Option<f64> {
+    let before = change.before.filter(|&before| before > 0)?;
+    Some(change.delta? as f64 * 100.0 / before as f64)
+}
+
+/// How many values are the same.
+fn recognised<L>(diff: &Diff<L>) -> String {
+    let mut text = format!("{} in both", counted(diff.matched, "value"));
+    if diff.shifted > 0 {
+        text = format!("{text}, {} of them at another offset or time", diff.shifted);
+    }
+    if diff.relaid > 0 {
+        text = format!(
+            "{text}, {} in another layout of the same bytes",
+            diff.relaid
+        );
+    }
+    let by_shape = diff.matched_by.get("shape").copied().unwrap_or(0);
+    if by_shape > 0 {
+        text = format!("{text}; {by_shape} recognised by their shape alone");
+    }
+    let unknown = diff.not_known.before + diff.not_known.after;
+    if unknown > 0 {
+        text = format!(
+            "{text}; of {} it cannot be known",
+            counted(unknown, "other value")
+        );
+    }
+    format!("{text}.")
+}
+
+fn totals<L>(diff: &Diff<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("", "what", Place::Cut),
+        Column::new("before", "before", Place::Row),
+        Column::new("after", "after", Place::Row),
+        Column::new("delta", "delta", Place::Row),
+        Column::new("percent", "percent", Place::Row),
+    ]);
+    let mut bytes = |what: String, change: &Change, is_always: bool| {
+        if is_always || change.delta.is_some_and(|delta| delta != 0) {
+            table.rows.push(row(what, change, Cell::Bytes, Cell::Delta));
+        }
+    };
+    for (number, space) in diff.spaces.iter().enumerate() {
+        if number > 0 && space.is_none() {
+            continue;
+        }
+        let name = &space.name;
+        bytes(
+            format!("{name} occupied at the peak"),
+            &space.occupied_bytes,
+            true,
+        );
+        for kind in &space.kinds {
+            bytes(format!("  {}", kind.kind), &kind.occupied_bytes, false);
+        }
+        bytes("  padding in it".to_owned(), &space.padding_bytes, false);
+        bytes(format!("{name} reserved"), &space.reserved_bytes, true);
+        for kind in &space.kinds {
+            bytes(format!("  {}", kind.kind), &kind.reserved_bytes, false);
+        }
+        bytes(
+            format!("{name} thread-local"),
+            &space.thread_local_bytes,
+            false,
+        );
+    }
+    bytes("total bytes".to_owned(), &diff.totals.total_bytes, true);
+    bytes(
+        "written by copies".to_owned(),
+        &diff.totals.copied_bytes,
+        false,
+    );
+    for (what, change) in &diff.totals.all()[2..] {
+        if !change.is_none() {
+            table.rows.push(row(
+                (*what).to_owned(),
+                change,
+                Cell::Number,
+                Cell::Difference,
+            ));
+        }
+    }
+    table
+}
+
+fn row(what: String, change: &Change, cell: fn(u64) -> Cell, delta: fn(i64) -> Cell) -> Vec<Cell> {
+    let growth = growth(change).filter(|_| !change.is_none());
+    vec![
+        Cell::text(what),
+        change.before.map_or(Cell::text("unknown"), cell),
+        change.after.map_or(Cell::text("unknown"), cell),
+        change.delta.map_or(Cell::Empty, delta),
+        growth.map_or(Cell::Empty, Cell::Percent),
+    ]
+}
+
+/// What is there at one peak and not at the other.
+fn peaks<L>(page: &mut Page, diff: &Diff<L>) {
+    for space in &diff.spaces {
+        let of_space = |members: &[PeakMember<L>], row: fn(&PeakMember<L>) -> Vec<Cell>| {
+            let members = members.iter();
+            let members = members.filter(|it| it.space == space.color && it.own_bytes > 0);
+            members.map(row).collect::<Vec<_>>()
+        };
+        let entered = of_space(&diff.peak_entered, |it| member(it, true));
+        let left = of_space(&diff.peak_left, |it| member(it, false));
+        if entered.is_empty() && left.is_empty() {
+            continue;
+        }
+        page.heading(format!("At the peak of {}", space.name));
+        page.text(peak_text(space));
+        let mut table = Table::new(&VALUE_COLUMNS);
+        table.rows = entered;
+        table.rows.extend(left);
+        page.table(table);
+    }
+    let left_out = diff.peak_entered_left_out + diff.peak_left_left_out;
+    more(page, left_out);
+}
+
+fn peak_text(space: &SpaceChange) -> String {
+    let at = |moment: &Option<_>| moment.as_ref().map_or_else(|| "nowhere".to_owned(), step);
+    let mut text = format!(
+        "It was at {}, and is at {}.",
+        at(&space.peak.before),
+        at(&space.peak.after)
+    );
+    if let Some(stayed) = space.stayed {
+        let bytes = match (space.stayed_bytes.before, space.stayed_bytes.after) {
+            (Some(before), Some(after)) if before != after => {
+                format!("{}, now {}", rounded(before), rounded(after))
+            }
+            (_, after) => rounded(after.unwrap_or(0)),
+        };
+        text = format!(
+            "{text} {} there at both: {bytes}.",
+            counted(stayed, "value")
+        );
+    }
+    text
+}
+
+const VALUE_COLUMNS: [Column; 8] = [
+    Column::new("delta", "delta", Place::Row),
+    Column::new("", "", Place::Row),
+    Column::new("kind", "", Place::Row),
+    Column::new("value", "", Place::Cut),
+    Column::new("shape", "", Place::Cut),
+    Column::new("was", "", Place::Below),
+    Column::new("source", "", Place::Below),
+    Column::new("op_name", "", Place::Spare),
+];
+
+fn value_row<L>(
+    delta: i64,
+    what: &str,
+    kind: Cell,
+    was: Option<String>,
+    value: &Value<L>,
+) -> Vec<Cell> {
+    vec![
+        Cell::Delta(delta),
+        Cell::text(what),
+        kind,
+        Cell::text(value.label()),
+        value.shape.clone().into(),
+        was.map(|was| format!("was {was}")).into(),
+        short_source(value.source.as_deref()).into(),
+        value.op_name.clone().into(),
+    ]
+}
+
+fn one_row<L>(delta: i64, what: &str, value: &Value<L>) -> Vec<Cell> {
+    value_row(delta, what, value.kind.into(), None, value)
+}
+
+fn bytes(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn member<L>(member: &PeakMember<L>, is_new: bool) -> Vec<Cell> {
+    let own = bytes(member.own_bytes);
+    if is_new {
+        one_row(own, "enters", &member.value)
+    } else {
+        one_row(-own, "leaves", &member.value)
+    }
+}
+
+fn new<L>(value: &Value<L>) -> Vec<Cell> {
+    one_row(bytes(value.bytes), "new", value)
+}
+
+fn gone<L>(value: &Value<L>) -> Vec<Cell> {
+    one_row(-bytes(value.bytes), "gone", value)
+}
+
+fn changed<L>(spaces: &[SpaceChange], changed: &ChangedValue<L>) -> Vec<Cell> {
+    let (before, after) = (&changed.before, &changed.after);
+    let what = match changed.cause {
+        Some(cause) if changed.moved => &format!("{cause}, moved"),
+        Some(cause) => cause,
+        None => "moved",
+    };
+    let space = |color: Option<u64>| {
+        let space = spaces.iter().find(|space| Some(space.color) == color);
+        space.map(|space| space.name.as_str())
+    };
+    let (old, new) = (space(changed.before_space), space(changed.after_space));
+    let kind = if old == new {
+        arrow(before.kind, after.kind)
+    } else {
+        arrow(old, new)
+    };
+    let mut was = Vec::new();
+    if before.label() != after.label() {
+        was.push(before.label());
+    }
+    was.extend(before.shape.clone().filter(|_| before.shape != after.shape));
+    let was = (!was.is_empty()).then(|| was.join(" "));
+    value_row(changed.delta, what, kind.into(), was, after)
+}
+
+/// `a -> b`, or just `a` if that is the same.
+fn arrow(before: Option<&str>, after: Option<&str>) -> Option<String> {
+    match (before, after) {
+        (Some(before), Some(after)) if before != after => Some(format!("{before} -> {after}")),
+        (before, after) => after.or(before).map(str::to_owned),
+    }
+}
+
+fn list(page: &mut Page, title: &str, rows: Vec<Vec<Cell>>, left_out: usize) {
+    if rows.is_empty() && left_out == 0 {
+        return;
+    }
+    page.heading(format!("{title}: {}", rows.len() + left_out));
+    let mut table = Table::new(&VALUE_COLUMNS);
+    table.rows = rows;
+    page.table(table);
+    more(page, left_out);
+}
+
+fn more(page: &mut Page, left_out: usize) {
+    if left_out > 0 {
+        page.text(format!("... and {left_out} with less."));
+    }
+}
+
+fn donation<L>(page: &mut Page, diff: &Diff<L>) {
+    let count = diff.donation.len() + diff.donation_left_out;
+    if count == 0 {
+        return;
+    }
+    page.heading(format!("Parameters with another donation: {count}"));
+    let mut table = Table::new(&[
+        Column::new("bytes", "", Place::Row),
+        Column::new("verdict", "", Place::Row),
+        Column::new("parameter", "", Place::Cut),
+        Column::new("argument", "", Place::Cut),
+    ]);
+    table.rows = diff
+        .donation
+        .iter()
+        .map(|pair| {
+            let after = &pair.after;
+            let index = if after.index == "{}" {
+                ""
+            } else {
+                &after.index
+            };
+            vec![
+                Cell::Bytes(after.bytes),
+                Cell::text(format!("{} -> {}", pair.before.verdict, after.verdict)),
+                Cell::text(format!(
+                    "{}{index} {}",
+                    after.parameter,
+                    after.name.as_deref().unwrap_or_default()
+                )),
+                after.op_name.clone().into(),
+            ]
+        })
+        .collect();
+    page.table(table);
+    more(page, diff.donation_left_out);
+}
+
+fn copies<L>(page: &mut Page, diff: &Diff<L>) {
+    let left_out =
+        diff.copies_added_left_out + diff.copies_removed_left_out + diff.copies_changed_left_out;
+    let mut table = Table::new(&[
+        Column::new("delta", "", Place::Row),
+        Column::new("", "", Place::Row),
+        Column::new("kind", "", Place::Row),
+        Column::new("copy", "", Place::Cut),
+        Column::new("of", "", Place::Cut),
+        Column::new("shapes", "", Place::Below),
+        Column::new("source", "", Place::Below),
+    ]);
+    let row = |delta: i64, what: &str, kind: String, copy: &CopyRecord<L>| {
+        vec![
+            Cell::Delta(delta),
+            Cell::text(what),
+            Cell::text(kind),
+            Cell::text(&copy.name),
+            copy.operand.clone().into(),
+            arrow(copy.from.shape.as_deref(), copy.to.shape.as_deref()).into(),
+            short_source(copy.source.as_deref()).into(),
+        ]
+    };
+    let added = diff
+        .copies_added
+        .iter()
+        .map(|copy| row(bytes(copy.bytes), "new", copy.kind.to_owned(), copy));
+    let removed = diff
+        .copies_removed
+        .iter()
+        .map(|copy| row(-bytes(copy.bytes), "gone", copy.kind.to_owned(), copy));
+    let changed = diff.copies_changed.iter().map(|pair| {
+        let kind = format!("{} -> {}", pair.before.kind, pair.after.kind);
+        row(
+            bytes(pair.after.bytes).saturating_sub(bytes(pair.before.bytes)),
+            "other",
+            kind,
+            &pair.after,
+        )
+    });
+    table.rows = added.chain(removed).chain(changed).collect();
+    if table.rows.is_empty() && left_out == 0 {
+        return;
+    }
+    page.heading(format!("Copies: {}", table.rows.len() + left_out));
+    page.table(table);
+    more(page, left_out);
+}
+
+/// The name of a dump without its folders.
+fn name(stem: &str) -> &str {
+    stem.rsplit(['/', '\\']).next().unwrap_or(stem)
+}
+
+/// What changed between folders of dumps; details of at most `limit` of them.
+pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
+    let mut page = Page::default();
+    let changed: Vec<&Answer<Diff<L>>> = diffs
+        .pairs
+        .iter()
+        .filter(|pair| !pair.content.nothing_changed)
+        .collect();
+    page.verdict(match changed.len() {
+        0 if diffs.nothing_changed() => {
+            format!("{}: nothing changed", counted(diffs.pairs.len(), "dump"))
+        }
+        some => format!(
+            "{} in both, {some} of them changed",
+            counted(diffs.pairs.len(), "dump")
+        ),
+    });
+    for (which, only) in [("first", &diffs.only_before), ("second", &diffs.only_after)] {
+        if !only.is_empty() {
+            let mut names: Vec<&str> = only.iter().take(limit).map(|stem| name(stem)).collect();
+            if only.len() > limit {
+                names.push("...");
+            }
+            page.text(format!(
+                "Only in the {which} folder: {}: {}.",
+                counted(only.len(), "dump"),
+                names.join(", ")
+            ));
+        }
+    }
+    let mut table = Table::new(&[
+        Column::new("peak", "", Place::Row),
+        Column::new("delta", "", Place::Row),
+        Column::new("reserved", "", Place::Row),
+        Column::new("delta", "", Place::Row),
+        Column::new("new", "", Place::Row),
+        Column::new("gone", "", Place::Row),
+        Column::new("changed", "", Place::Row),
+        Column::new("module", "", Place::Cut),
+    ]);
+    table.rows = diffs.pairs.iter().map(pair_row).collect();
+    page.table(table);
+    for pair in changed.iter().take(limit) {
+        page.append(self::page(pair));
+    }
+    if changed.len() > limit {
+        page.text(format!(
+            "... and {} that changed.",
+            counted(changed.len() - limit, "more dump")
+        ));
+    }
+    page
+}
+
+fn pair_row<L>(pair: &Answer<Diff<L>>) -> Vec<Cell> {
+    let diff = &pair.content;
+    let space = diff.spaces.first();
+    let count = |shown: usize, left_out: usize| match shown + left_out {
+        0 => Cell::Empty,
+        number => Cell::Number(number as u64),
+    };
+    let change = |change: Option<&Change>| {
+        let delta = change.and_then(|it| it.delta).filter(|&delta| delta != 0);
+        [
+            change
+                .and_then(|it| it.after)
+                .map_or(Cell::Empty, Cell::Bytes),
+            delta.map_or(Cell::Empty, Cell::Delta),
+        ]
+    };
+    let [peak, peak_delta] = change(space.map(|space| &space.occupied_bytes));
+    let [reserved, reserved_delta] = change(space.map(|space| &space.reserved_bytes));
+    vec![
+        peak,
+        peak_delta,
+        reserved,
+        reserved_delta,
+        count(diff.added.len(), diff.added_left_out),
+        count(diff.removed.len(), diff.removed_left_out),
+        count(diff.changed.len(), diff.changed_left_out),
+        Cell::text(&pair.module),
+    ]
+}
+
+/// Every value that differs, for programs.
+pub fn table<'a, L: 'a>(pairs: impl IntoIterator<Item = &'a Answer<Diff<L>>>) -> Table {
+    let keys = [
+        "module",
+        "change",
+        "cause",
+        "moved",
+        "delta",
+        "by",
+        "before_id",
+        "before_name",
+        "before_kind",
+        "before_bytes",
+        "before_shape",
+        "after_id",
+        "after_name",
+        "after_kind",
+        "after_bytes",
+        "after_shape",
+        "op_name",
+        "source",
+    ];
+    let mut table = Table::new(&keys.map(|key| Column::new("", key, Place::Exact)));
+    for pair in pairs {
+        let diff = &pair.content;
+        let mut add = |what: &[Cell; 5], before: Option<&Value<L>>, after: Option<&Value<L>>| {
+            let mut row = vec![Cell::text(&pair.module)];
+            row.extend(what.iter().cloned());
+            for value in [before, after] {
+                row.extend([
+                    value.map_or(Cell::Empty, |value| Cell::Number(value.id)),
+                    value.map(Value::label).into(),
+                    value.and_then(|value| value.kind).into(),
+                    value.map_or(Cell::Empty, |value| Cell::Number(value.bytes)),
+                    value.and_then(|value| value.shape.clone()).into(),
+                ]);
+            }
+            let any = after.or(before);
+            row.push(any.and_then(|value| value.op_name.clone()).into());
+            row.push(any.and_then(|value| value.source.clone()).into());
+            table.rows.push(row);
+        };
+        for changed in &diff.changed {
+            let what = [
+                Cell::text(changed.change),
+                changed.cause.into(),
+                Cell::text(if changed.moved { "yes" } else { "no" }),
+                Cell::Delta(changed.delta),
+                Cell::text(changed.by),
+            ];
+            add(&what, Some(&changed.before), Some(&changed.after));
+        }
+        let alone = |change: &str, delta: i64| {
+            [
+                Cell::text(change),
+                Cell::Empty,
+                Cell::Empty,
+                Cell::Delta(delta),
+                Cell::Empty,
+            ]
+        };
+        for value in &diff.added {
+            add(&alone("new", bytes(value.bytes)), None, Some(value));
+        }
+        for value in &diff.removed {
+            add(&alone("gone", -bytes(value.bytes)), Some(value), None);
+        }
+    }
+    table
+}
