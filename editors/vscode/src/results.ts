@@ -140,6 +140,13 @@ export interface Copies {
   spaces: { color: number; name: string; copied_bytes: number; at_peak_bytes: number | null }[];
 }
 
+export interface Export {
+  module: string;
+  text: string;
+  /** How the name of a file with it ends, without the first dot. */
+  extension: string;
+}
+
 /** The commands of the server: arguments besides `uri`, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
@@ -148,4 +155,5 @@ export interface Commands {
   'buflens.padding': [{ space?: number; limit?: number }, Padding];
   'buflens.donation': [Record<string, never>, Donation];
   'buflens.copies': [{ limit?: number }, Copies];
+  'buflens.export': [{ format: string }, Export];
 }

@@ -34,7 +34,7 @@ enum Part {
 
 impl Audit {
     pub fn run(&self) -> io::Result<ExitCode> {
-        self.one.run(|source| {
+        self.one.target.run(|source| {
             if self.one.format == Format::Csv && self.only.len() != 1 {
                 return Err("csv holds one table: choose one with --only".to_owned());
             }

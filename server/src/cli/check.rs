@@ -186,7 +186,8 @@ struct Totals {
     is_unreadable: bool,
 }
 
-fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
+/// Findings with their severities, without those that are off.
+pub fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
     let judge = |finding: Finding| {
         Some(Judged {
             severity: severities.of(finding.code)?,

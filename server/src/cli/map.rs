@@ -17,7 +17,7 @@ pub struct Map {
 
 impl Map {
     pub fn run(&self) -> io::Result<ExitCode> {
-        self.one.run(|source| {
+        self.one.target.run(|source| {
             let map = Answer::new(source.audit.dump, records::map(source.audit, usize::MAX));
             let mut out = BufWriter::new(io::stdout().lock());
             serde_json::to_writer(&mut out, &map).map_err(|it| it.to_string())?;

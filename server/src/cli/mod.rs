@@ -4,6 +4,7 @@ mod audit;
 mod check;
 mod definition;
 mod dumps;
+mod export;
 mod hover;
 mod lsp;
 mod map;
@@ -44,6 +45,7 @@ enum Command {
     Padding(padding::Padding),
     Audit(audit::Audit),
     Map(map::Map),
+    Export(export::Export),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
+        Command::Export(export) => export.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

@@ -37,16 +37,23 @@ const EACH: [Platforms; 3] = [
 /// Which dump, and how it is written about.
 #[derive(Debug, Args)]
 pub struct One {
-    /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
-    /// a folder that holds one.
-    #[arg(required = true, value_name = "FILE")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub target: Target,
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
     /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+}
+
+/// Which dump.
+#[derive(Debug, Args)]
+pub struct Target {
+    /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
+    /// a folder that holds one.
+    #[arg(required = true, value_name = "FILE")]
+    paths: Vec<PathBuf>,
     /// Source files with this in their path are a library's, not the user's own. May be repeated.
     #[arg(long = "library", value_name = "MARK")]
     libraries: Vec<String>,
@@ -55,7 +62,7 @@ pub struct One {
 /// Why there is no answer.
 pub type Problem = String;
 
-impl One {
+impl Target {
     /// Reads the dump and has `answer` write about it.
     pub fn run(
         &self,
@@ -93,6 +100,20 @@ impl One {
         Ok(ExitCode::from(code))
     }
 
+    fn load(&self) -> Result<Loaded, Problem> {
+        let path = match &self.paths[..] {
+            [file] if !file.is_dir() => file.clone(),
+            paths => only_dump(paths)?,
+        };
+        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
+        if !is_dump(&loaded.dump) {
+            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
+        }
+        Ok(loaded)
+    }
+}
+
+impl One {
     /// How many rows.
     pub fn limit(&self) -> usize {
         let limit = if self.format.is_for_people() {
@@ -106,18 +127,6 @@ impl One {
     /// Whether the number of rows was chosen.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
-    }
-
-    fn load(&self) -> Result<Loaded, Problem> {
-        let path = match &self.paths[..] {
-            [file] if !file.is_dir() => file.clone(),
-            paths => only_dump(paths)?,
-        };
-        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
-        if !is_dump(&loaded.dump) {
-            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
-        }
-        Ok(loaded)
     }
 }
 

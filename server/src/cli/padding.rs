@@ -22,7 +22,7 @@ pub struct Padding {
 
 impl Padding {
     pub fn run(&self) -> io::Result<ExitCode> {
-        self.one.run(|source| {
+        self.one.target.run(|source| {
             let dump = source.audit.dump;
             let space = self.space.as_deref();
             let color = space.map(|space| space_named(dump, space)).transpose()?;

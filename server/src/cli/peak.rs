@@ -70,7 +70,7 @@ struct Record<'r> {
 
 impl Peak {
     pub fn run(&self) -> io::Result<ExitCode> {
-        self.one.run(|source| self.answer(source))
+        self.one.target.run(|source| self.answer(source))
     }
 
     fn answer(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {

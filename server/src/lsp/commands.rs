@@ -1,20 +1,23 @@
 //! The commands beyond the protocol, described in `docs/lsp-extensions.md`. What they answer is
 //! made of the records that the command line writes as JSON.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
 use super::view::View;
 use crate::audit::Audit;
+use crate::checks::Finding;
 use crate::model::{Dump, Place};
+
 use crate::report::records::{self, Answer, PeakQuery, Source};
+use crate::report::{Judged, export};
 use crate::workspace::{Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 7] = [
+pub const COMMANDS: [&str; 8] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
@@ -22,6 +25,7 @@ pub const COMMANDS: [&str; 7] = [
     "buflens.donation",
     "buflens.copies",
     "buflens.map",
+    "buflens.export",
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
@@ -45,6 +49,7 @@ enum Command {
     Donation(Limit),
     Copies(Limit),
     Map(Limit),
+    Export(Export),
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,6 +104,21 @@ struct Limit {
     limit: Option<usize>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Export {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
+    format: String,
+}
+
+/// A dump in a format of [`export`], and how the name of a file with it ends.
+#[derive(Debug, Serialize)]
+struct Exported {
+    text: String,
+    extension: &'static str,
+}
+
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = params.command;
@@ -122,7 +142,8 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
         "buflens.padding" => Command::Padding(argument_of(&name, argument)?),
         "buflens.donation" => Command::Donation(argument_of(&name, argument)?),
         "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
-        _ => Command::Map(argument_of(&name, argument)?),
+        "buflens.map" => Command::Map(argument_of(&name, argument)?),
+        _ => Command::Export(argument_of(&name, argument)?),
     };
     Ok(Question { uri, command })
 }
@@ -181,6 +202,23 @@ pub fn answer(
             let limit = asked.limit.unwrap_or(MAP_LIMIT);
             to_json(&dump, records::map(&audit, limit))
         }
+        Command::Export(asked) => {
+            let judged = || {
+                let checked = view.checks.of(&dump, &view.config.thresholds());
+                let judge = |finding: &Finding| {
+                    Some(Judged {
+                        severity: view.config.severity(finding.code)?,
+                        finding: finding.clone(),
+                    })
+                };
+                checked.findings().iter().filter_map(judge).collect()
+            };
+            let export = export::Export {
+                audit: &audit,
+                findings: &judged,
+            };
+            exported(&export, &asked.format).and_then(|exported| to_json(&dump, exported))
+        }
     })
 }
 
@@ -207,7 +245,21 @@ fn peak(
     to_json(dump, records::peak(source, &query).0)
 }
 
-fn to_json<T: serde::Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {
+fn exported(export: &export::Export, format: &str) -> std::result::Result<Exported, String> {
+    let format = export::Format::named(format)?;
+    if let Some(problem) = export.problem(format) {
+        return Err(problem);
+    }
+    let mut text = Vec::new();
+    let written = export.write(format, &mut text);
+    written.map_err(|problem| problem.to_string())?;
+    Ok(Exported {
+        text: String::from_utf8(text).map_err(|problem| problem.to_string())?,
+        extension: format.extension(),
+    })
+}
+
+fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {
     serde_json::to_value(Answer::new(dump, content)).map_err(|problem| problem.to_string())
 }
 

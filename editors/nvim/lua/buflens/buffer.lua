@@ -12,6 +12,7 @@ local COMMANDS = {
   BuflensPadding = { 'padding', { nargs = '?', desc = 'The values with padding' } },
   BuflensDonation = { 'donation', { nargs = 0, desc = 'Which parameters are donated, and which could be' } },
   BuflensCopies = { 'copies', { nargs = 0, desc = 'The copies that the compiler inserted' } },
+  BuflensExport = { 'export', { nargs = 1, complete = 'file', bang = true, desc = 'The dump as a file for other programs' } },
 }
 
 local function is_large(bufnr)
