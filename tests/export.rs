@@ -200,7 +200,7 @@ fn a_row_for_each_value() {
             let own = own.map(|row| row["own_peak_bytes"].parse::<u128>().expect("bytes"));
             assert_eq!(
                 own.sum::<u128>().min(u64::MAX.into()),
-                peak,
+                u128::from(peak),
                 "{} @{color}",
                 path.display()
             );
@@ -301,8 +301,8 @@ fn a_trace_is_the_map_over_time() {
         assert_eq!(printed, step.into_iter().collect::<Vec<_>>());
 
         // Every track has one name, in the process of its memory space.
-        let named = of("M").into_iter().filter(|it| it["name"] == "thread_name");
-        let names: BTreeMap<u64, &Value> = named
+        let threads = of("M").into_iter().filter(|it| it["name"] == "thread_name");
+        let names: BTreeMap<u64, &Value> = threads
             .map(|it| (number(&it["tid"]), &it["args"]["name"]))
             .collect();
         assert!(

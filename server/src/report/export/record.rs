@@ -43,6 +43,10 @@ struct FileRecord {
 
 /// What the header of an allocation says.
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of its own in the header"
+)]
 struct AllocationRecord {
     allocation: u64,
     space: u64,
