@@ -33,6 +33,7 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.map",
         "buflens.textMap",
         "buflens.diff",
+        "buflens.export",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],
@@ -129,7 +130,23 @@ fn the_server_answers_as_the_command_line_does() {
         (&json!([]), &json!("VMEM"))
     );
 
+    for (format, extension) in [
+        ("json", "json"),
+        ("csv", "csv"),
+        ("perfetto", "perfetto.json"),
+    ] {
+        let exported = answer(&mut server, "buflens.export", json!({ "format": format }));
+        assert_eq!(exported["extension"], extension);
+        let (text, _) = run(&["export", &file(), "--format", format], 0);
+        assert_eq!(exported["text"], text, "{format}");
+    }
+
     for (command, more, message) in [
+        (
+            "buflens.export",
+            json!({ "format": "xml" }),
+            "there is no format `xml`; there are json, csv, perfetto",
+        ),
         (
             "buflens.peak",
             json!({ "step": 99 }),

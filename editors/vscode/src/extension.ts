@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 import { Comparisons } from './compare';
 import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
+import { exportDump } from './export';
 import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
 import { noticeLarge, Parts } from './parts';
 import { Server } from './server';
@@ -121,6 +122,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     onDump('auditDonation', (uri) => auditDonation(running, uri)),
     onDump('auditCopies', (uri) => auditCopies(running, uri)),
     onDump('compareWith', (uri) => comparisons.compare(uri)),
+    onDump('exportDump', (uri) => exportDump(running, uri)),
     register('sortPeak', () => explorer.sort()),
     register('filterPeak', () => explorer.askFilter()),
     register('clearTicks', () => {

@@ -148,6 +148,13 @@ export interface Diff {
   markdown: string;
 }
 
+export interface Export {
+  module: string;
+  text: string;
+  /** How the name of a file with it ends, without the first dot. */
+  extension: string;
+}
+
 /** The commands of the server: arguments besides `uri`, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
@@ -157,4 +164,5 @@ export interface Commands {
   'buflens.donation': [Record<string, never>, Donation];
   'buflens.copies': [{ limit?: number }, Copies];
   'buflens.diff': [{ other: string; limit?: number }, Diff];
+  'buflens.export': [{ format: string }, Export];
 }

@@ -342,7 +342,8 @@ struct Totals {
     notes: Vec<String>,
 }
 
-fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
+/// Findings with their severities, without those that are off.
+pub fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
     let judge = |finding: Finding| {
         Some(Judged {
             severity: severities.of(finding.code)?,

@@ -6,6 +6,7 @@ mod config;
 mod definition;
 mod diff;
 mod dumps;
+mod export;
 mod hover;
 mod lsp;
 mod map;
@@ -47,6 +48,7 @@ enum Command {
     Audit(audit::Audit),
     Map(map::Map),
     Diff(diff::Diff),
+    Export(export::Export),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -63,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
         Command::Diff(diff) => diff.run(),
+        Command::Export(export) => export.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

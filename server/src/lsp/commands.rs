@@ -9,14 +9,15 @@ use tower_lsp::ls_types as lsp;
 
 use super::view::View;
 use crate::audit::Audit;
+use crate::checks::Finding;
 use crate::model::{Dump, Place};
 use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
-use crate::report::text_map;
+use crate::report::{Judged, export, text_map};
 use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 9] = [
+pub const COMMANDS: [&str; 10] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
@@ -26,6 +27,7 @@ pub const COMMANDS: [&str; 9] = [
     "buflens.map",
     "buflens.textMap",
     "buflens.diff",
+    "buflens.export",
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
@@ -51,6 +53,7 @@ enum Command {
     Map(Limit),
     TextMap(TextMap),
     Diff(Diff),
+    Export(Export),
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,6 +142,21 @@ impl Question {
     }
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Export {
+    #[serde(rename = "uri")]
+    _uri: IgnoredAny,
+    format: String,
+}
+
+/// A dump in a format of [`export`], and how the name of a file with it ends.
+#[derive(Debug, Serialize)]
+struct Exported {
+    text: String,
+    extension: &'static str,
+}
+
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = params.command;
@@ -164,7 +182,8 @@ pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
         "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
         "buflens.map" => Command::Map(argument_of(&name, argument)?),
         "buflens.textMap" => Command::TextMap(argument_of(&name, argument)?),
-        _ => Command::Diff(argument_of(&name, argument)?),
+        "buflens.diff" => Command::Diff(argument_of(&name, argument)?),
+        _ => Command::Export(argument_of(&name, argument)?),
     };
     Ok(Question { uri, command })
 }
@@ -241,6 +260,23 @@ pub fn answer(
             (_, Some(Err(problem))) => Err(problem.clone()),
             _ => Err("there is nothing to compare with".to_owned()),
         },
+        Command::Export(asked) => {
+            let judged = || {
+                let checked = view.checks.of(&dump, &view.config.thresholds());
+                let judge = |finding: &Finding| {
+                    Some(Judged {
+                        severity: view.config.severity(finding.code)?,
+                        finding: finding.clone(),
+                    })
+                };
+                checked.findings().iter().filter_map(judge).collect()
+            };
+            let export = export::Export {
+                audit: &audit,
+                findings: &judged,
+            };
+            exported(&export, &asked.format).and_then(|exported| to_json(&dump, exported))
+        }
     })
 }
 
@@ -310,6 +346,20 @@ fn diff(
     let mut value = serde_json::to_value(answer).map_err(|problem| problem.to_string())?;
     value["markdown"] = String::from_utf8_lossy(&markdown).into();
     Ok(value)
+}
+
+fn exported(export: &export::Export, format: &str) -> std::result::Result<Exported, String> {
+    let format = export::Format::named(format)?;
+    if let Some(problem) = export.problem(format) {
+        return Err(problem);
+    }
+    let mut text = Vec::new();
+    let written = export.write(format, &mut text);
+    written.map_err(|problem| problem.to_string())?;
+    Ok(Exported {
+        text: String::from_utf8(text).map_err(|problem| problem.to_string())?,
+        extension: format.extension(),
+    })
 }
 
 fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {

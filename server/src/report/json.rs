@@ -1,6 +1,7 @@
 //! Findings as JSON; a contract with other programs, described in `docs/cli.md`.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ struct Related<'f> {
 
 /// A finding. The order of the fields is the order in the output.
 #[derive(Serialize)]
-struct Record<'f> {
+pub(super) struct Record<'f> {
     file: String,
     line: u32,
     column: u32,
@@ -49,7 +50,8 @@ impl<W: Write> Writer<W> {
     /// Writes the findings of a dump, each on a line.
     pub fn findings(&mut self, dump: &Dump, findings: &[Judged]) -> io::Result<()> {
         for judged in findings {
-            let Some(record) = record(dump, judged) else {
+            let path = |path: &Path| path.to_string_lossy().into_owned();
+            let Some(record) = record(dump, judged, path) else {
                 continue;
             };
             self.out
@@ -68,7 +70,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn record<'f>(dump: &Dump, judged: &'f Judged) -> Option<Record<'f>> {
+/// The record of a finding, with its files as `name` calls them.
+pub(super) fn record<'f>(
+    dump: &Dump,
+    judged: &'f Judged,
+    name: impl Fn(&Path) -> String,
+) -> Option<Record<'f>> {
     let finding = &judged.finding;
     let spot = Spot::new(dump, &finding.place)?;
     let related = finding.related.iter().filter_map(|(place, message)| {
@@ -76,14 +83,14 @@ fn record<'f>(dump: &Dump, judged: &'f Judged) -> Option<Record<'f>> {
             path, line, column, ..
         } = Spot::new(dump, place)?;
         Some(Related {
-            file: path.to_string_lossy().into_owned(),
+            file: name(path),
             line,
             column,
             message,
         })
     });
     Some(Record {
-        file: spot.path.to_string_lossy().into_owned(),
+        file: name(spot.path),
         line: spot.line,
         column: spot.column,
         end_line: spot.end_line,

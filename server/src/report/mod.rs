@@ -3,6 +3,11 @@
 //! programs, [`pages`] made of them for people, [`html`] around these.
 
 pub mod chart;
+//! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
+//! about memory: [`records`] for programs, [`pages`] made of them for people, [`html`] around these, [`export`] for other
+//! programs.
+
+pub mod export;
 pub mod html;
 pub mod json;
 pub mod markdown;

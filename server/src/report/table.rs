@@ -85,6 +85,16 @@ impl Cell {
         }
     }
 
+    /// For programs, of which some take text for a formula and run it.
+    fn in_spreadsheet(&self) -> Cow<'_, str> {
+        match (self, self.exact()) {
+            (Self::Text(_), text) if text.starts_with(['=', '+', '-', '@']) => {
+                format!("'{text}").into()
+            }
+            (_, text) => text,
+        }
+    }
+
     /// Bytes in full.
     fn in_full(&self) -> Option<String> {
         match self {
@@ -330,7 +340,11 @@ impl Table {
         let columns: Vec<(usize, &Column)> = columns.filter(|(_, it)| !it.key.is_empty()).collect();
         writer.write_record(columns.iter().map(|(_, column)| column.key))?;
         for row in &self.rows {
-            writer.write_record(columns.iter().map(|(at, _)| row[*at].exact().into_owned()))?;
+            writer.write_record(
+                columns
+                    .iter()
+                    .map(|(at, _)| row[*at].in_spreadsheet().into_owned()),
+            )?;
         }
         writer.flush()
     }

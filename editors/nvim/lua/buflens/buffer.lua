@@ -14,6 +14,7 @@ local COMMANDS = {
   BuflensDonation = { 'donation', { nargs = 0, desc = 'Which parameters are donated, and which could be' } },
   BuflensCopies = { 'copies', { nargs = 0, desc = 'The copies that the compiler inserted' } },
   BuflensDiff = { 'diff', { nargs = 1, complete = 'file', desc = 'What changed since another dump' } },
+  BuflensExport = { 'export', { nargs = 1, complete = 'file', bang = true, desc = 'The dump as a file for other programs' } },
 }
 
 local function is_large(bufnr)

@@ -294,6 +294,23 @@ function M.diff(given)
   M.ask('buflens.diff', { other = vim.uri_from_fname(path), limit = 100 }, nil, M.show_diff)
 end
 
+--- Writes the dump to a file, in the format that its name ends in; the server knows which there are.
+function M.export(given)
+  local path = vim.fn.fnamemodify(given.args, ':p')
+  if vim.uv.fs_stat(path) and not given.bang then
+    return text.say(('%s exists (add ! to override)'):format(given.args), vim.log.levels.ERROR)
+  end
+  local format = path:find('%.perfetto%.json$') and 'perfetto' or vim.fn.fnamemodify(path, ':e')
+  M.ask('buflens.export', { format = format }, nil, function(result)
+    local file, problem = io.open(path, 'wb')
+    local written = file and file:write(result.text)
+    if not (file and file:close() and written) then
+      return text.say(problem or ('%s cannot be written'):format(path), vim.log.levels.ERROR)
+    end
+    text.say(('%s is written'):format(given.args))
+  end)
+end
+
 local SHOWN = {
   ['buflens.peak'] = M.show_peak,
   ['buflens.whatIf'] = M.show_what_if,
