@@ -13,6 +13,7 @@ mod padding;
 mod parse;
 mod peak;
 mod position;
+mod report;
 mod summary;
 
 use std::fmt::Display;
@@ -44,6 +45,7 @@ enum Command {
     Padding(padding::Padding),
     Audit(audit::Audit),
     Map(map::Map),
+    Report(report::Report),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
+        Command::Report(report) => report.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

@@ -34,28 +34,35 @@ const EACH: [Platforms; 3] = [
     Platforms { cpu: true, ..NONE },
 ];
 
-/// Which dump, and how it is written about.
+/// Which dump.
 #[derive(Debug, Args)]
-pub struct One {
+pub struct Which {
     /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
     /// a folder that holds one.
     #[arg(required = true, value_name = "FILE")]
     paths: Vec<PathBuf>,
+    /// Source files with this in their path are a library's, not the user's own. May be repeated.
+    #[arg(long = "library", value_name = "MARK")]
+    libraries: Vec<String>,
+}
+
+/// Which dump, and how it is written about.
+#[derive(Debug, Args)]
+pub struct One {
+    #[command(flatten)]
+    which: Which,
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
     /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Source files with this in their path are a library's, not the user's own. May be repeated.
-    #[arg(long = "library", value_name = "MARK")]
-    libraries: Vec<String>,
 }
 
 /// Why there is no answer.
 pub type Problem = String;
 
-impl One {
+impl Which {
     /// Reads the dump and has `answer` write about it.
     pub fn run(
         &self,
@@ -93,6 +100,28 @@ impl One {
         Ok(ExitCode::from(code))
     }
 
+    fn load(&self) -> Result<Loaded, Problem> {
+        let path = match &self.paths[..] {
+            [file] if !file.is_dir() => file.clone(),
+            paths => only_dump(paths)?,
+        };
+        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
+        if !is_dump(&loaded.dump) {
+            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
+        }
+        Ok(loaded)
+    }
+}
+
+impl One {
+    /// Reads the dump and has `answer` write about it.
+    pub fn run(
+        &self,
+        answer: impl FnOnce(&Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem>,
+    ) -> io::Result<ExitCode> {
+        self.which.run(answer)
+    }
+
     /// How many rows.
     pub fn limit(&self) -> usize {
         let limit = if self.format.is_for_people() {
@@ -106,18 +135,6 @@ impl One {
     /// Whether the number of rows was chosen.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
-    }
-
-    fn load(&self) -> Result<Loaded, Problem> {
-        let path = match &self.paths[..] {
-            [file] if !file.is_dir() => file.clone(),
-            paths => only_dump(paths)?,
-        };
-        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
-        if !is_dump(&loaded.dump) {
-            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
-        }
-        Ok(loaded)
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use buflens_syntax::facts;
 
-use super::Advice;
+use super::{Advice, Thresholds};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::{display, rounded};
 use crate::model::occupancy::{Kind, Space};
@@ -93,11 +93,7 @@ impl Advice<'_, '_> {
         let dump = self.dump;
         let mut findings = Vec::new();
         for space in &dump.occupancy().spaces {
-            let configured = self.thresholds.capacity.iter();
-            let capacity = configured
-                .filter(|(name, _)| is_space(name, space.color, dump.platforms))
-                .map(|&(_, capacity)| capacity)
-                .next_back();
+            let capacity = self.thresholds.capacity_of(space.color, dump.platforms);
             if let Some(capacity) = capacity.filter(|&capacity| space.reserved > capacity) {
                 findings.extend(self.above(space, capacity));
             }
@@ -125,6 +121,18 @@ impl Advice<'_, '_> {
             self.size_place(largest)?,
             message,
         ))
+    }
+}
+
+impl Thresholds {
+    /// The bytes that the device has of memory space `color`, if they are configured; the last
+    /// word counts.
+    pub fn capacity_of(&self, color: u64, platforms: Platforms) -> Option<u64> {
+        let configured = self.capacity.iter();
+        configured
+            .filter(|(name, _)| is_space(name, color, platforms))
+            .map(|&(_, capacity)| capacity)
+            .next_back()
     }
 }
 
