@@ -118,7 +118,7 @@ fn chosen_severity(text: &str) -> Result<(String, String), String> {
 }
 
 /// `SPACE=BYTES`, as the server's configuration has it.
-fn chosen_capacity(text: &str) -> Result<(String, u64), String> {
+pub(super) fn chosen_capacity(text: &str) -> Result<(String, u64), String> {
     let (space, bytes) = text.split_once('=').ok_or("expected SPACE=BYTES")?;
     check_space(space)?;
     Ok((space.to_owned(), u64::read(bytes)?))

@@ -16,6 +16,7 @@ mod padding;
 mod parse;
 mod peak;
 mod position;
+mod report;
 mod summary;
 
 use std::fmt::Display;
@@ -49,6 +50,7 @@ enum Command {
     Map(map::Map),
     Diff(diff::Diff),
     Export(export::Export),
+    Report(report::Report),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -66,6 +68,7 @@ pub fn main() -> ExitCode {
         Command::Map(map) => map.run(),
         Command::Diff(diff) => diff.run(),
         Command::Export(export) => export.run(),
+        Command::Report(report) => report.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

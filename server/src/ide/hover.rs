@@ -3,7 +3,6 @@
 //! The token's role chooses the subject, its line the rest: one file for each subject.
 
 mod allocation;
-mod glossary;
 mod instruction;
 mod life;
 mod opcode;
@@ -31,7 +30,7 @@ pub(super) use self::peak::of_value as peak_of_value;
 use super::markdown::{Text, code, cut};
 use crate::model::bytes;
 use crate::model::source::Libraries;
-use crate::model::{Allocation, Dump, FileId, NameId, Platforms};
+use crate::model::{Allocation, Dump, FileId, NameId, Platforms, glossary};
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -32,8 +32,6 @@ pub const COMMANDS: [&str; 10] = [
 
 /// So many values, parameters or copies at most, if no other number is given.
 const LIMIT: usize = 1000;
-/// So many values of a map.
-const MAP_LIMIT: usize = 100_000;
 
 /// What is asked, and of which document.
 #[derive(Debug)]
@@ -243,7 +241,7 @@ pub fn answer(
             to_json(&dump, records::copies(&source, limit))
         }
         Command::Map(asked) => {
-            let limit = asked.limit.unwrap_or(MAP_LIMIT);
+            let limit = asked.limit.unwrap_or(records::MOST_MAPPED);
             to_json(&dump, records::map(&audit, limit))
         }
         Command::TextMap(asked) => text_map(&audit, asked),

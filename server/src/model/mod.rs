@@ -1,7 +1,9 @@
 //! One compilation: its files joined, its allocations, values, live ranges and peak.
 
 pub mod bytes;
+pub mod device;
 mod dump;
+pub mod glossary;
 mod join;
 mod names;
 pub mod occupancy;

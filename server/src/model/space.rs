@@ -42,6 +42,31 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
     }
 }
 
+/// What memory space `color` is for, in a sentence; `None` where nobody knows.
+pub fn meaning(color: u64, platforms: Platforms) -> Option<&'static str> {
+    Some(match (platform(platforms), color) {
+        ("tpu", 0) => "The chip's main memory; running out of it is what fails a compile.",
+        ("tpu", 1) => {
+            "On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip."
+        }
+        ("tpu", 2 | 8 | 10) => {
+            "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."
+        }
+        ("tpu", 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
+        ("tpu", 4) => "On-chip memory for scalars.",
+        ("tpu" | "gpu", 5) => {
+            "Memory of the host: values here are offloaded and take none of the device's."
+        }
+        ("tpu", 6) => "Scalars that steer the program, such as loop counters.",
+        ("gpu", 2) => {
+            "Temporaries apart from the rest; values there may still be marked `@0`. Only with \
+             `xla_gpu_temp_buffer_use_separate_color`."
+        }
+        ("gpu", 1) => "Buffers registered for collective operations.",
+        _ => return None,
+    })
+}
+
 /// `HBM (@0)`, or `memory space 0` where the platform is unknown.
 pub fn short(color: u64, platforms: Platforms) -> String {
     match name(color, platforms) {

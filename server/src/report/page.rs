@@ -105,6 +105,40 @@ impl Page {
         })
     }
 
+    /// The page for a place where everything is about `subject`: what begins with its name and a
+    /// colon says the rest alone.
+    #[must_use]
+    pub fn about(mut self, subject: &str) -> Self {
+        for part in &mut self.parts {
+            if let Part::Verdict(text) = part
+                && let Some(rest) = text
+                    .strip_prefix(subject)
+                    .and_then(|text| text.strip_prefix(": "))
+            {
+                let mut rest = rest.chars();
+                let first = rest.next().into_iter().flat_map(char::to_uppercase);
+                *text = first.chain(rest).collect();
+            }
+        }
+        self
+    }
+
+    /// The sentences and titles, without tables.
+    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Verdict(text) | Part::Text(text) | Part::Heading(text) => Some(text.as_str()),
+            Part::Table(_) => None,
+        })
+    }
+
+    /// The titles.
+    pub fn headings(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Heading(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// The page as a part of an HTML document.
     pub fn html(&self) -> Markup {
         html! {
@@ -244,6 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn about_one_subject() {
+        let page = page().about("jit_f");
+        assert_eq!(page.title(), Some("*much* \u{1b}[31m is occupied"));
+        let same = page.clone().about("jit_g");
+        assert_eq!(same, page);
+        assert_eq!(page.headings().collect::<Vec<_>>(), ["By what"]);
+        assert_eq!(page.sentences().count(), 4);
+        let mut page = Page::default();
+        page.verdict("f: no value");
+        assert_eq!(page.about("f").title(), Some("No value"));
+    }
+
+    #[test]
     fn as_html() {
         let mut page = page();
         page.text("</p><script>");
@@ -259,7 +306,7 @@ mod tests {
             </thead>
             <tbody>
             <tr>
-            <td class="number" title="7 B">7 B</td>
+            <td class="number" data-value="7" title="7 B">7 B</td>
             </tr>
             </tbody>
             </table>
@@ -274,7 +321,7 @@ mod tests {
             </thead>
             <tbody>
             <tr>
-            <td class="number" title="7 B">7 B</td>
+            <td class="number" data-value="7" title="7 B">7 B</td>
             </tr>
             </tbody>
             </table>

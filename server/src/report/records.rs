@@ -16,11 +16,11 @@ pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
 pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
-pub use self::map::{Map, MapAllocation, MapSpace, MapValues, TextId, map};
+pub use self::map::{MOST_MAPPED, Map, MapAllocation, MapSpace, MapValues, TextId, map};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
-    Attributed, Idle, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution,
-    peak, step_problem, values_at_offset, what_if,
+    Attributed, Idle, Kinds, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf,
+    attribution, peak, step_problem, values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
 

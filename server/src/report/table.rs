@@ -14,6 +14,8 @@ use crate::model::bytes::{grouped, rounded, signed};
 const GAP: usize = 2;
 /// Blanks before what stands below a row.
 const INDENT: usize = 6;
+/// So many characters are shown of words in a document, wherever they stand.
+const SHORT: usize = 24;
 /// What can be cut is not cut below so many characters.
 const LEAST: usize = 12;
 
@@ -95,14 +97,21 @@ impl Cell {
         }
     }
 
-    /// Bytes in full.
+    /// What is told to who points at it: bytes in full, and words that may be cut.
     fn in_full(&self) -> Option<String> {
         match self {
+            Self::Text(text) if length(text) > SHORT => Some(line(text).into_owned()),
             Self::Bytes(bytes) => Some(format!("{} B", grouped(*bytes))),
             Self::Saved(bytes) => Some(format!("-{} B", grouped(*bytes))),
             Self::Delta(bytes) => Some(format!("{} B", signed(*bytes, grouped))),
             _ => None,
         }
+    }
+
+    /// The number to sort by, where people are shown something else.
+    fn sort_key(&self) -> Option<String> {
+        let exact = self.exact();
+        (!matches!(self, Self::Text(_)) && exact != self.shown()).then(|| exact.into_owned())
     }
 
     fn is_text(&self) -> bool {
@@ -326,7 +335,9 @@ impl Table {
                 tbody { @for row in &self.rows { tr {
                     @for &at in &columns {
                         @let cell = &row[at];
-                        td.number[!cell.is_text()] title=[cell.in_full()] { (cell.shown()) }
+                        td.number[!cell.is_text()] data-value=[cell.sort_key()] title=[cell.in_full()] {
+                            (cell.shown())
+                        }
                     }
                 } } }
             } }

@@ -63,8 +63,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// `2 errors, 1 warning in 3 dumps`
-pub(super) fn summary(counts: &Counts) -> String {
+/// `2 errors, 1 warning`, `no findings`
+pub(super) fn found(counts: &Counts) -> String {
     let kinds = [
         (Severity::Error, "error", "errors"),
         (Severity::Warning, "warning", "warnings"),
@@ -76,17 +76,20 @@ pub(super) fn summary(counts: &Counts) -> String {
         .filter(|(severity, ..)| counts.of(*severity) > 0)
         .map(|&(severity, one, many)| counted(counts.of(severity), one, many))
         .collect();
-    let found = if found.is_empty() {
-        "no findings".to_owned()
-    } else {
-        found.join(", ")
-    };
+    if found.is_empty() {
+        return "no findings".to_owned();
+    }
+    found.join(", ")
+}
+
+/// `2 errors, 1 warning in 3 dumps`
+pub(super) fn summary(counts: &Counts) -> String {
     let texts = match counts.texts {
         0 => String::new(),
         texts => format!(" and {}", counted(texts, "HLO text", "HLO texts")),
     };
     let dumps = counted(counts.dumps, "dump", "dumps");
-    format!("{found} in {dumps}{texts}")
+    format!("{} in {dumps}{texts}", found(counts))
 }
 
 fn counted(number: usize, one: &str, many: &str) -> String {

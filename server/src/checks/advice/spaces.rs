@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::Advice;
+use super::{Advice, Thresholds};
 use crate::checks::labels::{size_place, space_title, step_place, step_title};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::{display, rounded};
@@ -85,11 +85,7 @@ impl Advice<'_, '_> {
         let dump = self.dump;
         let mut findings = Vec::new();
         for space in &dump.occupancy().spaces {
-            let configured = self.thresholds.capacity.iter();
-            let capacity = configured
-                .filter(|(name, _)| is_space(name, space.color, dump.platforms))
-                .map(|&(_, capacity)| capacity)
-                .next_back();
+            let capacity = self.thresholds.capacity_of(space.color, dump.platforms);
             if let Some(capacity) = capacity.filter(|&capacity| space.reserved > capacity) {
                 findings.extend(self.above(space, capacity));
             }
@@ -117,6 +113,18 @@ impl Advice<'_, '_> {
             size_place(self.dump, largest)?,
             message,
         ))
+    }
+}
+
+impl Thresholds {
+    /// The bytes that the device has of memory space `color`, if they are configured; the last
+    /// word counts.
+    pub fn capacity_of(&self, color: u64, platforms: Platforms) -> Option<u64> {
+        let configured = self.capacity.iter();
+        configured
+            .filter(|(name, _)| is_space(name, color, platforms))
+            .map(|&(_, capacity)| capacity)
+            .next_back()
     }
 }
 

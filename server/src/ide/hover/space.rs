@@ -4,7 +4,7 @@ use super::{Context, peak};
 use crate::ide::markdown::Text;
 use crate::model::Platforms;
 use crate::model::occupancy::Space;
-use crate::model::space::{is_flags, name, named};
+use crate::model::space::{is_flags, meaning as meaning_of, name, named};
 
 /// So many memory spaces are told of.
 const MAX_SPACES: usize = 6;
@@ -70,28 +70,7 @@ pub(super) fn meaning(color: u64, in_report: bool, platforms: Platforms) -> Text
             "**memory space {color}**: no known meaning on {platform}"
         )),
     }
-    let meaning = match (platform, color) {
-        ("TPU", 0) => "The chip's main memory; running out of it is what fails a compile.",
-        ("TPU", 1) => {
-            "On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip."
-        }
-        ("TPU", 2 | 8 | 10) => {
-            "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."
-        }
-        ("TPU", 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
-        ("TPU", 4) => "On-chip memory for scalars.",
-        ("TPU" | "GPU", 5) => {
-            "Memory of the host: values here are offloaded and take none of the device's."
-        }
-        ("TPU", 6) => "Scalars that steer the program, such as loop counters.",
-        ("GPU", 2) => {
-            "Temporaries apart from the rest; values there may still be marked `@0`. Only with \
-             `xla_gpu_temp_buffer_use_separate_color`."
-        }
-        ("GPU", 1) => "Buffers registered for collective operations.",
-        _ => "",
-    };
-    text.paragraph(meaning);
+    text.paragraph(meaning_of(color, platforms).unwrap_or_default());
     if platform == "TPU" && (2..=5).contains(&color) {
         let printed = ["smem", "hbm", "host", "cmem"][(color - 2) as usize];
         let whose = if in_report {

@@ -2,7 +2,7 @@
 
 use super::{STATIC, counted, range, short_source};
 use crate::audit::donation::Verdict;
-use crate::model::bytes::{display, rounded};
+use crate::model::bytes::{display, grouped, rounded};
 use crate::report::page::Page;
 use crate::report::records::{
     Answer, Audits, Copies, CopyRecord, Donation, DonationParameter, Offload,
@@ -286,7 +286,20 @@ fn offload_page(page: &mut Page, offload: &Offload) {
         });
         return;
     }
-    page.heading("Between memory spaces");
+    let traffic_of = offload.traffic.iter();
+    let (copies, bytes) = traffic_of.fold((0, 0_u64), |(copies, bytes), it| {
+        (copies + it.copies, bytes.saturating_add(it.bytes))
+    });
+    let moves = if copies == 1 {
+        "copy moves"
+    } else {
+        "copies move"
+    };
+    page.heading(format!(
+        "Between memory spaces: {} {moves} {}",
+        grouped(copies as u64),
+        display(bytes)
+    ));
     page.table(traffic(offload));
     for back in &offload.comes_back {
         let parameter = match back.parameter {

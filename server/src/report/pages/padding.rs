@@ -29,7 +29,8 @@ pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
     if !is_asked && is_negligible(padding) {
         let most = padding.values.iter().map(|it| it.padding_bytes).max();
         page.text(format!(
-            "That is negligible: {} with padding, at most {} in one; --limit N shows them.",
+            "That is negligible: {} with padding, at most {} in one; \
+             `buflens padding --limit N` shows them.",
             counted(padding.values.len() + padding.values_left_out, "value"),
             rounded(most.unwrap_or(0))
         ));

@@ -9,7 +9,9 @@ use super::{
 use crate::audit::attribution::By;
 use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
-use crate::report::records::{Answer, Attributed, Idle, Moment, Peak, PeakValue, Value};
+use crate::report::records::{
+    Answer, Attributed, Idle, Moment, Peak, PeakValue, PrintedPeak, Value,
+};
 use crate::report::table::{Cell, Column, Place, Table};
 
 /// So many ranges of steps near the peak are named.
@@ -19,6 +21,26 @@ const NEXT: usize = 3;
 
 /// The whole answer, with the bytes by what is in `attributed`, at most `limit` rows of each.
 pub fn page<L>(
+    answer: &Answer<Peak<L>>,
+    attributed: &[(By, Vec<Attributed>)],
+    limit: usize,
+) -> Page {
+    let mut page = of_space(answer, attributed, limit);
+    let peak = &answer.content;
+    let others = peak
+        .spaces
+        .iter()
+        .filter(|space| space.color != peak.space && space.reserved_bytes > 0);
+    let others: Vec<String> = others.map(space_line).collect();
+    if !others.is_empty() {
+        page.heading("Other memory spaces");
+        page.text(format!("{}.", others.join("; ")));
+    }
+    page
+}
+
+/// The same without a word about the other memory spaces.
+pub fn of_space<L>(
     answer: &Answer<Peak<L>>,
     attributed: &[(By, Vec<Attributed>)],
     limit: usize,
@@ -82,14 +104,24 @@ pub fn page<L>(
             }
         }
     }
-    let others = peak
-        .spaces
-        .iter()
-        .filter(|space| space.color != peak.space && space.reserved_bytes > 0);
-    let others: Vec<String> = others.map(space_line).collect();
-    if !others.is_empty() {
-        page.heading("Other memory spaces");
-        page.text(format!("{}.", others.join("; ")));
+    page
+}
+
+/// The answer in a few sentences: the peak, what it is made of, and the compiler's own if that is
+/// another.
+pub fn verdicts<L>(answer: &Answer<Peak<L>>) -> Page {
+    let peak = &answer.content;
+    let mut page = Page::default();
+    page.verdict(verdict(&answer.module, peak));
+    if let Some(sentence) = peak.occupied_bytes.and_then(|it| by_kind(peak, it)) {
+        page.text(sentence);
+    }
+    let is_other = |printed: &PrintedPeak| Some(printed.step) != peak.step;
+    if peak.space == 0
+        && peak.xla_peak.as_ref().is_some_and(is_other)
+        && let Some(sentence) = printed(peak)
+    {
+        page.text(sentence);
     }
     page
 }
@@ -171,24 +203,8 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
 
 /// By kind, near the peak, other peaks, the compiler's own.
 fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
-    if let Some(kinds) = &peak.kinds {
-        let mut kinds = [
-            ("temp", kinds.temp),
-            ("parameter", kinds.parameter),
-            ("output", kinds.output),
-            ("constant", kinds.constant),
-        ];
-        kinds.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
-        let kinds = kinds.iter().filter(|(_, bytes)| *bytes > 0);
-        let kinds: Vec<String> = kinds
-            .map(|&(name, bytes)| {
-                let share = percent(bytes, occupied);
-                format!("{name} {} ({share:.1} %)", rounded(bytes))
-            })
-            .collect();
-        if !kinds.is_empty() {
-            page.text(format!("By kind: {}.", kinds.join(", ")));
-        }
+    if let Some(sentence) = by_kind(peak, occupied) {
+        page.text(sentence);
     }
     if let Some(near) = peak.near.as_deref().filter(|near| !near.is_empty()) {
         let named: Vec<String> = near
@@ -224,6 +240,20 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
     {
         page.text(sentence);
     }
+}
+
+/// What the occupied bytes are of.
+fn by_kind<L>(peak: &Peak<L>, occupied: u64) -> Option<String> {
+    let mut kinds = peak.kinds.as_ref()?.named();
+    kinds.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+    let kinds = kinds.iter().filter(|(_, bytes)| *bytes > 0);
+    let kinds: Vec<String> = kinds
+        .map(|&(name, bytes)| {
+            let share = percent(bytes, occupied);
+            format!("{name} {} ({share:.1} %)", rounded(bytes))
+        })
+        .collect();
+    (!kinds.is_empty()).then(|| format!("By kind: {}.", kinds.join(", ")))
 }
 
 /// What the compiler prints, next to the true peak.

@@ -10,6 +10,9 @@ use crate::model::occupancy::{self, Kind};
 use crate::model::shapes::shape_text;
 use crate::model::{Allocation, Value, space};
 
+/// So many values are on a map if nothing else is asked for: what a browser draws at once.
+pub const MOST_MAPPED: usize = 100_000;
+
 /// A place in [`Map::texts`].
 pub type TextId = u32;
 

@@ -100,6 +100,18 @@ pub struct Kinds {
     pub temp: u64,
 }
 
+impl Kinds {
+    /// Each with its name, in the order in which people care.
+    pub fn named(&self) -> [(&'static str, u64); 4] {
+        [
+            ("temp", self.temp),
+            ("parameter", self.parameter),
+            ("output", self.output),
+            ("constant", self.constant),
+        ]
+    }
+}
+
 /// A value alive at a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct PeakValue<L> {

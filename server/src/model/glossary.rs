@@ -1,9 +1,62 @@
-//! The format's words, a sentence each.
+//! The words of the format and of its numbers, a sentence each.
 
 use buflens_syntax::SyntaxKind;
 
+/// What is counted, a word and what it means.
+pub const NUMBERS: [(&str, &str); 12] = [
+    (
+        "reserved",
+        "The sizes of the allocations of a memory space: what the device has to have. Thread-local ones are not in it.",
+    ),
+    (
+        "occupied",
+        "At a step, for each allocation, the bytes that some value alive then lies in. Bytes in which one value takes \
+         over from another count once.",
+    ),
+    (
+        "true peak",
+        "The first step at which a memory space has the most occupied bytes.",
+    ),
+    (
+        "idle",
+        "Bytes that are reserved and that nothing occupies at the true peak.",
+    ),
+    (
+        "padding",
+        "Bytes of a value beyond what its elements need, since tiles are only laid out whole.",
+    ),
+    (
+        "shared",
+        "Bytes of a value that another one alive at the same step holds as well: an update in place.",
+    ),
+    (
+        "if gone",
+        "The peak that would remain without this value, with the schedule and the placement as they are.",
+    ),
+    (
+        "donated",
+        "Of a parameter: the result takes over its buffer.",
+    ),
+    (
+        "could-match",
+        "Of a parameter: it is not donated, and an output that no parameter is donated to has its size.",
+    ),
+    (
+        "dead",
+        "Of a parameter: it is not donated and is there at the peak, though it was read for the last time before.",
+    ),
+    (
+        "prefetch, write-back",
+        "Asynchronous copies to a faster memory, and from there to the main memory.",
+    ),
+    (
+        "offload, reload",
+        "Copies to the memory of the host, and back.",
+    ),
+];
+
 /// What a fixed word of the format means, on a line of kind `line`.
-pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
+pub fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
     if line == SyntaxKind::ReportText || line == SyntaxKind::ReportRow {
         return report(word);
     }
@@ -117,7 +170,7 @@ pub(super) fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
 }
 
 /// The column of a report's table that byte `at` of its heading is in, and what it means.
-pub(super) fn column(heading: &str, at: usize) -> Option<(&str, &'static str)> {
+pub fn column(heading: &str, at: usize) -> Option<(&str, &'static str)> {
     if !heading.starts_with("cumulative_size;") {
         return None;
     }
@@ -150,7 +203,7 @@ pub(super) fn column(heading: &str, at: usize) -> Option<(&str, &'static str)> {
 }
 
 /// The words around `word` that make sense together only.
-pub(super) fn phrase(line: SyntaxKind, word: &str) -> &str {
+pub fn phrase(line: SyntaxKind, word: &str) -> &str {
     match word {
         "output" | "is" => "output shape is",
         "ShapeIndex" | "at"
@@ -183,7 +236,7 @@ fn report(word: &str) -> Option<&'static str> {
 }
 
 /// What the key of an attribute or of a metadata entry means.
-pub(super) fn attribute(key: &str) -> Option<&'static str> {
+pub fn attribute(key: &str) -> Option<&'static str> {
     Some(match key {
         "metadata" => "Where the instruction comes from in the traced program.",
         "op_name" => {

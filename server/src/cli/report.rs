@@ -1,0 +1,85 @@
+//! `buflens report`: everything about one dump in one file for a browser.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::check::chosen_capacity;
+use super::one::{Problem, Given};
+use super::output::write_whole;
+use crate::checks::Thresholds;
+use crate::model::Dump;
+use crate::model::device::Device;
+use crate::report::html::dump::{self, Wanted};
+use crate::report::records::{FileLocation, Source};
+
+/// Write one HTML file with everything about a dump: the peak, the memory map, padding, donation,
+/// copies, findings. It loads nothing, so it can be kept and passed on.
+#[derive(Debug, Args)]
+pub struct Report {
+    #[command(flatten)]
+    given: Given,
+    /// The file to write; `-` is stdout.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The device whose main memory the program has to fit into: `v5e`, `H100-80GB`.
+    #[arg(long, value_parser = Device::named, value_name = "NAME")]
+    device: Option<Device>,
+    /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. May be
+    /// repeated; goes before what is known of the device.
+    #[arg(long = "capacity", value_parser = chosen_capacity, value_name = "SPACE=BYTES")]
+    capacities: Vec<(String, u64)>,
+    /// So many rows of each table at most.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+}
+
+impl Report {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        self.given.run(|source| self.write(source))
+    }
+
+    fn write(&self, source: &Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem> {
+        let dump = source.audit.dump;
+        let device = self.device.as_ref();
+        if let Some(problem) = device.and_then(|device| device.problem(dump.platforms)) {
+            return Err(problem);
+        }
+        if is_part_of(&self.output, dump) {
+            let path = self.output.display();
+            return Err(format!(
+                "{path} is a file of the dump, and is not overwritten"
+            ));
+        }
+        let of_device = device.map(|device| ("@0".to_owned(), device.bytes));
+        let wanted = Wanted {
+            limit: self.limit,
+            device: self.device,
+            thresholds: Thresholds {
+                capacity: of_device
+                    .into_iter()
+                    .chain(self.capacities.clone())
+                    .collect(),
+                ..Thresholds::default()
+            },
+        };
+        let document = dump::report(source, &wanted);
+        if self.output == Path::new("-") {
+            return Ok(io::stdout().lock().write_all(document.as_bytes()));
+        }
+        write_whole(&self.output, |out| out.write_all(document.as_bytes()))
+            .map(Ok)
+            .map_err(|error| format!("{} cannot be written: {error}", self.output.display()))
+    }
+}
+
+/// Whether `path` is one of the dump's own files.
+fn is_part_of(path: &Path, dump: &Dump) -> bool {
+    let Ok(path) = path.canonicalize() else {
+        return false;
+    };
+    let mut files = dump.files.iter();
+    files.any(|file| file.path.canonicalize().is_ok_and(|file| file == path))
+}

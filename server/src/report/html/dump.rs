@@ -1,0 +1,454 @@
+//! Everything about one dump in one document.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{STYLE, chart, frame, glossary, json};
+use crate::audit::Audit;
+use crate::audit::attribution::By;
+use crate::checks::{self, Severities, Thresholds};
+use crate::model::bytes::{display, grouped, rounded};
+use crate::model::device::Device;
+use crate::model::{Platforms, space};
+use crate::report::records::{
+    self, Answer, Attributed, Audits, MOST_MAPPED, Map, Peak, PeakQuery, Source, Space, Summary,
+};
+use crate::report::{Judged, pages, printable};
+
+/// How a report looks beyond what every document does.
+const REPORT_STYLE: &str = include_str!("report.css");
+/// Tables that can be sorted, filtered and copied; the memory map; and the start of both.
+const SCRIPTS: [&str; 3] = [
+    include_str!("report.js"),
+    include_str!("map.js"),
+    r#"buflensMap(document.getElementById("memory-map"), JSON.parse(document.getElementById("map-data").textContent), {});"#,
+];
+/// The scripts of a report without a map.
+const WITHOUT_MAP: usize = 1;
+
+/// The map's data take so many bytes at most: a report is to be passed on.
+const MOST_DATA: usize = 18_000_000;
+
+/// What a report is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// So many rows of each table at most.
+    pub limit: usize,
+    /// What the program is to run on.
+    pub device: Option<Device>,
+    /// From when on something is advice; the bytes that there are of each memory space.
+    pub thresholds: Thresholds,
+}
+
+/// A part of the report.
+struct Section {
+    /// Where links lead.
+    id: String,
+    title: String,
+    body: Markup,
+}
+
+impl Section {
+    fn new(id: impl Into<String>, title: impl Into<String>, body: Markup) -> Self {
+        let (id, title) = (id.into(), title.into());
+        Self { id, title, body }
+    }
+}
+
+/// What a memory space holds at its peak, and by what.
+struct Held<L> {
+    answer: Answer<Peak<L>>,
+    attributed: Vec<(By, Vec<Attributed>)>,
+}
+
+/// Writes the report. The same dump gives the same bytes.
+pub fn report<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> String {
+    let audit = source.audit;
+    let dump = audit.dump;
+    let limit = wanted.limit;
+    let (map, data) = mapped(audit, MOST_DATA);
+    let module = map.module.as_str();
+    let held: Vec<Held<L>> = colors(&map.content, dump.platforms)
+        .into_iter()
+        .map(|color| held(source, color, limit))
+        .collect();
+    let padding = Answer::new(dump, records::padding(source, None, limit));
+    let padding = pages::padding::page(&padding, false).about(module);
+    let audits: Answer<Audits<L>> = Answer::new(dump, records::audits(source, [true; 3], limit));
+    let audits = pages::audit::page(&audits).about(module);
+    let findings = pages::findings::page(module, dump, &judged(source, wanted), limit);
+    let findings = findings.about(module);
+    let spaces = spaces(source, wanted, &held);
+
+    let mut sections = vec![
+        Section::new("spaces", "Memory spaces", spaces.1),
+        Section::new("time", "Over time", over_time(&map.content, dump.platforms)),
+    ];
+    let map_section = memory_map(&map.content, data);
+    let has_map = map_section.is_some();
+    sections.extend(map_section.map(|body| Section::new("map", "Memory map", body)));
+    for Held { answer, attributed } in &held {
+        let page = pages::peak::of_space(answer, attributed, limit).about(module);
+        let Peak { space, name, .. } = &answer.content;
+        let title = format!("The peak of {name}");
+        sections.push(Section::new(format!("peak-{space}"), title, page.html()));
+    }
+    let verdicts = html! {
+        ul.verdicts {
+            @for sentence in &spaces.0 { li { a href="#spaces" { (printable(sentence)) } } }
+            @for Held { answer, .. } in &held {
+                @let page = pages::peak::verdicts(answer).about(module);
+                (verdict(&format!("peak-{}", answer.content.space), page.sentences()))
+            }
+            (verdict("padding", padding.title().into_iter()))
+            @for heading in audits.headings() { (verdict("audit", [heading].into_iter())) }
+            (verdict("findings", findings.title().into_iter()))
+        }
+    };
+    let colors: Vec<u64> = map.content.spaces.iter().map(|it| it.space.color).collect();
+    sections.extend([
+        Section::new("padding", "Padding", padding.html()),
+        Section::new("audit", "Donation, copies, transfers", audits.html()),
+        Section::new("findings", "Findings", findings.html()),
+        Section::new(
+            "glossary",
+            "Glossary",
+            glossary::glossary(&colors, dump.platforms),
+        ),
+    ]);
+    let body = html! {
+        header {
+            h1 { (printable(module)) }
+            p.quiet {
+                "Where every tensor of this program lies in memory, as XLA planned it."
+            }
+        }
+        (verdicts)
+        nav aria-label="Contents" {
+            ol { @for section in &sections {
+                li { a href=(format!("#{}", section.id)) { (printable(&section.title)) } }
+            } }
+        }
+        @for section in &sections {
+            section id=(section.id) {
+                h2 { (printable(&section.title)) }
+                (section.body)
+            }
+        }
+        footer { (files(source)) }
+    };
+    let scripts = if has_map { SCRIPTS.len() } else { WITHOUT_MAP };
+    let styles = [STYLE, REPORT_STYLE];
+    frame(module, &styles, &SCRIPTS[..scripts], &body).into_string()
+}
+
+/// The memory spaces that have something to tell: those that hold anything at their peak, or
+/// of which no peak is known. At least one, to say why there is nothing.
+fn colors(map: &Map, platforms: Platforms) -> Vec<u64> {
+    let is_telling = |space: &Space| {
+        let is_full = space.peak.as_ref().is_none_or(|it| it.occupied_bytes > 0);
+        is_full && space.reserved_bytes > 0 && !space::is_flags(space.color, platforms)
+    };
+    let spaces = map.spaces.iter().map(|it| &it.space);
+    let telling = spaces.clone().filter(|space| is_telling(space));
+    let mut colors: Vec<u64> = telling.map(|space| space.color).collect();
+    if colors.is_empty() {
+        colors.push(spaces.map(|space| space.color).next().unwrap_or(0));
+    }
+    colors
+}
+
+fn held<L>(source: &Source<'_, '_, L>, color: u64, limit: usize) -> Held<L> {
+    let query = PeakQuery {
+        color,
+        step: None,
+        without: &[],
+        limit,
+    };
+    let (peak, values) = records::peak(source, &query);
+    let by = |by| (by, records::attribution(source.audit, &values, by));
+    Held {
+        answer: Answer::new(source.audit.dump, peak),
+        attributed: [By::OpName, By::Source].map(by).into(),
+    }
+}
+
+/// A few sentences that link to where there is more.
+fn verdict<'s>(id: &str, mut sentences: impl Iterator<Item = &'s str>) -> Markup {
+    html! {
+        @if let Some(first) = sentences.next() {
+            li {
+                a href=(format!("#{id}")) { (printable(first)) }
+                @for sentence in sentences { " " span { (printable(sentence)) } }
+            }
+        }
+    }
+}
+
+/// What is reserved and occupied, in sentences where the device's bytes are known, and as a page.
+fn spaces<L>(
+    source: &Source<'_, '_, L>,
+    wanted: &Wanted,
+    held: &[Held<L>],
+) -> (Vec<String>, Markup) {
+    let audit = source.audit;
+    let platforms = audit.dump.platforms;
+    // The path is for programs only.
+    let module = records::module(audit, std::path::Path::new(""));
+    let name = module.module.clone();
+    let spaces = module.spaces.clone();
+    let page = pages::summary::page(&Summary::new(vec![module], 0), 0, 1).about(&name);
+    let (mut sentences, mut bars) = (Vec::new(), Vec::new());
+    for space in &spaces {
+        if space.reserved_bytes == 0 || space::is_flags(space.color, platforms) {
+            continue;
+        }
+        let capacity = wanted.thresholds.capacity_of(space.color, platforms);
+        let device = wanted
+            .device
+            .filter(|it| space.color == 0 && Some(it.bytes) == capacity);
+        let sentence = match capacity {
+            Some(capacity) => against(space, capacity, device),
+            None => format!(
+                "{}: {} are reserved",
+                space.name,
+                display(space.reserved_bytes)
+            ),
+        };
+        let mut peaks = held.iter().map(|held| &held.answer.content);
+        let kinds = peaks.find(|peak| peak.space == space.color);
+        let kinds = kinds.and_then(|peak| peak.kinds.as_ref());
+        bars.push((sentence.clone(), chart::bar(space, kinds, capacity)));
+        sentences.extend(capacity.map(|_| sentence));
+    }
+    let body = html! {
+        (page.html())
+        @for (sentence, bar) in &bars { p.bar { (printable(sentence)) } (bar) }
+        @if held.iter().any(|held| held.answer.content.kinds.is_some()) {
+            p.quiet { "By kind: what is occupied at the true peak. Idle: reserved, and empty then." }
+        }
+    };
+    (sentences, body)
+}
+
+/// Whether a memory space fits.
+fn against(space: &Space, capacity: u64, device: Option<Device>) -> String {
+    let reserved = space.reserved_bytes;
+    let of = device.map_or_else(String::new, |device| format!(" of a {}", device.name));
+    let rest = if reserved > capacity {
+        format!("{} too much", display(reserved - capacity))
+    } else {
+        format!("{} are left", display(capacity - reserved))
+    };
+    format!(
+        "{}: {} of the {}{of} are reserved, {rest}",
+        space.name,
+        rounded(reserved),
+        rounded(capacity)
+    )
+}
+
+fn judged<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> Vec<Judged> {
+    let findings = checks::check_with(source.audit.dump, &wanted.thresholds);
+    let severities = Severities::default();
+    let judge = |finding: checks::Finding| {
+        let severity = severities.of(finding.code)?;
+        Some(Judged { severity, finding })
+    };
+    findings.into_iter().filter_map(judge).collect()
+}
+
+/// The curves of all memory spaces, or why there are none.
+fn over_time(map: &Map, platforms: Platforms) -> Markup {
+    let curves: Vec<Markup> = map
+        .spaces
+        .iter()
+        .filter(|it| !space::is_flags(it.space.color, platforms))
+        .filter_map(|space| chart::curve(space, map.steps))
+        .collect();
+    html! {
+        @for curve in &curves { (curve) }
+        @if curves.is_empty() { p { (nothing(map)) } }
+    }
+}
+
+/// Why there is nothing to draw.
+fn nothing(map: &Map) -> String {
+    match map.reason {
+        Some(reason) => format!("When bytes are occupied is not known: {reason}."),
+        None => "Nothing is occupied at any step.".to_owned(),
+    }
+}
+
+/// The map, and the same as JSON of at most `most` bytes: the smallest values are left out for it.
+fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
+    let mut limit = MOST_MAPPED;
+    loop {
+        let map = Answer::new(audit.dump, records::map(audit, limit));
+        let values = map.content.values.len();
+        let data = json(&map).ok();
+        let bytes = data.as_ref().map_or(0, String::len);
+        if bytes <= most || values == 0 {
+            return (map, data);
+        }
+        // Fewer than before, as it was too much.
+        let fitting = values as u128 * most as u128 / bytes as u128;
+        limit = usize::try_from(fitting).unwrap_or(0) * 9 / 10;
+    }
+}
+
+/// The memory map with its data. `None` if there is nothing on it.
+fn memory_map(map: &Map, data: Option<String>) -> Option<Markup> {
+    let data = data.filter(|_| !map.values.is_empty())?;
+    Some(html! {
+        // A picture for print, and for who runs no scripts, is to stand here.
+        div id="memory-map" { noscript { p { "The map is drawn by a script." } } }
+        @if map.values_left_out > 0 {
+            p.quiet {
+                "The " (grouped(map.values.len() as u64)) " largest values; "
+                (grouped(map.values_left_out as u64)) " smaller ones are left out."
+            }
+        }
+        script type="application/json" id="map-data" { (PreEscaped(data)) }
+    })
+}
+
+/// What the report was made of, and by what.
+fn files<L>(source: &Source<'_, '_, L>) -> Markup {
+    let files = &source.audit.dump.files;
+    html! {
+        p { "Made by buflens " (env!("CARGO_PKG_VERSION")) " of" }
+        ul { @for file in files {
+            @let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            @let bytes = u64::from(file.document.len());
+            li { (printable(&name)) ", " span title=(format!("{} B", grouped(bytes))) { (rounded(bytes)) } }
+        } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::fixture::{audited, real};
+    use crate::model::source::Libraries;
+    use crate::model::{Dump, Place};
+
+    fn reported(dump: &Dump, capacity: &[(&str, u64)]) -> String {
+        let audit = Audit::new(dump, Libraries::default());
+        let source = Source {
+            audit: &audit,
+            locate: &|_: &Place| None::<()>,
+        };
+        let capacity = capacity
+            .iter()
+            .map(|&(space, bytes)| (space.to_owned(), bytes));
+        let wanted = Wanted {
+            limit: 10,
+            device: None,
+            thresholds: Thresholds {
+                capacity: capacity.collect(),
+                ..Thresholds::default()
+            },
+        };
+        report(&source, &wanted)
+    }
+
+    /// The text with neither scripts nor their data.
+    fn drawn(document: &str) -> String {
+        let mut parts = document.split("<script");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            text += part.split("</script>").nth(1).unwrap_or_default();
+        }
+        text
+    }
+
+    #[test]
+    fn every_link_leads_somewhere() {
+        let text = reported(&real("tpu-split/module_0032"), &[]);
+        let links: Vec<&str> = text
+            .split("href=\"#")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(links.len() > 10, "{links:?}");
+        for link in links {
+            assert_eq!(
+                text.matches(&format!(" id=\"{link}\"")).count(),
+                1,
+                "{link}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded() {
+        let text = drawn(&reported(&real("tpu-split/module_0032"), &[]));
+        for outside in [
+            "http:", "https:", " src=", "url(", "@import", "<link", "<iframe",
+        ] {
+            assert!(!text.contains(outside), "{outside}");
+        }
+        for script in SCRIPTS {
+            for outside in ["fetch(", "XMLHttpRequest", "import(", "http:", "https:"] {
+                assert!(!script.contains(outside), "{outside}");
+            }
+            assert!(!script.contains("</script"));
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_too_small_is_the_first_that_is_said() {
+        let dump = real("tpu-split/module_0032");
+        let text = reported(&dump, &[("@0", 1024)]);
+        let verdicts = text.split("<ul class=\"verdicts\">").nth(1).unwrap();
+        let first = verdicts.split("</li>").next().unwrap();
+        assert!(
+            first.contains("of the 1.0 KiB are reserved") && first.contains("too much"),
+            "{first}"
+        );
+        assert!(text.contains(">capacity<"), "the check has no finding");
+        let text = reported(&dump, &[("HBM", 1 << 40)]);
+        assert!(text.contains("are left") && text.contains("class=\"left\""));
+    }
+
+    #[test]
+    fn the_map_leaves_out_what_does_not_fit() {
+        let dump = real("tpu-split/module_0032");
+        let audit = Audit::new(&dump, Libraries::default());
+        let (whole, data) = mapped(&audit, MOST_DATA);
+        let bytes = data.unwrap().len();
+        assert_eq!(whole.content.values_left_out, 0);
+        let (part, data) = mapped(&audit, bytes - 1);
+        let content = &part.content;
+        assert!(data.unwrap().len() < bytes && !content.values.is_empty());
+        let all = whole.content.values.len();
+        assert_eq!(content.values.len() + content.values_left_out, all);
+        assert!(mapped(&audit, 1).0.content.values.is_empty());
+    }
+
+    #[test]
+    fn without_live_ranges_it_is_said_why() {
+        let text = reported(&real("no-live-range/"), &[]);
+        assert!(
+            !text.contains("buflensMap(") && !text.contains("id=\"map"),
+            "a map of nothing"
+        );
+        assert!(text.contains("When bytes are occupied is not known: "));
+        assert!(text.contains("is not known: "));
+    }
+
+    #[test]
+    fn next_to_nothing_is_reported_too() {
+        let text = reported(&audited("BufferAssignment:\n"), &[]);
+        assert!(text.contains("<h1>dump</h1>"), "{text}");
+        assert!(text.ends_with("</html>"));
+    }
+
+    #[test]
+    fn names_stay_names() {
+        let hostile = "BufferAssignment:\nallocation 0: size 8, constant:\n \
+                       value: <1 </script><img onerror=alert(1)> @0> (size=8,offset=0): f32[2]{0}\n";
+        let text = drawn(&reported(&audited(hostile), &[]));
+        assert!(!text.contains("<img"), "{text}");
+    }
+}

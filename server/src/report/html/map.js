@@ -1,0 +1,2 @@
+/* exported buflensMap */
+function buflensMap(root) { root.textContent = ""; }
