@@ -110,7 +110,7 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
   }
 
   /** Where a place can be looked at: in a part if its file is too long. */
-  private async shown(file: vscode.Uri, range: vscode.Range): Promise<vscode.Location> {
+  async shown(file: vscode.Uri, range: vscode.Range): Promise<vscode.Location> {
     const part = (await sizeOf(file)) > LIMIT ? await this.partWith(file, range.start.line) : undefined;
     if (part === undefined) return new vscode.Location(file, range);
     const [uri, first] = part;

@@ -140,6 +140,11 @@ export interface Copies {
   spaces: { color: number; name: string; copied_bytes: number; at_peak_bytes: number | null }[];
 }
 
+/** Only what the extension itself reads; the rest is for the page, see server/src/report/html/map-model.js. */
+export interface MemoryMap {
+  module: string;
+}
+
 /** The commands of the server: arguments besides `uri`, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
@@ -148,4 +153,5 @@ export interface Commands {
   'buflens.padding': [{ space?: number; limit?: number }, Padding];
   'buflens.donation': [Record<string, never>, Donation];
   'buflens.copies': [{ limit?: number }, Copies];
+  'buflens.map': [{ limit?: number }, MemoryMap];
 }
