@@ -6,7 +6,7 @@ import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
 import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
 import { Maps } from './map';
-import { noticeLarge, Parts } from './parts';
+import { activePart, noticeLarge, Parts } from './parts';
 import { Server } from './server';
 import { Status } from './status';
 
@@ -93,7 +93,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   };
   const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
     register(command, async () => {
-      const uri = activeDump()?.uri ?? explorer.uri;
+      const uri = activeDump()?.uri ?? activePart() ?? explorer.uri;
       if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
       else await report(() => run(uri));
     });

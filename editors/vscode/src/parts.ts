@@ -158,6 +158,12 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
   }
 }
 
+/** The file on disk of which a part or the outline is in the active editor. */
+export function activePart(): vscode.Uri | undefined {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  return uri?.scheme === SCHEME ? fileOf(uri) : undefined;
+}
+
 /** Offers to open a dump in parts when an editor with one that is too long comes up. */
 export function noticeLarge(open: (file: vscode.Uri) => Promise<void>): vscode.Disposable {
   const told = new Set<string>();

@@ -144,18 +144,16 @@ function buflensMapInput(stage, canvas, view, panel, actions) {
   function key(event) {
     if (event.altKey || ((event.ctrlKey || event.metaKey) && !['+', '-', '='].includes(event.key))) return;
     const { selected } = view.scene();
-    const both = event.shiftKey && event.key !== '=' ? 1.5 : 1;
+    const both = event.ctrlKey || event.metaKey ? 1.5 : 1;
     /** @type {Record<string, () => void>} */
     const keys = {
       ArrowLeft: () => { actions.pan(60, 0); },
       ArrowRight: () => { actions.pan(-60, 0); },
       ArrowUp: () => { actions.pan(0, 60); },
       ArrowDown: () => { actions.pan(0, -60); },
-      '+': () => { actions.zoom(1.5, event.ctrlKey ? 1.5 : 1); },
-      '=': () => { actions.zoom(1.5, event.ctrlKey ? 1.5 : 1); },
-      '*': () => { actions.zoom(1.5, both); },
-      '-': () => { actions.zoom(1 / 1.5, event.ctrlKey ? 1 / 1.5 : 1); },
-      '_': () => { actions.zoom(1 / 1.5, 1 / both); },
+      '+': () => { actions.zoom(1.5, both); },
+      '=': () => { actions.zoom(1.5, both); },
+      '-': () => { actions.zoom(1 / 1.5, 1 / both); },
       0: actions.reset,
       p: actions.goToPeak,
       e: actions.toggleSmall,

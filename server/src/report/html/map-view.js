@@ -100,7 +100,7 @@ function buflensMapView(canvas, model) {
     palette = PALETTE.map((rgb) => mix(rgb, isDark ? [0, 0, 0] : [255, 255, 255], isDark ? 0.16 : 0.14));
     palette.forEach((rgb, place) => {
       fills[place] = pixel(rgb);
-      faded[place] = pixel(mix(rgb, page, 0.84));
+      faded[place] = pixel(mix(rgb, page, 0.72));
       edgesOf[place] = pixel(mix(rgb, isDark ? page : [0, 0, 0], isDark ? 0.65 : 0.42));
       seams[place] = pixel(mix(rgb, isDark ? page : [0, 0, 0], 0.22));
     });
@@ -127,7 +127,7 @@ function buflensMapView(canvas, model) {
     width = Math.max(200, Math.round(box.width));
     height = Math.max(ABOVE + BELOW + 40, Math.round(box.height));
     ratio = globalThis.devicePixelRatio || 1;
-    gutter = width < 620 ? 104 : 178;
+    gutter = width < 620 ? 132 : 178;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     panelWidth = Math.max(1, Math.round((width - gutter) * ratio));
@@ -223,17 +223,14 @@ function buflensMapView(canvas, model) {
             continue;
           }
           counts.drawn += 1;
-          if (without.size > 0 && without.has(value)) {
-            stripe(left, up, right, low, faded[category]);
-            continue;
-          }
-          fill(left, up, right, low, color);
+          // What is left out is an empty box.
+          fill(left, up, right, low, without.size > 0 && without.has(value) ? pagePixel : color);
           const line = Math.max(1, Math.floor(ratio));
-          if (right - left > 3 * line && low - up > 3 * line && !isFaded) {
-            const dark = edgesOf[category];
+          if (right - left > 3 * line && low - up > 3 * line) {
+            const dark = isFaded ? hatchPixel : edgesOf[category];
             fill(left, up, right, up + line, dark);
             fill(left, low - line, right, low, dark);
-            if (edge.left >= 0) fill(left, up, left + line, low, model.continues[value] ? seams[category] : dark);
+            if (edge.left >= 0) fill(left, up, left + line, low, model.continues[value] && !isFaded ? seams[category] : dark);
             if (edge.right <= panelWidth && !model.continued[value]) fill(right - line, up, right, low, dark);
           }
           if (right - left > 26 * ratio && low - up > 12 * ratio && labels < labelled.length) labelled[labels++] = value;
@@ -440,14 +437,16 @@ function buflensMapView(canvas, model) {
     const perStep = (width - gutter) / (seen.x1 - seen.x0);
     const isNamed = perStep > 44;
     for (const step of ticks(seen.x0, Math.min(seen.x1, steps), isNamed ? 40 : Math.max(2, (width - gutter) / 80), [10, 2, 5])) {
-      const at = x(step + 0.5);
-      if (at < gutter || at > width) continue;
+      // In the middle of what is seen of the step.
+      const [left, right] = [Math.max(gutter, x(step)), Math.min(width, x(step + 1))];
+      const at = (left + right) / 2;
+      if (at < gutter || at > width || (isNamed && right - left < 24)) continue;
       context.fillStyle = css.text;
       context.fillText(String(step), Math.min(at, width - 3 * String(step).length - 2), y + 5);
-      if (!isNamed || at - perStep / 2 < gutter - 2) continue;
+      if (!isNamed) continue;
       context.font = fonts.mono;
       context.fillStyle = css.quiet;
-      context.fillText(cut(model.instruction(step), Math.floor((perStep - 4) / 6.7)), at, y + 20);
+      context.fillText(cut(model.instruction(step), Math.floor((right - left - 4) / 6.7)), at, y + 20);
       context.font = fonts.small;
     }
     context.textAlign = 'right';

@@ -32,7 +32,7 @@ function buflensMap(root, data, host = {}) {
   const model = buflensMapModel(data);
   const COLOURINGS = /** @type {[MapColouring, string][]} */ ([['kind', 'kind'], ['op_name', 'op_name'], ['opcode', 'opcode'], ['source', 'source line']]);
   const HELP = [
-    ['wheel, + and -', 'zoom in time'], ['Ctrl+wheel, pinch, Shift++ and Shift+-', 'zoom in time and in bytes'], ['drag, arrow keys', 'move'],
+    ['wheel, + and -', 'zoom in time'], ['Ctrl with wheel, + or -; pinch', 'zoom in time and in bytes'], ['drag, arrow keys', 'move'],
     ['click', 'select; again for what lies below'], ['double click, Enter', host.open ? 'open the line of the value' : 'zoom to the value'],
     ['double click on an empty part', 'fit the allocation'], ['[ and ]', 'select the value before, after'], ['Space', 'leave the value out: what if it went away?'],
     ['f', 'zoom to the selected value'], ['0', 'show all'], ['p', 'go to the peak'], ['e', 'show small allocations one by one, or gathered'],
@@ -428,7 +428,7 @@ function buflensMap(root, data, host = {}) {
   /** @param {boolean} isShown */
   function showHelp(isShown) {
     help.hidden = !isShown;
-    if (isShown) close.focus();
+    if (isShown) close.focus({ preventScroll: true });
   }
 
   const pointer = buflensMapInput(stage, canvas, view, panel, {
