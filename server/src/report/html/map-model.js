@@ -81,7 +81,7 @@ function buflensMapModel(data) {
 
   /** The places in `order` that may be seen between two steps, as [from, to). @param {number} place @param {number} from @param {number} to */
   function between(place, from, to) {
-    return [search(latest, first[place], first[place + 1], from), search2(first[place], first[place + 1], to)];
+    return [search(latest, first[place], first[place + 1], from), firstAt(first[place], first[place + 1], to)];
   }
   /** The first place whose number is more than `than`. @param {Float64Array} numbers @param {number} low @param {number} high @param {number} than */
   function search(numbers, low, high, than) {
@@ -93,7 +93,7 @@ function buflensMapModel(data) {
     return low;
   }
   /** The first place whose value does not begin before `step`. @param {number} low @param {number} high @param {number} step */
-  function search2(low, high, step) {
+  function firstAt(low, high, step) {
     while (low < high) {
       const middle = (low + high) >> 1;
       if (start[order[middle]] >= step) high = middle;
@@ -200,18 +200,20 @@ function buflensMapModel(data) {
     return { curve, peak };
   }
 
-  /** The bytes on a curve at a step. @param {[number, number][]} curve @param {number} step */
-  function occupiedAt(curve, step) {
+  /** The place of the first change behind a step. @param {[number, number][]} curve @param {number} step */
+  function firstAfter(curve, step) {
     let [low, high] = [0, curve.length];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (curve[middle][0] > step) high = middle;
       else low = middle + 1;
     }
-    return low === 0 ? 0 : curve[low - 1][1];
+    return low;
   }
+  /** The bytes on a curve at a step. @param {[number, number][]} curve @param {number} step */
+  const occupiedAt = (curve, step) => curve[firstAfter(curve, step) - 1]?.[1] ?? 0;
 
-  /** @type {Map<number, {pairs: Uint32Array}>} */
+  /** @type {Map<number, Uint32Array>} */
   const overlaps = new Map();
   /** Whether a value holds the very same bytes as one that was alive until it began; and whether one goes on after it. */
   const continues = new Uint8Array(count);
@@ -224,7 +226,7 @@ function buflensMapModel(data) {
    */
   function overlapsOf(place) {
     const known = overlaps.get(place);
-    if (known !== undefined) return known.pairs;
+    if (known !== undefined) return known;
     const some = order.subarray(first[place], first[place + 1]);
     const cuts = edges(some);
     const pieces = Math.max(1, cuts.length - 1);
@@ -279,9 +281,9 @@ function buflensMapModel(data) {
       }
       if (before === undefined || end[before] <= end[value]) holders.set(key, value);
     }
-    const found = { pairs: Uint32Array.from(pairs) };
+    const found = Uint32Array.from(pairs);
     overlaps.set(place, found);
-    return found.pairs;
+    return found;
   }
 
   /** The values that hold some of the same bytes, at any step, in the order of time. @param {number} value */
@@ -450,7 +452,7 @@ function buflensMapModel(data) {
 
   return {
     data, count, spaces, allocations, values, offset, bytes, top, start, end, allocation, order, first, byId, continues, continued, COLOURED,
-    text, label, instruction, colorOf, between, curveOf, occupancy, occupiedAt, overlapsOf, overSameBytes, aliveAt, categories, layout,
+    text, label, instruction, colorOf, between, curveOf, occupancy, firstAfter, occupiedAt, overlapsOf, overSameBytes, aliveAt, categories, layout,
     find, inTime,
   };
 }

@@ -198,8 +198,12 @@ function buflensMapView(canvas, model) {
         const lowest = (layout.bottom[place] - seen.y0) * seen.zoom;
         if (lowest < -1 || lowest - allocations[place].bytes * layout.scale[place] * seen.zoom > room() + 1) continue;
         const [from, to] = model.between(place, seen.x0, seen.x1);
-        thinTop.fill(1);
-        thinBottom.fill(0);
+        // There may be thousands of allocations with a value or two.
+        const isDense = to - from > 64;
+        if (isDense) {
+          thinTop.fill(1);
+          thinBottom.fill(0);
+        }
         for (let at = from; at < to; at += 1) {
           const value = order[at];
           if (end[value] <= seen.x0) continue;
@@ -216,9 +220,11 @@ function buflensMapView(canvas, model) {
           if (isThin) {
             counts.merged += 1;
             if (without.size > 0 && without.has(value)) continue;
-            if (right - left === 1 && up >= thinTop[left] && low <= thinBottom[left]) continue;
-            thinTop[left] = up;
-            thinBottom[left] = low;
+            if (isDense && right - left === 1) {
+              if (up >= thinTop[left] && low <= thinBottom[left]) continue;
+              thinTop[left] = up;
+              thinBottom[left] = low;
+            }
             fill(left, up, right, low, color);
             continue;
           }
@@ -309,7 +315,7 @@ function buflensMapView(canvas, model) {
   function pathOf(curve, scale) {
     const path = new Path2D();
     const bottom = CURVE_TOP + CURVE;
-    let begun = firstAfter(curve, seen.x0);
+    let begun = model.firstAfter(curve, seen.x0);
     let y = bottom - model.occupiedAt(curve, seen.x0) * scale;
     path.moveTo(gutter, y);
     const to = Math.min(seen.x1, steps);
@@ -329,16 +335,6 @@ function buflensMapView(canvas, model) {
     }
     path.lineTo(x(to), y);
     return path;
-  }
-  /** @param {[number, number][]} curve @param {number} step */
-  function firstAfter(curve, step) {
-    let [low, high] = [0, curve.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (curve[middle][0] > step) high = middle;
-      else low = middle + 1;
-    }
-    return low;
   }
 
   function drawCurve() {
