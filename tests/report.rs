@@ -146,7 +146,7 @@ fn every_dump_has_a_sound_report() {
         assert_eq!(all(&html, "h1").len(), 1, "{path}");
         assert!(!all(&html, ".verdicts li").is_empty(), "{path}");
         for section in [
-            "spaces", "time", "peak-0", "padding", "audit", "findings", "glossary",
+            "spaces", "map", "peak-0", "padding", "audit", "findings", "glossary",
         ] {
             let found = all(&html, &format!("section#{section}")).len();
             assert!(found == 1 || section == "peak-0", "{path}: {section}");

@@ -1,6 +1,8 @@
 // Bundles the extension. Features of the protocol that make no sense for a dump, which nobody writes, are left out of the
 // client's library: they are a fifth of it.
-import { build } from 'esbuild';
+import fs from 'node:fs';
+
+import { build, transform } from 'esbuild';
 
 const features = [
   'colorProvider', 'completion', 'fileOperations', 'formatting', 'inlineCompletion', 'inlineValue', 'linkedEditingRange',
@@ -48,3 +50,14 @@ await build({
   logLevel: 'warning',
   plugins: [withoutThem],
 });
+
+// The memory map is that of the reports: whatever there is named so, in the order of names, and behind it what only the editor needs.
+const reports = new URL('../../../server/src/report/html/', import.meta.url);
+const here = new URL('../webview/', import.meta.url);
+fs.mkdirSync('dist/webview', { recursive: true });
+for (const kind of ['js', 'css']) {
+  const names = fs.readdirSync(reports).filter((name) => name.startsWith('map') && name.endsWith(`.${kind}`));
+  const files = [...names.sort().map((name) => new URL(name, reports)), new URL(`map.${kind}`, here)];
+  const { code } = await transform(files.map((file) => fs.readFileSync(file, 'utf8')).join('\n'), { loader: kind, minify: true });
+  fs.writeFileSync(`dist/webview/map.${kind}`, code);
+}

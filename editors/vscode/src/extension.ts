@@ -7,7 +7,8 @@ import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
 import { exportDump } from './export';
 import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
-import { noticeLarge, Parts } from './parts';
+import { Maps } from './map';
+import { activePart, noticeLarge, Parts } from './parts';
 import { Server } from './server';
 import { Status } from './status';
 
@@ -21,6 +22,7 @@ export interface Api {
   /** How long the activation took, in ms. */
   activation: number;
   explorer: Explorer;
+  maps: Maps;
   server: Server;
 }
 
@@ -32,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const status = new Status(running);
   const parts = new Parts(running);
   const comparisons = new Comparisons(running);
+  const maps = new Maps(vscode.Uri.joinPath(context.extensionUri, 'dist/webview'), running, parts);
 
   const follow = () => {
     const dump = activeDump();
@@ -47,6 +50,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     clearTimeout(pause);
     pause = setTimeout(() => {
       explorer.refresh();
+      maps.refresh(document.uri);
       void status.update();
     }, PAUSE);
   };
@@ -75,6 +79,9 @@ export function activate(context: vscode.ExtensionContext): Api {
         return auditCopies(running, uri);
       case 'buflens.valueAtOffset':
         return findValueAtOffset(running, uri);
+      case 'buflens.map':
+        maps.show(uri);
+        return undefined;
       default:
         explorer.show(uri);
         if (argument.without !== undefined) void explorer.leaveOut(argument.space ?? 0, argument.without);
@@ -85,11 +92,11 @@ export function activate(context: vscode.ExtensionContext): Api {
   running.run = async (command, [argument]) => {
     const given = (argument ?? {}) as { uri?: string; space?: number; step?: number; without?: number[] };
     const uri = given.uri === undefined ? activeDump()?.uri : vscode.Uri.parse(given.uri);
-    if (uri !== undefined) await report(() => show(command, uri, given));
+    if (uri !== undefined) await report(async () => show(command, uri, given));
   };
   const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
     register(command, async () => {
-      const uri = activeDump()?.uri ?? explorer.uri;
+      const uri = activeDump()?.uri ?? activePart() ?? explorer.uri;
       if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
       else await report(() => run(uri));
     });
@@ -101,8 +108,10 @@ export function activate(context: vscode.ExtensionContext): Api {
     }),
     explorer,
     status,
+    maps,
     running.onDidChange(() => {
       explorer.refresh();
+      maps.refresh();
       void status.update();
     }),
     parts.register(),
@@ -116,6 +125,7 @@ export function activate(context: vscode.ExtensionContext): Api {
       if (event.affectsConfiguration('buflens.server')) void running.reconfigure();
     }),
     onDump('showPeak', (uri) => Promise.resolve(show('buflens.peak', uri, {}))),
+    onDump('showMap', (uri) => Promise.resolve(show('buflens.map', uri, {}))),
     onDump('whatIfWithout', (uri) => whatIfWithout(running, explorer, uri)),
     onDump('findValueAtOffset', (uri) => findValueAtOffset(running, uri)),
     onDump('showPadding', (uri) => showPadding(running, uri)),
@@ -141,7 +151,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   );
   follow();
   if (vscode.workspace.textDocuments.some(isServed)) void running.start();
-  return { activation: performance.now() - start, explorer, server: running };
+  return { activation: performance.now() - start, explorer, maps, server: running };
 }
 
 export function deactivate(): Promise<void> | undefined {

@@ -110,7 +110,7 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
   }
 
   /** Where a place can be looked at: in a part if its file is too long. */
-  private async shown(file: vscode.Uri, range: vscode.Range): Promise<vscode.Location> {
+  async shown(file: vscode.Uri, range: vscode.Range): Promise<vscode.Location> {
     const part = (await sizeOf(file)) > LIMIT ? await this.partWith(file, range.start.line) : undefined;
     if (part === undefined) return new vscode.Location(file, range);
     const [uri, first] = part;
@@ -156,6 +156,12 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
     }
     return undefined;
   }
+}
+
+/** The file on disk of which a part or the outline is in the active editor. */
+export function activePart(): vscode.Uri | undefined {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  return uri?.scheme === SCHEME ? fileOf(uri) : undefined;
 }
 
 /** Offers to open a dump in parts when an editor with one that is too long comes up. */

@@ -155,6 +155,11 @@ export interface Export {
   extension: string;
 }
 
+/** Only what the extension itself reads; the rest is for the page, see server/src/report/html/map-model.js. */
+export interface MemoryMap {
+  module: string;
+}
+
 /** The commands of the server: arguments besides `uri`, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
@@ -165,4 +170,5 @@ export interface Commands {
   'buflens.copies': [{ limit?: number }, Copies];
   'buflens.diff': [{ other: string; limit?: number }, Diff];
   'buflens.export': [{ format: string }, Export];
+  'buflens.map': [{ limit?: number }, MemoryMap];
 }

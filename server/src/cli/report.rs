@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::check::chosen_capacity;
-use super::one::{Problem, Given};
+use super::one::{Given, Problem};
 use super::output::write_whole;
 use crate::checks::Thresholds;
 use crate::model::Dump;

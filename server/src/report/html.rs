@@ -1,6 +1,6 @@
 //! Documents for a browser: one file, which loads nothing and sends nothing.
 
-mod chart;
+mod bar;
 pub mod dump;
 mod glossary;
 

@@ -1,12 +1,9 @@
 //! What people and programs read. Findings: [`text`] with the lines in question, [`json`],
 //! [`sarif`] for code scanning, [`markdown`] for comments. Answers about memory: [`records`] for
-//! programs, [`pages`] made of them for people, [`html`] around these.
+//! programs, [`pages`] made of them for people, [`html`] around these, [`chart`]s drawn as [`svg`]
+//! or [`text_map`], and [`export`] for other programs.
 
 pub mod chart;
-//! What people and programs read. Findings: [`text`] with the lines in question, [`json`]. Answers
-//! about memory: [`records`] for programs, [`pages`] made of them for people, [`html`] around these, [`export`] for other
-//! programs.
-
 pub mod export;
 pub mod html;
 pub mod json;

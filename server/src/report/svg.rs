@@ -56,7 +56,7 @@ pub fn svg(map: &Map, title: &str, options: &Options) -> String {
     markup(map, title, options).into_string()
 }
 
-/// The picture as a part of an HTML document. Its classes and ids begin with `buflens`.
+/// The picture as a part of an HTML document. Its styles hold below its own class, `buflens-picture`.
 pub fn markup(map: &Map, title: &str, options: &Options) -> Markup {
     let width = options.width.clamp(LEAST_WIDTH, MOST_PIXELS) as f64;
     let (charts, other) = chart::charts(map, &options.selection);
@@ -92,7 +92,7 @@ pub fn markup(map: &Map, title: &str, options: &Options) -> Markup {
     });
     let kinds: Vec<&str> = kinds.copied().collect();
     html! {
-        svg.buflens-map xmlns="http://www.w3.org/2000/svg" role="img" width=(n(width))
+        svg.buflens-picture xmlns="http://www.w3.org/2000/svg" role="img" width=(n(width))
             height=(n(height)) viewBox=(format!("0 0 {} {}", n(width), n(height))) {
             title { (clean(title)) ": memory map" }
             style { (PreEscaped(STYLE)) }

@@ -1,137 +1,22 @@
 //! Tables for terminals, documents and spreadsheets. A cell knows what it is, so that people get
 //! rounded bytes and programs exact ones.
 
+mod cell;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use super::printable;
-use crate::model::bytes::{grouped, rounded, signed};
+pub use self::cell::Cell;
 
 /// Blanks between columns.
 const GAP: usize = 2;
 /// Blanks before what stands below a row.
 const INDENT: usize = 6;
-/// So many characters are shown of words in a document, wherever they stand.
-const SHORT: usize = 24;
 /// What can be cut is not cut below so many characters.
 const LEAST: usize = 12;
-
-/// What a table says in one place.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    /// Nothing is known, or nothing is to be said.
-    Empty,
-    /// Words.
-    Text(String),
-    /// A number.
-    Number(u64),
-    /// Bytes.
-    Bytes(u64),
-    /// Bytes less than elsewhere.
-    Saved(u64),
-    /// Bytes more than before, or less.
-    Delta(i64),
-    /// A number more than before, or less.
-    Difference(i64),
-    /// How many times as large.
-    Ratio(f64),
-    /// Percent.
-    Percent(f64),
-}
-
-impl Cell {
-    /// Words, if there are any.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-
-    /// For people.
-    fn shown(&self) -> Cow<'_, str> {
-        match self {
-            Self::Empty => "".into(),
-            Self::Text(text) => line(text),
-            Self::Number(number) => grouped(*number).into(),
-            Self::Bytes(bytes) => rounded(*bytes).into(),
-            Self::Saved(0) => "0 B".into(),
-            Self::Saved(bytes) => format!("-{}", rounded(*bytes)).into(),
-            Self::Delta(bytes) => signed(*bytes, rounded).into(),
-            Self::Difference(number) => signed(*number, grouped).into(),
-            Self::Ratio(ratio) => format!("{ratio:.2}x").into(),
-            Self::Percent(percent) => format!("{percent:.1} %").into(),
-        }
-    }
-
-    /// What turns the cell's colour on on a terminal: more is red, less is green.
-    fn colour(&self) -> Option<&'static str> {
-        match self {
-            Self::Delta(1..) | Self::Difference(1..) => Some("\u{1b}[31m"),
-            Self::Delta(..=-1) | Self::Difference(..=-1) => Some("\u{1b}[32m"),
-            _ => None,
-        }
-    }
-
-    /// For programs.
-    fn exact(&self) -> Cow<'_, str> {
-        match self {
-            Self::Empty => "".into(),
-            Self::Text(text) => line(text),
-            Self::Number(number) | Self::Bytes(number) | Self::Saved(number) => {
-                number.to_string().into()
-            }
-            Self::Delta(number) | Self::Difference(number) => number.to_string().into(),
-            Self::Ratio(ratio) => ratio.to_string().into(),
-            Self::Percent(percent) => format!("{percent:.3}").into(),
-        }
-    }
-
-    /// For programs, of which some take text for a formula and run it.
-    fn in_spreadsheet(&self) -> Cow<'_, str> {
-        match (self, self.exact()) {
-            (Self::Text(_), text) if text.starts_with(['=', '+', '-', '@']) => {
-                format!("'{text}").into()
-            }
-            (_, text) => text,
-        }
-    }
-
-    /// What is told to who points at it: bytes in full, and words that may be cut.
-    fn in_full(&self) -> Option<String> {
-        match self {
-            Self::Text(text) if length(text) > SHORT => Some(line(text).into_owned()),
-            Self::Bytes(bytes) => Some(format!("{} B", grouped(*bytes))),
-            Self::Saved(bytes) => Some(format!("-{} B", grouped(*bytes))),
-            Self::Delta(bytes) => Some(format!("{} B", signed(*bytes, grouped))),
-            _ => None,
-        }
-    }
-
-    /// The number to sort by, where people are shown something else.
-    fn sort_key(&self) -> Option<String> {
-        let exact = self.exact();
-        (!matches!(self, Self::Text(_)) && exact != self.shown()).then(|| exact.into_owned())
-    }
-
-    fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_))
-    }
-}
-
-impl<T: Into<String>> From<Option<T>> for Cell {
-    fn from(text: Option<T>) -> Self {
-        text.map_or(Self::Empty, |text| Self::Text(text.into()))
-    }
-}
-
-/// `text` on one line and without control characters.
-fn line(text: &str) -> Cow<'_, str> {
-    match printable(text) {
-        clean if clean.contains(['\n', '\t']) => clean.replace(['\n', '\t'], " ").into(),
-        clean => clean,
-    }
-}
 
 /// Where a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

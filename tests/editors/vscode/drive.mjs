@@ -33,6 +33,17 @@ const page = context.pages()[0] ?? (await context.newPage());
 
 page.setDefaultTimeout(15_000);
 
+/** What is found in a frame below the page. */
+async function inView(selector, text) {
+  for (const end = Date.now() + 15_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    for (const frame of page.frames().slice(1)) {
+      const found = frame.locator(selector).filter({ hasText: new RegExp(text) }).filter({ visible: true }).first();
+      if ((await found.count().catch(() => 0)) > 0) return found;
+    }
+  }
+  throw new Error(`no ${selector} with ${text} in a web view`);
+}
+
 const requests = {
   /** Waits until something with a text is on the screen; gives its whole text. */
   async see({ selector, text, timeout = 15_000 }) {
@@ -45,6 +56,13 @@ const requests = {
   },
   async click({ selector, text = '' }) {
     await page.locator(selector).filter({ hasText: new RegExp(text) }).filter({ visible: true }).first().click();
+  },
+  /** The same two within a web view, whose page is in frames of its own. */
+  async seeInView({ selector, text }) {
+    return (await inView(selector, text)).innerText();
+  },
+  async clickInView({ selector, text = '' }) {
+    await (await inView(selector, text)).click();
   },
   async press({ key }) {
     await page.keyboard.press(key);
@@ -109,7 +127,9 @@ const code = await Promise.race([ended, new Promise((resolve) => setTimeout(() =
 done = true;
 await answering;
 if (code !== 0) await page.screenshot({ path: path.join(out, 'failed.png') }).catch(() => {});
-const foreign = [...hosts].filter((host) => host && !host.startsWith('127.0.0.1'));
+// Web views call local files so; a worker of the page answers, not the network.
+const isLocal = (host) => host.startsWith('127.0.0.1') || host.endsWith('.vscode-resource.vscode-cdn.net');
+const foreign = [...hosts].filter((host) => host && !isLocal(host));
 if (foreign.length > 0) console.log(`asked for: ${foreign.join(' ')}`);
 await context.close();
 fs.rmSync(profile, { recursive: true, force: true });

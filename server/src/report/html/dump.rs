@@ -2,7 +2,8 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{STYLE, chart, frame, glossary, json};
+use super::bar::bar;
+use super::{STYLE, frame, glossary, json};
 use crate::audit::Audit;
 use crate::audit::attribution::By;
 use crate::checks::{self, Severities, Thresholds};
@@ -12,15 +13,20 @@ use crate::model::{Platforms, space};
 use crate::report::records::{
     self, Answer, Attributed, Audits, MOST_MAPPED, Map, Peak, PeakQuery, Source, Space, Summary,
 };
-use crate::report::{Judged, pages, printable};
+use crate::report::{Judged, pages, printable, svg};
 
 /// How a report looks beyond what every document does.
 const REPORT_STYLE: &str = include_str!("report.css");
+const MAP_STYLE: &str = include_str!("map.css");
 /// Tables that can be sorted, filtered and copied; the memory map; and the start of both.
-const SCRIPTS: [&str; 3] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("report.js"),
+    include_str!("map-input.js"),
+    include_str!("map-model.js"),
+    include_str!("map-panel.js"),
+    include_str!("map-view.js"),
     include_str!("map.js"),
-    r#"buflensMap(document.getElementById("memory-map"), JSON.parse(document.getElementById("map-data").textContent), {});"#,
+    include_str!("start.js"),
 ];
 /// The scripts of a report without a map.
 const WITHOUT_MAP: usize = 1;
@@ -81,11 +87,8 @@ pub fn report<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> String {
 
     let mut sections = vec![
         Section::new("spaces", "Memory spaces", spaces.1),
-        Section::new("time", "Over time", over_time(&map.content, dump.platforms)),
+        Section::new("map", "Memory map", memory_map(&map, data)),
     ];
-    let map_section = memory_map(&map.content, data);
-    let has_map = map_section.is_some();
-    sections.extend(map_section.map(|body| Section::new("map", "Memory map", body)));
     for Held { answer, attributed } in &held {
         let page = pages::peak::of_space(answer, attributed, limit).about(module);
         let Peak { space, name, .. } = &answer.content;
@@ -136,8 +139,9 @@ pub fn report<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> String {
         }
         footer { (files(source)) }
     };
+    let has_map = !map.content.values.is_empty();
     let scripts = if has_map { SCRIPTS.len() } else { WITHOUT_MAP };
-    let styles = [STYLE, REPORT_STYLE];
+    let styles = [STYLE, REPORT_STYLE, MAP_STYLE];
     frame(module, &styles, &SCRIPTS[..scripts], &body).into_string()
 }
 
@@ -217,7 +221,7 @@ fn spaces<L>(
         let mut peaks = held.iter().map(|held| &held.answer.content);
         let kinds = peaks.find(|peak| peak.space == space.color);
         let kinds = kinds.and_then(|peak| peak.kinds.as_ref());
-        bars.push((sentence.clone(), chart::bar(space, kinds, capacity)));
+        bars.push((sentence.clone(), bar(space, kinds, capacity)));
         sentences.extend(capacity.map(|_| sentence));
     }
     let body = html! {
@@ -257,20 +261,6 @@ fn judged<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> Vec<Judged> {
     findings.into_iter().filter_map(judge).collect()
 }
 
-/// The curves of all memory spaces, or why there are none.
-fn over_time(map: &Map, platforms: Platforms) -> Markup {
-    let curves: Vec<Markup> = map
-        .spaces
-        .iter()
-        .filter(|it| !space::is_flags(it.space.color, platforms))
-        .filter_map(|space| chart::curve(space, map.steps))
-        .collect();
-    html! {
-        @for curve in &curves { (curve) }
-        @if curves.is_empty() { p { (nothing(map)) } }
-    }
-}
-
 /// Why there is nothing to draw.
 fn nothing(map: &Map) -> String {
     match map.reason {
@@ -296,20 +286,25 @@ fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
     }
 }
 
-/// The memory map with its data. `None` if there is nothing on it.
-fn memory_map(map: &Map, data: Option<String>) -> Option<Markup> {
-    let data = data.filter(|_| !map.values.is_empty())?;
-    Some(html! {
-        // A picture for print, and for who runs no scripts, is to stand here.
-        div id="memory-map" { noscript { p { "The map is drawn by a script." } } }
-        @if map.values_left_out > 0 {
-            p.quiet {
-                "The " (grouped(map.values.len() as u64)) " largest values; "
-                (grouped(map.values_left_out as u64)) " smaller ones are left out."
+/// The memory map with its data, and the same as a picture for print and for who runs no scripts; or
+/// why there is none.
+fn memory_map(map: &Answer<Map>, data: Option<String>) -> Markup {
+    let (title, map) = (map.module.as_str(), &map.content);
+    html! {
+        @if let Some(data) = data.filter(|_| !map.values.is_empty()) {
+            div id="memory-map" {}
+            div.picture { (svg::markup(map, title, &svg::Options::default())) }
+            @if map.values_left_out > 0 {
+                p.quiet {
+                    "The " (grouped(map.values.len() as u64)) " largest values; "
+                    (grouped(map.values_left_out as u64)) " smaller ones are left out."
+                }
             }
+            script type="application/json" id="map-data" { (PreEscaped(data)) }
+        } @else {
+            p { (nothing(map)) }
         }
-        script type="application/json" id="map-data" { (PreEscaped(data)) }
-    })
+    }
 }
 
 /// What the report was made of, and by what.

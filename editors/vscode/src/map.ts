@@ -1,0 +1,178 @@
+// The memory map beside the editor: a web page with the same scripts as in reports, which gets its data by messages.
+
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+
+import { stemOf } from './heads';
+import type { Parts } from './parts';
+import type { Server } from './server';
+
+/** What the page sends; see media/map.js. */
+type Message =
+  | { type: 'ready' }
+  | { type: 'open'; allocation: number; offset: number; start: number; id: number }
+  | { type: 'drawn'; drawn: number; merged: number; total: number };
+
+/** How long to wait before the server is asked again about a document that it does not know yet (ms). */
+const AGAIN = 1000;
+
+const VIEW = 'buflens.map';
+
+export class Maps implements vscode.Disposable {
+  /** By what the names of a dump's files have in common. */
+  private readonly maps = new Map<string, Panel>();
+  private readonly registration: vscode.Disposable;
+
+  constructor(
+    private readonly media: vscode.Uri,
+    private readonly server: Server,
+    private readonly parts: Parts,
+  ) {
+    // A map that was open when the window was closed comes back, with the state that the page has kept.
+    this.registration = vscode.window.registerWebviewPanelSerializer(VIEW, {
+      deserializeWebviewPanel: (panel: vscode.WebviewPanel, state: { uri?: string } | undefined) => {
+        if (state?.uri === undefined) panel.dispose();
+        else this.add(vscode.Uri.parse(state.uri), panel);
+        return Promise.resolve();
+      },
+    });
+  }
+
+  dispose(): void {
+    this.registration.dispose();
+    for (const map of this.maps.values()) map.dispose();
+  }
+
+  /** Shows the map of the dump that `uri` is a file of. */
+  show(uri: vscode.Uri): void {
+    const known = this.maps.get(stemOf(uri.path));
+    if (known !== undefined) {
+      known.panel.reveal(undefined, true);
+      return;
+    }
+    const place = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    this.add(uri, vscode.window.createWebviewPanel(VIEW, 'Memory Map', place));
+  }
+
+  /** Asks the server again: about the dump that `uri` is a file of, or about all. */
+  refresh(uri?: vscode.Uri): void {
+    for (const [stem, map] of this.maps) if (uri === undefined || stemOf(uri.path) === stem) void map.update();
+  }
+
+  /** What a map says of itself, for tests: of the dump that `uri` is a file of. */
+  get(uri: vscode.Uri): Panel | undefined {
+    return this.maps.get(stemOf(uri.path));
+  }
+
+  private add(uri: vscode.Uri, panel: vscode.WebviewPanel): void {
+    const stem = stemOf(uri.path);
+    this.maps.get(stem)?.dispose();
+    const map = new Panel(uri, panel, this.media, this.server, this.parts);
+    this.maps.set(stem, map);
+    panel.onDidDispose(() => {
+      map.isGone = true;
+      if (this.maps.get(stem) === map) this.maps.delete(stem);
+    });
+  }
+}
+
+class Panel {
+  /** What the page has drawn last. */
+  drawn: { drawn: number; merged: number; total: number } | undefined;
+  isGone = false;
+  /** Counts the questions, to drop an answer that a later one has overtaken. */
+  private asked = 0;
+
+  constructor(
+    private readonly uri: vscode.Uri,
+    readonly panel: vscode.WebviewPanel,
+    media: vscode.Uri,
+    private readonly server: Server,
+    private readonly parts: Parts,
+  ) {
+    panel.title = `Map of ${uri.path.slice(uri.path.lastIndexOf('/') + 1)}`;
+    panel.webview.options = { enableScripts: true, localResourceRoots: [media] };
+    panel.webview.onDidReceiveMessage((message: Message) => void this.receive(message));
+    panel.webview.html = documentOf(panel.webview, media);
+  }
+
+  dispose(): void {
+    this.panel.dispose();
+  }
+
+  /** Sends the page what the server knows now. */
+  async update(): Promise<void> {
+    this.asked += 1;
+    const asked = this.asked;
+    const message = await this.message();
+    if (this.isGone || asked !== this.asked) return;
+    await this.panel.webview.postMessage(message);
+    if (!('isAsked' in message)) return;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    // Read on behind `await`: it may have changed.
+    if (!(this.isGone as boolean) && asked === this.asked) await this.update();
+  }
+
+  private async message(): Promise<{ type: string; uri: string; data?: unknown; text?: string; isAsked?: boolean }> {
+    const uri = this.uri.toString();
+    try {
+      const data = await this.server.command('buflens.map', this.uri, {});
+      if (data === undefined) return { type: 'note', uri, text: 'The server has not read this dump yet.', isAsked: true };
+      this.panel.title = `Map of ${data.module}`;
+      return { type: 'data', uri, data };
+    } catch (error) {
+      return { type: 'note', uri, text: `There is no memory map: ${error instanceof Error ? error.message : String(error)}.` };
+    }
+  }
+
+  private async receive(message: Message): Promise<void> {
+    switch (message.type) {
+      case 'ready':
+        await this.update();
+        return;
+      case 'drawn':
+        this.drawn = message;
+        return;
+      case 'open':
+        try {
+          await this.open(message);
+        } catch (error) {
+          void vscode.window.showErrorMessage(`Buflens: ${error instanceof Error ? error.message : String(error)}.`);
+        }
+    }
+  }
+
+  /** Goes to the line of a value, found by its place: ids change with the text. */
+  private async open({ allocation, offset, start, id }: Extract<Message, { type: 'open' }>): Promise<void> {
+    const found = await this.server.command('buflens.valueAtOffset', this.uri, { allocation, offset, step: start });
+    // A value without bytes holds no offset, and so is found nowhere.
+    const value = found?.values.find((value) => value.id === id) ?? found?.values[0];
+    if (value === undefined) throw new Error('no line of this value was found; the dump may have changed');
+    const { start: from } = value.location.range;
+    const place = new vscode.Range(from.line, from.character, from.line, from.character);
+    const { uri, range } = await this.parts.shown(vscode.Uri.parse(value.location.uri), place);
+    // Where its file is shown already, else beside the map.
+    const editor = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri.toString());
+    const viewColumn = editor?.viewColumn ?? (this.panel.viewColumn === vscode.ViewColumn.One ? vscode.ViewColumn.Two : vscode.ViewColumn.One);
+    await vscode.window.showTextDocument(uri, { selection: range, viewColumn, preview: false });
+  }
+}
+
+function documentOf(webview: vscode.Webview, media: vscode.Uri): string {
+  const nonce = randomBytes(16).toString('hex');
+  const at = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(media, name)).toString();
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${at('map.css')}">
+<title>Memory Map</title>
+</head>
+<body>
+<div id="map"><p class="map-nothing" role="status">Reading the dump</p></div>
+<script nonce="${nonce}" src="${at('map.js')}"></script>
+</body>
+</html>`;
+}

@@ -1,0 +1,32 @@
+// @ts-check
+// The page around the memory map: gets its data by messages, and keeps what is looked at. Bundled behind the map's scripts.
+
+/** @typedef {{getState(): {uri?: string, map?: MapState} | undefined, setState(state: object): void, postMessage(message: object): void}} Code */
+(() => {
+  const code = /** @type {{acquireVsCodeApi: () => Code}} */ (/** @type {unknown} */ (globalThis)).acquireVsCodeApi();
+  const root = /** @type {HTMLElement} */ (document.getElementById('map'));
+  /** @type {ReturnType<typeof buflensMap> | undefined} */
+  let map;
+
+  addEventListener('message', ({ data: message }) => {
+    const { uri } = message;
+    const before = code.getState();
+    code.setState({ ...before, uri });
+    // What was drawn stays until there is something to draw.
+    if (message.type === 'note' && map === undefined) root.replaceChildren(buflensMapElement('p', 'map-nothing', message.text));
+    if (message.type !== 'data') return;
+    map?.destroy();
+    map = buflensMap(root, message.data, {
+      open: (place) => {
+        code.postMessage({ type: 'open', ...place });
+      },
+      save: (state) => {
+        code.setState({ uri, map: state });
+      },
+      restore: () => code.getState()?.map,
+    });
+    const { drawn, merged, total } = root.dataset;
+    code.postMessage({ type: 'drawn', drawn: Number(drawn), merged: Number(merged), total: Number(total) });
+  });
+  code.postMessage({ type: 'ready' });
+})();

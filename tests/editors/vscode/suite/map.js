@@ -1,0 +1,78 @@
+// The memory map: drawn in a web view, follows edits, leads to lines.
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const vscode = require('vscode');
+const { open, until } = require('./help.js');
+const page = require('./page.js');
+
+const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
+
+async function shown() {
+  const { document } = await open(dump);
+  const { maps } = await vscode.extensions.getExtension('buflens.buflens').activate();
+  await vscode.commands.executeCommand('buflens.showMap');
+  const drawn = await until('a map that is drawn', () => maps.get(document.uri)?.drawn);
+  return { document, map: maps.get(document.uri), drawn };
+}
+
+exports['all values are drawn'] = async () => {
+  const { document, drawn } = await shown();
+  const map = JSON.parse(execFileSync('buflens', ['map', document.uri.fsPath, '--format', 'json'], { encoding: 'utf8' }));
+  const count = map.values.allocation.filter((place) => map.allocations[place].space === 0).length;
+  assert.equal(drawn.total, count);
+  assert.equal(drawn.drawn + drawn.merged, count);
+  assert(drawn.drawn > 0);
+  await page.seeInView('.map-spaces button', 'HBM 2\\.0 MiB');
+  const titles = vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.map(({ label }) => label));
+  assert(titles.includes('Map of jit_attention'), titles.join());
+  await page.screenshot('map');
+};
+
+exports['opening a line'] = async () => {
+  await shown();
+  await page.clickInView('.map-values button', '^fusion\\.5$');
+  await page.seeInView('.map-details h3', '^fusion\\.5$');
+  await page.clickInView('button', '^Open line$');
+  await until('the line of the value', () => {
+    const editor = vscode.window.activeTextEditor;
+    return editor?.document.lineAt(editor.selection.active.line).text.includes('fusion.5 @0');
+  });
+  assert.equal(vscode.window.tabGroups.all.length, 2, 'beside the map');
+};
+
+exports['following edits, keeping what is looked at'] = async () => {
+  const { document, map } = await shown();
+  await page.clickInView('.map-values button', '^fusion\\.5$');
+  await page.seeInView('.map-details dd', '^512\\.0 KiB');
+  // The page keeps its state with a delay.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const number = document.getText().split('\n').findIndex((line) => line.includes('fusion.5 @0'));
+  const write = async (text) => {
+    const edit = new vscode.WorkspaceEdit();
+    edit.replace(document.uri, document.lineAt(number).range, text);
+    await vscode.workspace.applyEdit(edit);
+  };
+  const { text } = document.lineAt(number);
+  await write(text.replace('size=524288', 'size=1572864'));
+  await page.seeInView('.map-spaces button', 'HBM 3\\.0 MiB');
+  await page.seeInView('.map-details dd', '^1\\.5 MiB');
+  await write(text);
+  await page.seeInView('.map-spaces button', 'HBM 2\\.0 MiB');
+  await document.save();
+  map.dispose();
+};
+
+exports['the same map for all files of a dump, in both themes'] = async () => {
+  const { map } = await shown();
+  await open(dump.replace('-buffer-assignment', '-live-range'));
+  await vscode.commands.executeCommand('buflens.showMap');
+  const views = () => vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ input }) => input instanceof vscode.TabInputWebview);
+  assert.equal(views().length, 1);
+  for (const [theme, name] of [['Default Light Modern', 'light'], ['Default High Contrast', 'contrast'], ['Default Dark Modern', 'dark']]) {
+    await vscode.workspace.getConfiguration('workbench').update('colorTheme', theme, vscode.ConfigurationTarget.Workspace);
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    await page.screenshot(`map-${name}`);
+  }
+  await vscode.workspace.getConfiguration('workbench').update('colorTheme', undefined, vscode.ConfigurationTarget.Workspace);
+  map.dispose();
+};
