@@ -3,8 +3,10 @@
 pub mod bytes;
 mod dump;
 mod join;
+mod module;
 mod names;
 pub mod occupancy;
+pub mod opcodes;
 pub mod origin;
 pub mod shapes;
 pub mod source;
