@@ -3,10 +3,11 @@
 //! The token's role chooses the subject, its line the rest: one file for each subject.
 
 mod allocation;
-mod glossary;
+mod computation;
+pub(super) mod glossary;
 mod instruction;
 mod life;
-mod opcode;
+pub(super) mod opcode;
 mod peak;
 mod report;
 mod role;
@@ -54,9 +55,11 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         dump,
         libraries,
         platforms: dump.platforms,
+        computation: dump.computation_at(file, offset),
     };
     let cursor = Cursor {
         context: &context,
+        file,
         document,
         block,
         start,
@@ -64,7 +67,15 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         token,
         line,
     };
-    let (markdown, range) = cursor.explain()?;
+    let (mut markdown, range) = cursor.explain()?;
+    let is_instruction = matches!(
+        cursor.line.kind(),
+        SyntaxKind::InstructionLine | SyntaxKind::ComputationHeader | SyntaxKind::ModuleLine
+    );
+    if let Some(stage) = computation::stage(dump, file).filter(|_| is_instruction) {
+        markdown.push_str("\n\n");
+        markdown.push_str(&stage);
+    }
     Some(Hover {
         markdown,
         range: start + range.start..start + range.end,
@@ -76,11 +87,14 @@ struct Context<'d> {
     dump: &'d Dump,
     libraries: &'d Libraries,
     platforms: Platforms,
+    /// The computation of the HLO text that the cursor is in: names are looked up in it.
+    computation: Option<u32>,
 }
 
 /// The token under the cursor and what is around it.
 struct Cursor<'c, 'd> {
     context: &'c Context<'d>,
+    file: FileId,
     document: &'d Document,
     block: &'d Block,
     /// The first byte of the block.
@@ -119,10 +133,12 @@ impl Cursor<'_, '_> {
             | SyntaxKind::String
             | SyntaxKind::Number
             | SyntaxKind::Literal => self.attribute(),
-            SyntaxKind::ComputationName => Some(format!(
-                "**{}**: a computation, to be called or fused by an instruction",
-                code(&cut(self.token.text(), 100))
-            )),
+            SyntaxKind::ComputationName => {
+                Some(computation::hover(self.context, self.token.text()))
+            }
+            SyntaxKind::ModuleName => {
+                computation::module(self.context.dump, self.file, self.token.text())
+            }
             _ => None,
         };
         if let Some(text) = by_token {

@@ -3,7 +3,7 @@
 use buflens_syntax::ast::{AstNode, TableRow};
 use buflens_syntax::facts;
 
-use super::{Dump, Row};
+use super::{Dump, FileId, Row};
 
 /// A chain of callers longer than this is cut; a broken table may go in circles.
 const MAX_FRAMES: usize = 64;
@@ -115,6 +115,26 @@ pub fn row_of(dump: &Dump, key: &str, number: u64) -> Option<Row> {
     let (table, shift) = table_of(dump, key)?;
     let place = number.checked_sub(shift)?.checked_sub(1)?;
     table.get(usize::try_from(place).ok()?).copied()
+}
+
+/// The row of a table whose number stands at `offset` of `file`.
+pub fn row_at(dump: &Dump, file: FileId, offset: u32) -> Option<Row> {
+    let tables = [
+        &dump.tables.file_names,
+        &dump.tables.function_names,
+        &dump.tables.file_locations,
+        &dump.tables.stack_frames,
+    ];
+    tables.into_iter().find_map(|table| {
+        let start = |row: Row| {
+            let at = dump.at::<facts::TableRow>(row)?;
+            Some((at.file, at.start + at.row.row.span.start))
+        };
+        // The rows of a table stand in the order of the text.
+        let place = table.partition_point(|&row| start(row) < Some((file, offset)));
+        let row = *table.get(place)?;
+        (start(row) == Some((file, offset))).then_some(row)
+    })
 }
 
 /// A line of source: row `location` of the table of locations.

@@ -183,7 +183,7 @@ fn report(word: &str) -> Option<&'static str> {
 }
 
 /// What the key of an attribute or of a metadata entry means.
-pub(super) fn attribute(key: &str) -> Option<&'static str> {
+pub(in crate::ide) fn attribute(key: &str) -> Option<&'static str> {
     Some(match key {
         "metadata" => "Where the instruction comes from in the traced program.",
         "op_name" => {
@@ -196,6 +196,12 @@ pub(super) fn attribute(key: &str) -> Option<&'static str> {
         }
         "calls" => "The computation that is called or fused.",
         "to_apply" => "The computation that is applied per element: a reducer, a comparison ...",
+        "branch_computations" | "true_computation" | "false_computation" => {
+            "The computations of which one is chosen at run time."
+        }
+        "called_computations" => "The computations that the kernel or library may call.",
+        "select" => "The computation that chooses one element of each window.",
+        "scatter" => "The computation that adds up what is scattered to one place.",
         "condition" => "The computation that tells whether the loop goes on.",
         "body" => "The computation of one iteration of the loop.",
         "control-predecessors" => {

@@ -76,7 +76,7 @@ impl<'d> Instruction<'d> {
         let with_value = dump.values_of(name).next();
         let at = with_value
             .and_then(|at| dump.instruction(&dump.values[at as usize]))
-            .or_else(|| dump.at(dump.instructions.get(&name)?.row))?;
+            .or_else(|| dump.at(dump.instruction_in(context.computation, name)?.row))?;
         let document = &dump.files.get(at.file)?.document;
         let (_, name) = document.token_at(at.start + at.row.name.start)?;
         let node = ast::Instruction::around(&name)?;
