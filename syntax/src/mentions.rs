@@ -161,6 +161,8 @@ impl Sink for MentionSink<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::expect;
 
     use crate::Document;
@@ -170,11 +172,10 @@ mod tests {
         let text = "HloModule m\n\nENTRY e (a: f32[2,3]) -> f32[] {\n  a = f32[2,3]{0,0} parameter(0), metadata={op_name=\"x\" stack_frame_id=4 source_line=3}\n  %b = (f32[2]{0}, f32[]) call(f32[2,3]{1,2} a, %c#1, null), to_apply=add, control-predecessors={%a, b}, x=%y\n  ROOT d = f32[] conditional(b), branch_computations={%p, %q}, sharding={maximal device=0}\n}\n";
         let document = Document::new(text).unwrap();
         let (_, block) = document.block(0).unwrap();
-        let lines: String = block
-            .mentions()
-            .iter()
-            .map(|mention| format!("{:?} {}\n", mention.kind, mention.span.text(text)))
-            .collect();
+        let mut lines = String::new();
+        for mention in block.mentions() {
+            writeln!(lines, "{:?} {}", mention.kind, mention.span.text(text)).unwrap();
+        }
         expect![[r#"
             LayoutOrder 0,0
             StackFrame 4

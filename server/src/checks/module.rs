@@ -427,35 +427,35 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
             "reduce(%copy,",
             "reduce(%copz,",
             &expect![[r#"
-                26 unresolved-name `copz` there is no instruction `copz` []
+                28 unresolved-name `copz` there is no instruction `copz` []
             "#]],
         );
         changed(
             "reduce(%copy,",
             "reduce(%b,",
             &expect![[r#"
-                26 unresolved-name `b` the computation has no instruction `b` ["the instruction of that name"]
+                28 unresolved-name `b` the computation has no instruction `b` ["the instruction of that name"]
             "#]],
         );
         changed(
             "{1,0} %a)",
             "{1,0} %sum)",
             &expect![[r#"
-                25 unresolved-name `sum` `sum` is read before it is defined ["the instruction of that name"]
+                27 unresolved-name `sum` `sum` is read before it is defined ["the instruction of that name"]
             "#]],
         );
         changed(
             "={%zero}",
             "={%one}",
             &expect![[r#"
-                25 unresolved-name `one` there is no instruction `one` []
+                27 unresolved-name `one` there is no instruction `one` []
             "#]],
         );
         changed(
             "to_apply=add",
             "to_apply=sum",
             &expect![[r#"
-                26 unresolved-name `sum` the module has no computation `sum` []
+                28 unresolved-name `sum` the module has no computation `sum` []
             "#]],
         );
     }
@@ -466,16 +466,16 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
             "%zero = ",
             "%a = ",
             &expect![[r#"
-                24 duplicate-name `a` `a` is defined twice in its computation ["the first one"]
-                25 unresolved-name `zero` there is no instruction `zero` []
-                26 unresolved-name `zero` there is no instruction `zero` []
+                26 duplicate-name `a` `a` is defined twice in its computation ["the first one"]
+                27 unresolved-name `zero` there is no instruction `zero` []
+                28 unresolved-name `zero` there is no instruction `zero` []
             "#]],
         );
         changed(
             "ENTRY %main (",
             "ENTRY %add (",
             &expect![[r#"
-                21 duplicate-name `add` the module has two computations `add` ["the first one"]
+                23 duplicate-name `add` the module has two computations `add` ["the first one"]
             "#]],
         );
     }
@@ -486,28 +486,28 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
             "add(a, b)",
             "add(a)",
             &expect![[r#"
-                18 operand-count `add` `add` takes 2 operands, found 1 []
+                20 operand-count `add` `add` takes 2 operands, found 1 []
             "#]],
         );
         changed(
             "b = f32[] parameter(1)",
             "b = f32[] parameter(0)",
             &expect![[r#"
-                17 parameter-number `0` parameter 0 stands twice in its computation ["the first one"]
+                19 parameter-number `0` parameter 0 stands twice in its computation ["the first one"]
             "#]],
         );
         changed(
             "b = f32[] parameter(1)",
             "b = f32[] parameter(7)",
             &expect![[r#"
-                17 parameter-number `7` parameter 7 of 2, while there is no parameter 1 []
+                19 parameter-number `7` parameter 7 of 2, while there is no parameter 1 []
             "#]],
         );
         changed(
             "  %copy =",
             "  ROOT %copy =",
             &expect![[r#"
-                26 duplicate-root `ROOT` a second `ROOT` in its computation ["the first one"]
+                28 duplicate-root `ROOT` a second `ROOT` in its computation ["the first one"]
             "#]],
         );
     }
@@ -519,21 +519,21 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
             ("]{0,1} copy", "]{0,2} copy"),
         ] {
             let text = findings(&SOUND.replace(from, to));
-            assert!(text.starts_with("25 layout-order `0,"), "{text}");
+            assert!(text.starts_with("27 layout-order `0,"), "{text}");
             assert_eq!(text.lines().count(), 1);
         }
         changed(
             "(f32[2,3]{1,0} %a",
             "(f32[2,3]{0} %a",
             &expect![[r#"
-                25 layout-order `0` the order `0` does not hold each dimension of the shape once []
+                27 layout-order `0` the order `0` does not hold each dimension of the shape once []
             "#]],
         );
         changed(
             "(a: f32[2,3])",
             "(a: f32[2,3]{2,1})",
             &expect![[r#"
-                21 layout-order `2,1` the order `2,1` does not hold each dimension of the shape once []
+                23 layout-order `2,1` the order `2,1` does not hold each dimension of the shape once []
             "#]],
         );
     }
@@ -544,35 +544,35 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
             "stack_frame_id=3",
             "stack_frame_id=4",
             &expect![[r#"
-                26 stack-frame `4` stack frame 4 of 3 []
+                28 stack-frame `4` stack frame 4 of 3 []
             "#]],
         );
         changed(
             "file_name_id=1",
             "file_name_id=2",
             &expect![[r#"
-                9 stack-frame `2` row 2 of 1 []
+                10 stack-frame `2` row 2 of 1 []
             "#]],
         );
         changed(
             "2 {file_location_id=1 parent_frame_id=2}",
             "2 {file_location_id=1 parent_frame_id=4}",
             &expect![[r#"
-                13 stack-frame `3` the callers of frame 3 go in a circle []
+                15 stack-frame `3` the callers of frame 3 go in a circle []
             "#]],
         );
         changed(
             "2 {file_location_id=1 parent_frame_id=2}",
             "2 {file_location_id=1 parent_frame_id=5}",
             &expect![[r#"
-                12 stack-frame `5` row 5 of 4 []
+                14 stack-frame `5` row 5 of 4 []
             "#]],
         );
         changed(
             "3 {file_location_id",
             "4 {file_location_id",
             &expect![[r#"
-                13 stack-frame `4` row 4 stands where row 3 is expected []
+                14 stack-frame `4` row 4 stands where row 3 is expected []
             "#]],
         );
     }

@@ -434,7 +434,7 @@ mod tests {
         expect![[r#"
             nothing
         "#]]
-        .assert_eq(&answer(&with_cursor(MODULE, "ENTRY %ma$0in.9")));
+        .assert_eq(&answer(&with_cursor(MODULE, "HloMo$0dule jit_f")));
     }
 
     #[test]

@@ -104,6 +104,6 @@ mod tests {
             to("file_name_id=2 function_name_id=$01").1,
             ["8 1", "11 1", "12 1"]
         );
-        assert_eq!(to("line=$070").0, None);
+        assert_eq!(to(" line=$070").0, None);
     }
 }

@@ -29,7 +29,7 @@ use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, Syn
 
 use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
-use super::markdown::{Text, code, cut};
+use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
 use crate::model::source::Libraries;
 use crate::model::{Allocation, Dump, FileId, NameId, Platforms};
@@ -598,17 +598,4 @@ fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
     values.sort_unstable();
     values.dedup();
     values
-}
-
-/// `50.3 %`
-fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0 %".to_owned();
-    }
-    let share = part as f64 * 100.0 / whole as f64;
-    if part > 0 && share < 0.1 {
-        "less than 0.1 %".to_owned()
-    } else {
-        format!("{share:.1} %")
-    }
 }

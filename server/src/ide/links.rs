@@ -167,6 +167,10 @@ mod tests {
             0,
             0..u32::MAX,
             &expect![[r#"
+            4 /home/dev/model.py -> /home/dev/model.py
+            5 /home/dev/lib.py -> /home/dev/lib.py
+            11 line=9 -> /home/dev/model.py:9
+            12 line=70 -> /home/dev/lib.py:70
             34 stack_frame_id=2 -> /home/dev/lib.py:70
         "#]],
         );

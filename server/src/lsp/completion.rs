@@ -36,6 +36,5 @@ pub fn completion(
     Ok(lsp::CompletionResponse::List(lsp::CompletionList {
         is_incomplete: found.incomplete,
         items: found.items.into_iter().enumerate().map(item).collect(),
-        ..lsp::CompletionList::default()
     }))
 }

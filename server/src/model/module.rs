@@ -79,6 +79,7 @@ impl Dump {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::path::PathBuf;
 
     use buflens_syntax::Document;
@@ -90,7 +91,7 @@ mod tests {
     fn a_name_is_that_of_its_computation() {
         let mut text = "HloModule m\n\nf {\n  x = f32[] parameter(0)\n".to_owned();
         for number in 0..2000 {
-            text += &format!("  y.{number} = f32[] negate(x)\n");
+            writeln!(text, "  y.{number} = f32[] negate(x)").expect("a string");
         }
         text += "}\n\ng {\n}\n\nENTRY e {\n  x = f32[] parameter(0)\n  z = f32[] call(x), to_apply=f\n}\n";
         let file = File {

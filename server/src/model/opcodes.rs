@@ -188,7 +188,8 @@ pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
         "batch-norm-grad" | "batch-norm-inference" | "batch-norm-training" => {
             &["epsilon", "feature_index"]
         }
-        "broadcast" | "concatenate" | "reverse" | "transpose" => &["dimensions"],
+        "broadcast" | "concatenate" | "get-dimension-size" | "reverse" | "set-dimension-size"
+        | "transpose" => &["dimensions"],
         "call" => &["to_apply"],
         "cholesky" => &["lower"],
         "collective-broadcast" | "ragged-all-to-all" => &["channel_id", "replica_groups"],
@@ -232,7 +233,6 @@ pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
             "slice_sizes",
             "indices_are_sorted",
         ],
-        "get-dimension-size" | "set-dimension-size" => &["dimensions"],
         "get-tuple-element" => &["index"],
         "iota" => &["iota_dimension"],
         "map" | "reduce" => &["dimensions", "to_apply"],

@@ -219,6 +219,16 @@ pub(in crate::ide) fn attribute(key: &str) -> Option<&'static str> {
         "cross_program_prefetch_index" => {
             "This copy may be started before the program: its data are prefetched across programs."
         }
+        "entry_computation_layout" => "The shapes and layouts of the parameters and of the result.",
+        "replica_count" => "On how many devices the same program runs with other data.",
+        "num_partitions" => "Over how many devices the program is divided.",
+        "alias_passthrough_params" => {
+            "Whether a parameter that is returned unchanged shares its buffer with the output."
+        }
+        "allow_spmd_sharding_propagation_to_parameters"
+        | "allow_spmd_sharding_propagation_to_output" => {
+            "Whether the compiler may choose how these arrays are divided over devices."
+        }
         "is_scheduled" => "Whether the instructions stand in the order in which they run.",
         "output_to_operand_aliasing" => "Which outputs share their bytes with which operands.",
         "dimensions" => "The dimensions that the operation works on.",
