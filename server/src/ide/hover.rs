@@ -68,13 +68,8 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         line,
     };
     let (mut markdown, range) = cursor.explain()?;
-    let is_instruction = matches!(
-        cursor.line.kind(),
-        SyntaxKind::InstructionLine | SyntaxKind::ComputationHeader | SyntaxKind::ModuleLine
-    );
-    if let Some(stage) = computation::stage(dump, file).filter(|_| is_instruction) {
-        markdown.push_str("\n\n");
-        markdown.push_str(&stage);
+    if let Some(stage) = computation::stage(dump, file, cursor.line.kind()) {
+        markdown.extend(["\n\n", &stage]);
     }
     Some(Hover {
         markdown,
@@ -538,21 +533,24 @@ impl Cursor<'_, '_> {
 
     /// A name, or anything else of an instruction.
     fn instruction(&self) -> Option<String> {
-        let node = ast::Instruction::around(&self.token);
-        if self.token.kind() == SyntaxKind::Name {
-            let found = self
-                .context
-                .dump
-                .names
-                .get(self.token.text())
-                .and_then(|name| self.named(name));
-            if found.is_some() {
-                return found;
+        let (dump, block) = (self.context.dump, self.block.text());
+        let is_name = self.token.kind() == SyntaxKind::Name;
+        let name = dump.names.get(self.token.text()).filter(|_| is_name);
+        if let Some(mut text) = name.and_then(|name| self.named(name)) {
+            // Where it is written down, what it reads is a part of it.
+            if self.line.kind() == SyntaxKind::InstructionLine
+                && let Some(node) = self.token.parent().and_then(ast::Instruction::cast)
+                && let read = Instruction::read(dump, block, &node)
+                && let Some(own) = read.operands_table(self.context)
+            {
+                text.extend(["\n\n", &own]);
             }
+            return Some(text);
         }
+        let node = ast::Instruction::around(&self.token);
         // Before the instruction, at `from instruction:`, it is meant too.
         let node = node.or_else(|| self.line.children().find_map(ast::Instruction::cast))?;
-        Some(Instruction::read(self.context.dump, self.block.text(), &node).hover(self.context))
+        Some(Instruction::read(dump, block, &node).hover(self.context))
     }
 
     /// An attribute's name, and all of the metadata.
@@ -594,8 +592,6 @@ fn row_at<T>(rows: &[T], end: u32, span: impl Fn(&T) -> Span) -> Option<&T> {
 }
 
 fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut values: Vec<u32> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    values
+    let values: std::collections::BTreeSet<u32> = values.collect();
+    values.into_iter().collect()
 }

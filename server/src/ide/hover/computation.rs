@@ -1,6 +1,6 @@
 //! Computations and modules: how large they are, and who calls them. And what a stage is not about.
 
-use buflens_syntax::facts;
+use buflens_syntax::{SyntaxKind, facts};
 
 use super::Context;
 use super::value::NAME_LIMIT;
@@ -79,9 +79,14 @@ pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     ))
 }
 
-/// What is to be said in the text of a stage at which memory is not assigned, by the file's name.
-pub(super) fn stage(dump: &Dump, file: FileId) -> Option<String> {
-    if !dump.allocations.is_empty() || !dump.values.is_empty() {
+/// What is to be said on a `line` in the text of a stage at which memory is not assigned, by the
+/// file's name.
+pub(super) fn stage(dump: &Dump, file: FileId, line: SyntaxKind) -> Option<String> {
+    let is_of_module = matches!(
+        line,
+        SyntaxKind::InstructionLine | SyntaxKind::ComputationHeader | SyntaxKind::ModuleLine
+    );
+    if !is_of_module || !dump.allocations.is_empty() || !dump.values.is_empty() {
         return None;
     }
     let name = dump.files.get(file)?.path.file_name()?.to_str()?;
