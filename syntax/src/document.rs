@@ -11,6 +11,7 @@ use rowan::{GreenNode, NodeOrToken};
 
 use crate::facts::{Facts, FactsSink};
 use crate::line::{Mode, is_name_byte};
+use crate::mentions::{Mention, MentionSink};
 use crate::position::{Encoding, LineColumn, Units};
 use crate::scan::{Cut, Follow, Scanner, without_line_end};
 use crate::sink::{ErrorSink, SyntaxError, TreeSink};
@@ -123,6 +124,14 @@ impl Block {
             grammar::block(&self.text, self.mode, self.follow, &mut sink);
             sink.errors.into()
         })
+    }
+
+    /// What the block's instructions mention, in the order of the text. A pass over every token at
+    /// every call.
+    pub fn mentions(&self) -> Vec<Mention> {
+        let mut sink = MentionSink::new(&self.text);
+        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        sink.mentions
     }
 
     /// The lossless tree of the block, built anew at every call.

@@ -159,6 +159,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         match kind {
             LineKind::Blank => {
                 self.peek();
+                self.line_comment();
                 Ok(())
             }
             LineKind::AssignmentHeading
@@ -217,6 +218,13 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 self.rest(Text);
                 Ok(())
             }
+        }
+    }
+
+    /// `// ...` to the end of the line, as people write it in a module.
+    pub(crate) fn line_comment(&mut self) {
+        if self.remaining().starts_with("//") {
+            self.rest(SyntaxKind::Comment);
         }
     }
 

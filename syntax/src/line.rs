@@ -205,6 +205,8 @@ fn in_module(mode: Mode, line: &str) -> LineKind {
                 LineKind::TableRow
             } else if line.ends_with('{') {
                 LineKind::ComputationHeader
+            } else if is_comment(line) {
+                LineKind::Blank
             } else {
                 LineKind::Unknown
             }
@@ -285,6 +287,9 @@ fn in_computation(line: &str) -> LineKind {
     if starts_instruction(line) {
         return LineKind::Instruction;
     }
+    if is_comment(line) {
+        return LineKind::Blank;
+    }
     if restarts(line) {
         anywhere(Mode::Module, line)
     } else {
@@ -292,11 +297,17 @@ fn in_computation(line: &str) -> LineKind {
     }
 }
 
-/// `  [ROOT ][%]NAME = `
+/// A line that people write between instructions; no compiler does.
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+/// `  [ROOT ][%]NAME = `, by people with any indentation.
 fn starts_instruction(line: &str) -> bool {
-    let Some(text) = line.strip_prefix("  ") else {
+    let text = line.trim_start_matches([' ', '\t']);
+    if text.len() == line.len() {
         return false;
-    };
+    }
     let text = text.strip_prefix("ROOT ").unwrap_or(text);
     let text = text.strip_prefix('%').unwrap_or(text);
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();

@@ -107,6 +107,12 @@ const ELEMENT_TYPES: [(&str, u32); 30] = [
 ];
 
 impl ElementType {
+    /// The names of all types that are known.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let others = ["token", "opaque"];
+        ELEMENT_TYPES.iter().map(|&(name, _)| name).chain(others)
+    }
+
     fn new(name: &str) -> Self {
         match name {
             "token" => Self {

@@ -1,11 +1,11 @@
-// Bundles the extension. Features of the protocol that make no sense for a dump, which nobody writes, are left out of the
+// Bundles the extension. Features of the protocol that make no sense for dumps and HLO texts are left out of the
 // client's library: they are a fifth of it.
 import fs from 'node:fs';
 
 import { build, transform } from 'esbuild';
 
 const features = [
-  'colorProvider', 'completion', 'fileOperations', 'formatting', 'inlineCompletion', 'inlineValue', 'linkedEditingRange',
+  'colorProvider', 'fileOperations', 'formatting', 'inlineCompletion', 'inlineValue', 'linkedEditingRange',
   'notebook', 'rename', 'signatureHelp', 'textDocumentContent', 'typeHierarchy',
 ];
 const withoutThem = {

@@ -117,6 +117,20 @@ codes! {
     TreeBytes = "tree-bytes", Error;
     /// The memory-usage report disagrees with the assignment.
     ReportTotal = "report-total", Error;
+    /// A name in the HLO text leads nowhere.
+    UnresolvedName = "unresolved-name", Error;
+    /// Two computations, or two instructions of one, have the same name.
+    DuplicateName = "duplicate-name", Error;
+    /// An instruction has too many or too few operands.
+    OperandCount = "operand-count", Error;
+    /// The parameters of a computation are not numbered 0, 1, 2 ...
+    ParameterNumber = "parameter-number", Error;
+    /// A computation has two roots.
+    DuplicateRoot = "duplicate-root", Error;
+    /// The dimensions of a layout are not those of its shape.
+    LayoutOrder = "layout-order", Error;
+    /// A stack frame leads to no line of source.
+    StackFrame = "stack-frame", Error;
     /// Advice: a value takes much more than its data.
     Padding = "padding", Hint;
     /// Advice: the printed peak is not the step at which most memory is occupied.

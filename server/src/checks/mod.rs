@@ -9,6 +9,7 @@ pub mod budgets;
 mod code;
 mod labels;
 mod live_ranges;
+mod module;
 mod overlap;
 mod peak;
 mod report;
@@ -122,6 +123,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     overlap::check_overlap(dump, &doubts, &mut findings);
     peak::check_peak(&context, &doubts, &mut findings);
     tree::check_tree(dump, &doubts, &mut findings);
+    module::check_module(dump, &doubts, &mut findings);
     // Numbers that contradict each other are nothing to build advice on.
     if findings.list.is_empty() {
         advice::advise(dump, thresholds, &mut findings);

@@ -1,4 +1,5 @@
-//! The flow of data: who reads an instruction's result, and what it reads.
+//! The flow of data: who reads an instruction's result, and what it reads. Of a computation: who calls it, and whom
+//! its instructions call.
 
 use std::ops::Range;
 
@@ -6,17 +7,40 @@ use buflens_syntax::ast::{self, AstNode};
 use buflens_syntax::{SyntaxKind, SyntaxToken, facts};
 use rustc_hash::FxHashMap;
 
-use super::navigation::{Target, hlo_instruction, step_named, value_header};
+use super::computations::{callees, callers, instruction_count};
+use super::navigation::{self, Target, hlo_instruction, step_named, value_header};
 use super::references::{enclosing, occurrences};
 use super::subject::Subject;
+use crate::model::bytes::grouped;
 use crate::model::{At, Dump, FileId, NameId, Place};
 
-/// An instruction in the hierarchy.
+/// So many callers of a computation are looked for.
+const MAX_CALLERS: usize = 1000;
+
+/// What the hierarchy is of, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// An instruction.
+    Instruction(NameId),
+    /// A computation of the HLO text.
+    Computation(NameId),
+}
+
+impl Node {
+    /// The name.
+    pub fn name(self) -> NameId {
+        match self {
+            Self::Instruction(name) | Self::Computation(name) => name,
+        }
+    }
+}
+
+/// An instruction or computation in the hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The instruction's name.
-    pub name: NameId,
-    /// Opcode and shape.
+    /// What it is.
+    pub node: Node,
+    /// Opcode and shape; of a computation how many instructions it has.
     pub detail: String,
     /// Its line, or its value's entry.
     pub place: Place,
@@ -34,7 +58,7 @@ pub struct Call {
     pub ranges: Vec<Range<u32>>,
 }
 
-/// The instruction at `offset`.
+/// The instruction or computation at `offset`.
 pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
     let (_, subject) = Subject::at(dump, file, offset)?;
     match &subject {
@@ -42,12 +66,67 @@ pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
         Subject::Position { name, .. }
         | Subject::Instruction { name }
         | Subject::Definition { name } => item(dump, dump.names.get(name)?),
-        Subject::Computation { .. } | Subject::Step(_) | Subject::Allocation(_) => None,
+        Subject::Computation { name } => computation(dump, dump.names.get(name)?),
+        Subject::Step(_) | Subject::Allocation(_) | Subject::TableRow(_) => None,
+    }
+}
+
+/// The instructions that read what an instruction makes, or that call a computation.
+pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
+    match node {
+        Node::Instruction(name) => readers(dump, name),
+        Node::Computation(name) => {
+            let mut found = Neighbours::default();
+            let number = dump.computation_named(name);
+            for caller in number.map_or_else(Vec::new, |number| {
+                callers(dump, number, MAX_CALLERS, u32::MAX)
+            }) {
+                found.add(caller.name, caller.place);
+            }
+            // A caller stands for its line in the HLO text, where the computation is named.
+            let call = |(name, places): (NameId, Vec<Place>)| {
+                let target = hlo_instruction(dump, &dump.names[name])?;
+                let item = Item {
+                    place: target.place,
+                    selection: target.selection,
+                    ..item(dump, name)?
+                };
+                Some(Call {
+                    ranges: ranges_in(&item, places),
+                    item,
+                })
+            };
+            found.all.into_iter().filter_map(call).collect()
+        }
+    }
+}
+
+/// The operands of an instruction, or the computations that a computation's instructions call.
+pub fn outgoing(dump: &Dump, node: Node) -> Vec<Call> {
+    match node {
+        Node::Instruction(name) => operands(dump, name),
+        Node::Computation(name) => {
+            let Some(caller) = computation(dump, name) else {
+                return Vec::new();
+            };
+            let mut found = Neighbours::default();
+            let number = dump.computation_named(name);
+            for (name, place) in number.map_or_else(Vec::new, |number| callees(dump, number)) {
+                found.add(name, place);
+            }
+            let call = |(name, places): (NameId, Vec<Place>)| {
+                Some(Call {
+                    item: computation(dump, name)?,
+                    ranges: ranges_in(&caller, places),
+                })
+            };
+            found.all.into_iter().filter_map(call).collect()
+        }
     }
 }
 
 /// The instructions that read what `name` makes.
-pub fn incoming(dump: &Dump, name: NameId) -> Vec<Call> {
+fn readers(dump: &Dump, name: NameId) -> Vec<Call> {
     let mut readers = Neighbours::default();
     let mut values: Vec<u32> = dump.values_of(name).collect();
     let in_module = hlo_instruction(dump, &dump.names[name]);
@@ -92,7 +171,7 @@ pub fn incoming(dump: &Dump, name: NameId) -> Vec<Call> {
 }
 
 /// The operands of `name`.
-pub fn outgoing(dump: &Dump, name: NameId) -> Vec<Call> {
+fn operands(dump: &Dump, name: NameId) -> Vec<Call> {
     let Some(caller) = item(dump, name) else {
         return Vec::new();
     };
@@ -171,8 +250,20 @@ fn item(dump: &Dump, name: NameId) -> Option<Item> {
         format!("{} {shape}", at.text(at.row.opcode))
     });
     Some(Item {
-        name,
+        node: Node::Instruction(name),
         detail: detail.unwrap_or_default(),
+        place: target.place,
+        selection: target.selection,
+    })
+}
+
+fn computation(dump: &Dump, name: NameId) -> Option<Item> {
+    let target = navigation::computation(dump, &dump.names[name])?;
+    let count = instruction_count(dump, dump.computation_named(name)?);
+    let plural = if count == 1 { "" } else { "s" };
+    Some(Item {
+        node: Node::Computation(name),
+        detail: format!("{} instruction{plural}", grouped(count as u64)),
         place: target.place,
         selection: target.selection,
     })
@@ -243,11 +334,15 @@ mod tests {
         };
         let show = |item: &Item| {
             let place = fixture.text(item.place.file, item.place.range.clone());
-            format!("{} [{}] at {place}", &dump.names[item.name], item.detail)
+            format!(
+                "{} [{}] at {place}",
+                &dump.names[item.node.name()],
+                item.detail
+            )
         };
         let mut lines = show(&item);
         lines.push('\n');
-        for call in incoming(dump, item.name) {
+        for call in incoming(dump, item.node) {
             let ranges: Vec<_> = call
                 .ranges
                 .iter()
@@ -255,7 +350,7 @@ mod tests {
                 .collect();
             writeln!(lines, "  read by {} in {ranges:?}", show(&call.item)).unwrap();
         }
-        for call in outgoing(dump, item.name) {
+        for call in outgoing(dump, item.node) {
             let ranges: Vec<_> = call
                 .ranges
                 .iter()
@@ -339,7 +434,7 @@ mod tests {
         expect![[r#"
             nothing
         "#]]
-        .assert_eq(&answer(&with_cursor(MODULE, "ENTRY %ma$0in.9")));
+        .assert_eq(&answer(&with_cursor(MODULE, "HloMo$0dule jit_f")));
     }
 
     #[test]
@@ -355,5 +450,23 @@ mod tests {
               reads bitcast.6 [bitcast f32[16]{0:T(128)}] at %bitcast.6 = f32[16]{0:T(128)} bitcast(%get-tuple-element.5) in ["bitcast.6"]
               reads get-tuple-element.5 [get-tuple-element f32[16]{0:T(128)}] at %get-tuple-element.5 = f32[16]{0:T(128)} get-tuple-element(%... in ["get-tuple-element.5"]
         "#]].assert_eq(&answer(&with_cursor(&text, "    6:ad$0d.2")));
+    }
+
+    #[test]
+    fn a_computation_is_called_and_calls() {
+        let text = MODULE.replace(
+            "ROOT %lt.1 = pred[] custom-call(%arg.2)",
+            "ROOT %lt.1 = pred[] custom-call(%arg.2), called_computations={%region_0.3, %region_0.3}",
+        );
+        expect![[r#"
+            region_1.7 [2 instructions] at %region_1.7 (arg.2: (s32[], f32[16])) -> pred[] {
+              read by while.4 [while (s32[], f32[16]{0:T(128)})] at %while.4 = (s32[], f32[16]{0:T(128)}) while(%copy-done), con... in ["region_1.7"]
+              reads region_0.3 [1 instruction] at %region_0.3 (arg.1: (s32[], f32[16])) -> (s32[], f32[16]) { in ["region_0.3", "region_0.3"]
+        "#]].assert_eq(&answer(&with_cursor(&text, "%region_1.$07 (arg")));
+        expect![[r#"
+            main.9 [7 instructions] at ENTRY %main.9 (x.1: f32[16]) -> f32[16] {
+              reads region_1.7 [2 instructions] at %region_1.7 (arg.2: (s32[], f32[16])) -> pred[] { in ["region_1.7"]
+              reads region_0.3 [1 instruction] at %region_0.3 (arg.1: (s32[], f32[16])) -> (s32[], f32[16]) { in ["region_0.3"]
+        "#]].assert_eq(&answer(&with_cursor(&text, "%main.9$0 (x")));
     }
 }

@@ -470,8 +470,8 @@ fn no_request_panics_on_a_dump_cut_or_broken_anywhere() {
                 let _ = references::references(dump, file, offset, false);
                 let _ = selection::selection(document, offset);
                 if let Some(item) = call_hierarchy::prepare(dump, file, offset) {
-                    let _ = call_hierarchy::incoming(dump, item.name);
-                    let _ = call_hierarchy::outgoing(dump, item.name);
+                    let _ = call_hierarchy::incoming(dump, item.node);
+                    let _ = call_hierarchy::outgoing(dump, item.node);
                 }
             }
             let _ = symbols::document_symbols(dump, file, 7);

@@ -15,7 +15,7 @@ pub struct Fold {
 
 /// At most `limit` folds, the outermost first.
 pub fn folds(document: &Document, limit: usize) -> Vec<Fold> {
-    let (mut sections, mut folds) = (Vec::new(), Vec::new());
+    let (mut sections, mut folds, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     let (mut section, mut entry) = (None, None);
     for (block_start, block) in document.blocks() {
         for (at, level) in entries(block) {
@@ -33,6 +33,15 @@ pub fn folds(document: &Document, limit: usize) -> Vec<Fold> {
                 Level::Entry => entry = Some(start),
             }
         }
+        // Raw JSON makes an instruction several lines long.
+        for row in &block.facts().instructions {
+            if memchr::memchr(b'\n', row.span.text(block.text()).as_bytes()).is_some() {
+                inner.push(Fold {
+                    start: document.line_at(block_start + row.span.start),
+                    end: document.line_at(block_start + row.span.end - 1),
+                });
+            }
+        }
         if sections.len() >= limit {
             break;
         }
@@ -41,6 +50,7 @@ pub fn folds(document: &Document, limit: usize) -> Vec<Fold> {
     folds.extend(entry.and_then(|start| fold(document, start, behind)));
     sections.extend(section.and_then(|start| fold(document, start, behind)));
     sections.extend(folds);
+    sections.extend(inner);
     sections.truncate(limit);
     sections
 }
@@ -151,6 +161,18 @@ mod tests {
                 1-5 Memory Space: default (color=0) ...          8B(100%);         8B;            0;                ...
                 8-9 Memory Space: vmem (color=1) ... Total bytes: 0 (0B)
                 3-5   cumulative_size;       size;       offset; used_by_n_value... ...          8B(100%);         8B;            0;                ...
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_instruction_of_several_lines_folds() {
+        check(
+            "HloModule m\n\nENTRY e {\n  k = f32[] custom-call(), frontend_attributes={kernel_metadata={\n\"a\":1\n}}, x=1\n  ROOT r = f32[] negate(k)\n}\n",
+            &expect![[r#"
+                1-8 HloModule m ... }
+                3-8 ENTRY e { ... }
+                4-6   k = f32[] custom-call(), frontend_attributes={kernel_metad... ... }}, x=1
             "#]],
         );
     }

@@ -3,9 +3,10 @@
 //! The token's role chooses the subject, its line the rest: one file for each subject.
 
 mod allocation;
+mod computation;
 mod instruction;
 mod life;
-mod opcode;
+pub(super) mod opcode;
 mod peak;
 mod report;
 mod role;
@@ -27,7 +28,7 @@ use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, Syn
 
 use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
-use super::markdown::{Text, code, cut};
+use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
 use crate::model::source::Libraries;
 use crate::model::{Allocation, Dump, FileId, NameId, Platforms, glossary};
@@ -53,9 +54,11 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         dump,
         libraries,
         platforms: dump.platforms,
+        computation: dump.computation_at(file, offset),
     };
     let cursor = Cursor {
         context: &context,
+        file,
         document,
         block,
         start,
@@ -63,7 +66,10 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         token,
         line,
     };
-    let (markdown, range) = cursor.explain()?;
+    let (mut markdown, range) = cursor.explain()?;
+    if let Some(stage) = computation::stage(dump, file, cursor.line.kind()) {
+        markdown.extend(["\n\n", &stage]);
+    }
     Some(Hover {
         markdown,
         range: start + range.start..start + range.end,
@@ -75,11 +81,14 @@ struct Context<'d> {
     dump: &'d Dump,
     libraries: &'d Libraries,
     platforms: Platforms,
+    /// The computation of the HLO text that the cursor is in: names are looked up in it.
+    computation: Option<u32>,
 }
 
 /// The token under the cursor and what is around it.
 struct Cursor<'c, 'd> {
     context: &'c Context<'d>,
+    file: FileId,
     document: &'d Document,
     block: &'d Block,
     /// The first byte of the block.
@@ -118,10 +127,12 @@ impl Cursor<'_, '_> {
             | SyntaxKind::String
             | SyntaxKind::Number
             | SyntaxKind::Literal => self.attribute(),
-            SyntaxKind::ComputationName => Some(format!(
-                "**{}**: a computation, to be called or fused by an instruction",
-                code(&cut(self.token.text(), 100))
-            )),
+            SyntaxKind::ComputationName => {
+                Some(computation::hover(self.context, self.token.text()))
+            }
+            SyntaxKind::ModuleName => {
+                computation::module(self.context.dump, self.file, self.token.text())
+            }
             _ => None,
         };
         if let Some(text) = by_token {
@@ -521,21 +532,24 @@ impl Cursor<'_, '_> {
 
     /// A name, or anything else of an instruction.
     fn instruction(&self) -> Option<String> {
-        let node = ast::Instruction::around(&self.token);
-        if self.token.kind() == SyntaxKind::Name {
-            let found = self
-                .context
-                .dump
-                .names
-                .get(self.token.text())
-                .and_then(|name| self.named(name));
-            if found.is_some() {
-                return found;
+        let (dump, block) = (self.context.dump, self.block.text());
+        let is_name = self.token.kind() == SyntaxKind::Name;
+        let name = dump.names.get(self.token.text()).filter(|_| is_name);
+        if let Some(mut text) = name.and_then(|name| self.named(name)) {
+            // Where it is written down, what it reads is a part of it.
+            if self.line.kind() == SyntaxKind::InstructionLine
+                && let Some(node) = self.token.parent().and_then(ast::Instruction::cast)
+                && let read = Instruction::read(dump, block, &node)
+                && let Some(own) = read.operands_table(self.context)
+            {
+                text.extend(["\n\n", &own]);
             }
+            return Some(text);
         }
+        let node = ast::Instruction::around(&self.token);
         // Before the instruction, at `from instruction:`, it is meant too.
         let node = node.or_else(|| self.line.children().find_map(ast::Instruction::cast))?;
-        Some(Instruction::read(self.context.dump, self.block.text(), &node).hover(self.context))
+        Some(Instruction::read(dump, block, &node).hover(self.context))
     }
 
     /// An attribute's name, and all of the metadata.
@@ -577,21 +591,6 @@ fn row_at<T>(rows: &[T], end: u32, span: impl Fn(&T) -> Span) -> Option<&T> {
 }
 
 fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut values: Vec<u32> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    values
-}
-
-/// `50.3 %`
-fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0 %".to_owned();
-    }
-    let share = part as f64 * 100.0 / whole as f64;
-    if part > 0 && share < 0.1 {
-        "less than 0.1 %".to_owned()
-    } else {
-        format!("{share:.1} %")
-    }
+    let values: std::collections::BTreeSet<u32> = values.collect();
+    values.into_iter().collect()
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use buflens_syntax::SyntaxKind as K;
-use buflens_syntax::ast::{AstNode, MetadataEntry};
+use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use memchr::memmem;
 
-use crate::model::source::{frames, unescaped};
+use crate::model::source::{frame_at, frames, row_at, row_of, unescaped};
 use crate::model::{Dump, FileId};
 
 /// Text that names a source line.
@@ -52,6 +52,10 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
             });
             links.extend(link);
         }
+        let rows = block.facts().table_rows.iter();
+        let rows = rows.map(|row| start + row.row.span.start);
+        let rows = rows.filter(|at| range.contains(at));
+        links.extend(rows.filter_map(|at| of_table_row(dump, file, at)));
     }
     links.sort_unstable_by_key(|link| link.range.start);
     links
@@ -84,6 +88,39 @@ fn of_stack_frame(dump: &Dump, entry: &MetadataEntry, start: u32) -> Option<Link
         range: start + range.start..start + range.end,
         path: PathBuf::from(innermost.file),
         line: innermost.line,
+    })
+}
+
+/// `1 "/home/dev/model.py"`, or the whole of a row that names a line of it.
+fn of_table_row(dump: &Dump, file: FileId, at: u32) -> Option<Link> {
+    let (start, number) = dump.files.get(file)?.document.token_at(at)?;
+    let row = TableRow::around(&number)?;
+    let place = number.text().parse().ok()?;
+    let is_file = row_of(dump, "file_name_id", place) == row_at(dump, file, at);
+    let (range, path, line) = match row.string() {
+        // Functions are named by strings as well.
+        Some(path) if is_file => {
+            let range = Range::<u32>::from(path.text_range());
+            (range.start + 1..range.end - 1, unescaped(path.text()), None)
+        }
+        Some(_) => return None,
+        None => {
+            row.number("file_name_id")?;
+            let frame = frame_at(dump, place)?;
+            let parts = row.syntax().children().filter_map(MetadataEntry::cast);
+            let is_place = |part: &MetadataEntry| {
+                let key = part.key();
+                key.is_some_and(|key| matches!(key.text(), "line" | "file_name_id"))
+            };
+            // A link on the number of the file would keep the cursor from going to its row.
+            let line = parts.filter(is_place).last()?;
+            (line.range(), frame.file, frame.line)
+        }
+    };
+    Some(Link {
+        range: start + range.start..start + range.end,
+        path: PathBuf::from(path),
+        line,
     })
 }
 
@@ -130,6 +167,10 @@ mod tests {
             0,
             0..u32::MAX,
             &expect![[r#"
+            4 /home/dev/model.py -> /home/dev/model.py
+            5 /home/dev/lib.py -> /home/dev/lib.py
+            11 line=9 -> /home/dev/model.py:9
+            12 line=70 -> /home/dev/lib.py:70
             34 stack_frame_id=2 -> /home/dev/lib.py:70
         "#]],
         );

@@ -161,6 +161,19 @@ impl std::fmt::Display for Table {
     }
 }
 
+/// `50.3 %`
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0 %".to_owned();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if part > 0 && share < 0.1 {
+        "less than 0.1 %".to_owned()
+    } else {
+        format!("{share:.1} %")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

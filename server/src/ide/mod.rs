@@ -4,12 +4,15 @@
 //! and answers with places in the dump's files.
 
 pub mod call_hierarchy;
+pub mod completion;
+mod computations;
 #[cfg(test)]
 mod corpus;
 mod entries;
 #[cfg(test)]
 mod fixture;
 pub mod folding;
+mod frames;
 pub mod hints;
 pub mod hover;
 pub mod lenses;

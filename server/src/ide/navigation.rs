@@ -46,6 +46,7 @@ impl Navigation {
 /// The value's header in section C, or from there the instruction that defines it.
 pub fn definition(dump: &Dump, file: FileId, offset: u32) -> Option<Navigation> {
     let (origin, subject) = Subject::at(dump, file, offset)?;
+    let computation = dump.computation_at(file, origin.start);
     let targets = match &subject {
         Subject::Values {
             values,
@@ -55,9 +56,12 @@ pub fn definition(dump: &Dump, file: FileId, offset: u32) -> Option<Navigation> 
         Subject::Allocation(_) => allocation(dump, subject.allocation(dump)?)
             .into_iter()
             .collect(),
-        Subject::Computation { name } => computation(dump, name).into_iter().collect(),
+        Subject::TableRow(row) => table_row(dump, *row).into_iter().collect(),
+        Subject::Computation { name } => self::computation(dump, name).into_iter().collect(),
         Subject::Instruction { name } | Subject::Definition { name } if is_module(dump, file) => {
-            hlo_instruction(dump, name).into_iter().collect()
+            instruction_in(dump, computation, name)
+                .into_iter()
+                .collect()
         }
         _ => subject
             .values(dump)
@@ -67,9 +71,9 @@ pub fn definition(dump: &Dump, file: FileId, offset: u32) -> Option<Navigation> 
     };
     // A name that stands for no value (of a fusion's inside, of a dump without its other files).
     let by_name = || {
-        subject
-            .name()
-            .and_then(|name| hlo_instruction(dump, name).or_else(|| step_named(dump, name)))
+        let is_computation = matches!(subject, Subject::Computation { .. });
+        let name = subject.name().filter(|_| !is_computation)?;
+        hlo_instruction(dump, name).or_else(|| step_named(dump, name))
     };
     let targets = if targets.is_empty() {
         by_name().into_iter().collect()
@@ -114,7 +118,10 @@ pub fn implementation(dump: &Dump, file: FileId, offset: u32) -> Option<Navigati
     if let Subject::Computation { name } = &subject {
         return Navigation::new(origin, computation(dump, name).into_iter().collect());
     }
-    let named = subject.name().and_then(|name| hlo_instruction(dump, name));
+    let around = dump.computation_at(file, origin.start);
+    let named = subject
+        .name()
+        .and_then(|name| instruction_in(dump, around, name));
     let targets = named.map_or_else(
         || defining_instructions(dump, &subject.values(dump)),
         |target| vec![target],
@@ -154,7 +161,12 @@ fn defining_instructions(dump: &Dump, values: &[u32]) -> Vec<Target> {
 
 /// The line of an instruction in the HLO text.
 pub(super) fn hlo_instruction(dump: &Dump, name: &str) -> Option<Target> {
-    let instruction = dump.instructions.get(&dump.names.get(name)?)?;
+    instruction_in(dump, None, name)
+}
+
+/// The line of the instruction that `name` means inside a computation of the HLO text.
+pub(super) fn instruction_in(dump: &Dump, computation: Option<u32>, name: &str) -> Option<Target> {
+    let instruction = dump.instruction_in(computation, dump.names.get(name)?)?;
     let at = dump.at::<facts::Instruction>(instruction.row)?;
     Some(Target::new(&at, at.row.span, at.row.name))
 }
@@ -164,6 +176,17 @@ pub(super) fn computation(dump: &Dump, name: &str) -> Option<Target> {
     let number = dump.computation_named(dump.names.get(name)?)?;
     let at = dump.at::<facts::Computation>(dump.computations[number as usize])?;
     Some(Target::new(&at, at.row.line, at.row.name))
+}
+
+/// A row of the tables of stack frames.
+pub(super) fn table_row(dump: &Dump, row: Row) -> Option<Target> {
+    let at = dump.at::<facts::TableRow>(row)?;
+    let number = at.row.row.span;
+    let whole = Span {
+        start: number.start,
+        end: at.row.content.end,
+    };
+    Some(Target::new(&at, whole, number))
 }
 
 /// The line of a step in the sequence.

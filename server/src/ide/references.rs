@@ -7,23 +7,28 @@ use buflens_syntax::{Block, Document, DocumentKind, SyntaxKind};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
-use super::navigation::{computation, declarations, hlo_instruction};
+use super::frames;
+use super::navigation::{computation, declarations, instruction_in, table_row};
 use super::subject::Subject;
 use crate::model::{Dump, FileId, Place};
 
 /// All places in all files that name what is at `offset`; with `declaration` also the one that
 /// declares it.
 pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> Vec<Place> {
-    let Some((_, subject)) = Subject::at(dump, file, offset) else {
+    let Some((origin, subject)) = Subject::at(dump, file, offset) else {
         return Vec::new();
     };
-    let mut places = all_places(dump, &subject, None);
+    let around = dump.computation_at(file, origin.start);
+    let mut places = all_places(dump, &subject, around, None);
     if !declaration {
         let mut declaring = declarations(dump, &subject);
         if let Subject::Computation { name } = &subject {
             declaring.extend(computation(dump, name));
+        } else if let Subject::TableRow(row) = &subject {
+            declaring.extend(table_row(dump, *row));
         } else if declaring.is_empty() {
-            declaring.extend(subject.name().and_then(|name| hlo_instruction(dump, name)));
+            let name = subject.name();
+            declaring.extend(name.and_then(|name| instruction_in(dump, around, name)));
         }
         places.retain(|place| {
             let is_declared =
@@ -38,27 +43,44 @@ pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> 
 
 /// The places in this file that name what is at `offset`.
 pub fn highlights(dump: &Dump, file: FileId, offset: u32) -> Vec<Range<u32>> {
-    let Some((_, subject)) = Subject::at(dump, file, offset) else {
+    let Some((origin, subject)) = Subject::at(dump, file, offset) else {
         return Vec::new();
     };
-    all_places(dump, &subject, Some(file))
+    let around = dump.computation_at(file, origin.start);
+    all_places(dump, &subject, around, Some(file))
         .into_iter()
         .map(|place| place.range)
         .collect()
 }
 
-/// The places that name `subject`, in one file or in all, in the order of the files.
-fn all_places(dump: &Dump, subject: &Subject, only: Option<FileId>) -> Vec<Place> {
+/// The places that name `subject`, which is named in the computation `around` of the HLO text, in one
+/// file or in all, in the order of the files.
+fn all_places(
+    dump: &Dump,
+    subject: &Subject,
+    around: Option<u32>,
+    only: Option<FileId>,
+) -> Vec<Place> {
     let mut places = match subject {
         Subject::Values { values, .. } => places_of_values(dump, values),
         Subject::Allocation(index) => places_of_allocation(dump, *index),
         Subject::Step(_) => Vec::new(),
+        Subject::TableRow(row) => frames::places(dump, *row),
         Subject::Computation { name } => occurrences(dump, name, SyntaxKind::ComputationName, only),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
         | Subject::Definition { name } => occurrences(dump, name, SyntaxKind::Name, only),
     };
     places.retain(|place| only.is_none_or(|file| place.file == file));
+    // People give instructions of several computations the same name.
+    let name = subject.name().and_then(|name| dump.names.get(name));
+    let is_computation = matches!(subject, Subject::Computation { .. });
+    if !is_computation && around.is_some() && name.is_some_and(|name| dump.is_repeated(name)) {
+        places.retain(|place| {
+            let other = dump.computation_at(place.file, place.range.start);
+            other.is_none() || other == around
+        });
+    }
     places.sort_unstable_by_key(|place| (place.file, place.range.start));
     places.dedup();
     places
@@ -187,7 +209,7 @@ pub(super) fn occurrences(
 /// Where the plain operands of the instruction looked at last end: at the first string or attribute.
 /// Found once for an instruction, as it may have a million operands.
 #[derive(Default)]
-struct Operands {
+pub(super) struct Operands {
     instruction: u32,
     end: Option<u32>,
 }
@@ -208,7 +230,7 @@ impl Operands {
 
 /// Whether the text `name` at `at` in the block at `start` is a token of `kind`. The facts know
 /// most tokens; a block's tree is built only where they leave a doubt.
-fn is_token(
+pub(super) fn is_token(
     document: &Document,
     start: u32,
     block: &Block,

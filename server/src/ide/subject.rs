@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use buflens_syntax::ast::{AstNode, ValueReference};
+use buflens_syntax::ast::{AstNode, MetadataEntry, ValueReference};
 use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken};
 
-use crate::model::{Dump, FileId, Row};
+use crate::model::{Dump, FileId, Row, source};
 
 /// What is meant by a token. Names are kept as text, for the dump need not know them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum Subject {
     Step(u64),
     /// An allocation, by its printed number.
     Allocation(u64),
+    /// A row of the tables of stack frames.
+    TableRow(Row),
 }
 
 impl Subject {
@@ -55,7 +57,7 @@ impl Subject {
             let range = part.map_or_else(|| token.text_range(), |index| index.text_range());
             let range = Range::<u32>::from(range);
             let range = start + range.start..start + range.end;
-            Some((range, of_token(dump, &token)?))
+            Some((range, of_token(dump, file, start, &token)?))
         };
         // The mark of a name belongs to it, and so does the place just behind a number.
         let behind = (token.text() == "%").then(|| token.next_token()).flatten();
@@ -71,7 +73,7 @@ impl Subject {
             | Self::Instruction { name }
             | Self::Definition { name }
             | Self::Computation { name } => Some(name),
-            Self::Values { .. } | Self::Step(_) | Self::Allocation(_) => None,
+            Self::Values { .. } | Self::Step(_) | Self::Allocation(_) | Self::TableRow(_) => None,
         }
     }
 
@@ -89,7 +91,9 @@ impl Subject {
                 }
             }
             Self::Definition { name } => values_of(dump, name),
-            Self::Computation { .. } | Self::Step(_) | Self::Allocation(_) => Vec::new(),
+            Self::Computation { .. } | Self::Step(_) | Self::Allocation(_) | Self::TableRow(_) => {
+                Vec::new()
+            }
         };
         values.sort_unstable();
         values.dedup();
@@ -113,12 +117,12 @@ impl Subject {
 
 /// Whether `file` is the text of an HLO module.
 pub(super) fn is_module(dump: &Dump, file: FileId) -> bool {
-    dump.files
-        .get(file)
-        .is_some_and(|file| file.document.kind() == DocumentKind::Module)
+    let file = dump.files.get(file);
+    file.is_some_and(|file| file.document.kind() == DocumentKind::Module)
 }
 
-fn of_token(dump: &Dump, token: &SyntaxToken) -> Option<Subject> {
+/// What `token`, in the block at `start` of `file`, denotes.
+fn of_token(dump: &Dump, file: FileId, start: u32, token: &SyntaxToken) -> Option<Subject> {
     let parent = token.parent()?;
     let name = || token.text().to_owned();
     match token.kind() {
@@ -139,6 +143,16 @@ fn of_token(dump: &Dump, token: &SyntaxToken) -> Option<Subject> {
             let name = child(&line, K::Name)?;
             // The index of a use belongs to the operand, which is not named there.
             (line.kind() != K::UseLine).then(|| of_name(dump, &line, &name))
+        }
+        // `stack_frame_id=4`
+        K::AttributeName | K::Number if parent.kind() == K::MetadataEntry => {
+            let entry = MetadataEntry::cast(parent)?;
+            let number = entry.value()?.text().parse().ok()?;
+            source::row_of(dump, entry.key()?.text(), number).map(Subject::TableRow)
+        }
+        K::Count if parent.kind() == K::TableRow => {
+            let offset = start + u32::from(token.text_range().start());
+            source::row_at(dump, file, offset).map(Subject::TableRow)
         }
         // `%t#0`
         K::ShapeIndexNumber if parent.kind() == K::Operand => {

@@ -1,6 +1,6 @@
-//! The flow of data as a call hierarchy.
+//! The flow of data, and computations that call each other, as a call hierarchy.
 //!
-//! An item carries the instruction's name, so that it can be found again in whatever its dump has
+//! An item carries the name of its instruction or computation, so that it can be found again in whatever its dump has
 //! become.
 
 use std::ops::Range;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tower_lsp::ls_types as lsp;
 
 use super::view::View;
-use crate::ide::call_hierarchy::{self, Call, Item};
-use crate::model::{Dump, FileId, NameId};
+use crate::ide::call_hierarchy::{self, Call, Item, Node};
+use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
 
 /// So many neighbours at most.
@@ -30,7 +30,7 @@ pub fn incoming(
     item: &lsp::CallHierarchyItem,
 ) -> Result<Vec<lsp::CallHierarchyIncomingCall>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
-    let calls = call_hierarchy::incoming(&dump, name(&dump, item)?);
+    let calls = call_hierarchy::incoming(&dump, node(&dump, item)?);
     let call = |Call { item, ranges }: Call| {
         let from_ranges = ranges_in(view, &dump, item.place.file, &ranges);
         Some(lsp::CallHierarchyIncomingCall {
@@ -46,7 +46,7 @@ pub fn outgoing(
     item: &lsp::CallHierarchyItem,
 ) -> Result<Vec<lsp::CallHierarchyOutgoingCall>, Unavailable> {
     let Loaded { dump, file, .. } = view.loaded()?;
-    let calls = call_hierarchy::outgoing(&dump, name(&dump, item)?);
+    let calls = call_hierarchy::outgoing(&dump, node(&dump, item)?);
     let call = |Call { item, ranges }: Call| {
         // The caller is the item asked for.
         let from_ranges = ranges_in(view, &dump, file, &ranges);
@@ -58,24 +58,29 @@ pub fn outgoing(
     Ok(calls.into_iter().take(LIMIT).filter_map(call).collect())
 }
 
-fn name(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<NameId, Unavailable> {
-    let kept = item
-        .data
-        .as_ref()
-        .and_then(|data| data.get("name"))
-        .and_then(Value::as_str);
-    dump.names
-        .get(kept.unwrap_or(&item.name))
-        .ok_or(Unavailable::Absent)
+fn node(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<Node, Unavailable> {
+    let data = item.data.as_ref();
+    let kept = |key| data.and_then(|data| data.get(key)).and_then(Value::as_str);
+    if let Some(name) = kept("computation") {
+        let name = dump.names.get(name).ok_or(Unavailable::Absent)?;
+        return Ok(Node::Computation(name));
+    }
+    let name = kept("name").unwrap_or(&item.name);
+    let name = dump.names.get(name).ok_or(Unavailable::Absent)?;
+    Ok(Node::Instruction(name))
 }
 
 fn item_of(view: &View, dump: &Dump, item: Item) -> Option<lsp::CallHierarchyItem> {
     let lsp::Location { uri, range } = view.location(dump, &item.place)?;
-    let name = dump.names[item.name].to_owned();
+    let name = dump.names[item.node.name()].to_owned();
+    let (kind, data) = match item.node {
+        Node::Instruction(_) => (lsp::SymbolKind::METHOD, json!({ "name": name })),
+        Node::Computation(_) => (lsp::SymbolKind::FUNCTION, json!({ "computation": name })),
+    };
     Some(lsp::CallHierarchyItem {
-        data: Some(json!({ "name": name })),
+        data: Some(data),
         name,
-        kind: lsp::SymbolKind::METHOD,
+        kind,
         tags: None,
         detail: Some(item.detail),
         uri,

@@ -163,6 +163,10 @@ pub fn server(client: &Capabilities) -> lsp::ServerCapabilities {
             }
             .into(),
         ),
+        completion_provider: Some(lsp::CompletionOptions {
+            trigger_characters: Some(vec!["%".to_owned(), "=".to_owned()]),
+            ..lsp::CompletionOptions::default()
+        }),
         document_link_provider: Some(lsp::DocumentLinkOptions {
             resolve_provider: Some(false),
             work_done_progress_options: lsp::WorkDoneProgressOptions::default(),

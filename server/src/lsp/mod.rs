@@ -10,6 +10,7 @@ mod annotations;
 mod calls;
 mod capabilities;
 mod commands;
+mod completion;
 mod config;
 mod convert;
 mod diagnostics;

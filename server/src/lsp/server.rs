@@ -13,7 +13,8 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
 use super::{
-    actions, annotations, calls, commands, diagnostics, navigation, outline, sync, tokens,
+    actions, annotations, calls, commands, completion, diagnostics, navigation, outline, sync,
+    tokens,
 };
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
@@ -128,6 +129,21 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<GotoImplementationResponse>> {
         let links = self.0.capabilities().implementation_links;
         self.goto(params, links, ide::navigation::implementation)
+            .await
+    }
+
+    async fn completion(
+        &self,
+        params: lsp::CompletionParams,
+    ) -> Result<Option<lsp::CompletionResponse>> {
+        let lsp::TextDocumentPositionParams {
+            text_document,
+            position,
+        } = params.text_document_position;
+        self.0
+            .ask(&text_document.uri, move |view| {
+                completion::completion(view, position)
+            })
             .await
     }
 

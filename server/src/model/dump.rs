@@ -284,7 +284,10 @@ pub struct Dump {
     pub headings: Vec<(Heading, Place)>,
     /// The instructions of the HLO sibling, by name. The first of equal names counts.
     pub instructions: FxHashMap<NameId, Instruction>,
-    /// The computations of the HLO sibling.
+    /// Instructions of the HLO sibling whose names another computation has before: no compiler
+    /// writes such, people do. By computation and name; the first of equal names counts.
+    pub(super) repeated: FxHashMap<(u32, NameId), Instruction>,
+    /// The computations of the HLO sibling, in the order of its text.
     pub computations: Vec<Row>,
     /// The tables in the header of the HLO sibling; a row's number is one more than its place.
     pub tables: Tables,
@@ -450,11 +453,6 @@ impl Dump {
     /// The step at which `name` runs.
     pub fn step_of(&self, name: NameId) -> Option<u32> {
         self.step_of.get(&name).copied()
-    }
-
-    /// The first computation of this name, as a number into [`Dump::computations`].
-    pub fn computation_named(&self, name: NameId) -> Option<u32> {
-        self.computations_by_name.get(&name).copied()
     }
 
     /// The first file that contributes `part`.

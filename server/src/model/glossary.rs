@@ -249,6 +249,12 @@ pub fn attribute(key: &str) -> Option<&'static str> {
         }
         "calls" => "The computation that is called or fused.",
         "to_apply" => "The computation that is applied per element: a reducer, a comparison ...",
+        "branch_computations" | "true_computation" | "false_computation" => {
+            "The computations of which one is chosen at run time."
+        }
+        "called_computations" => "The computations that the kernel or library may call.",
+        "select" => "The computation that chooses one element of each window.",
+        "scatter" => "The computation that adds up what is scattered to one place.",
         "condition" => "The computation that tells whether the loop goes on.",
         "body" => "The computation of one iteration of the loop.",
         "control-predecessors" => {
@@ -265,6 +271,16 @@ pub fn attribute(key: &str) -> Option<&'static str> {
         "buffer_donor" => "Parameters whose buffers the program may write over.",
         "cross_program_prefetch_index" => {
             "This copy may be started before the program: its data are prefetched across programs."
+        }
+        "entry_computation_layout" => "The shapes and layouts of the parameters and of the result.",
+        "replica_count" => "On how many devices the same program runs with other data.",
+        "num_partitions" => "Over how many devices the program is divided.",
+        "alias_passthrough_params" => {
+            "Whether a parameter that is returned unchanged shares its buffer with the output."
+        }
+        "allow_spmd_sharding_propagation_to_parameters"
+        | "allow_spmd_sharding_propagation_to_output" => {
+            "Whether the compiler may choose how these arrays are divided over devices."
         }
         "is_scheduled" => "Whether the instructions stand in the order in which they run.",
         "output_to_operand_aliasing" => "Which outputs share their bytes with which operands.",

@@ -339,10 +339,16 @@ impl Dump {
                     next += 1;
                 }
                 let name = self.names.intern(instruction.name.text(content.text()));
-                self.instructions.entry(name).or_insert(Instruction {
+                let entry = Instruction {
                     row: row(number),
                     computation,
-                });
+                };
+                let first = self.instructions.entry(name).or_insert(entry);
+                if first.computation != computation
+                    && let Some(computation) = computation
+                {
+                    self.repeated.entry((computation, name)).or_insert(entry);
+                }
             }
             for number in next..facts.computations.len() {
                 let header = &facts.computations[number];

@@ -3,7 +3,7 @@
 use buflens_syntax::ast::{AstNode, TableRow};
 use buflens_syntax::facts;
 
-use super::{Dump, Row};
+use super::{Dump, FileId, Row};
 
 /// A chain of callers longer than this is cut; a broken table may go in circles.
 const MAX_FRAMES: usize = 64;
@@ -66,11 +66,7 @@ impl Libraries {
 /// are numbered from 1.
 pub fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
     let tables = &dump.tables;
-    // Frames are printed with their parent's number plus one, so the first row seems to be its own
-    // parent. If it is not, the numbers are meant as they are.
-    let first =
-        row(dump, &tables.stack_frames, 1).and_then(|first| first.number("parent_frame_id"));
-    let shift = u64::from(first == Some(1));
+    let shift = parent_shift(dump);
     let mut frames = Vec::new();
     let mut id = id;
     while id > 0
@@ -92,7 +88,57 @@ pub fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
     frames
 }
 
-fn frame_at(dump: &Dump, location: u64) -> Option<Frame> {
+/// How much too high `parent_frame_id` is printed: by one, as the first row tells, which seems to be
+/// its own parent. If it is not, the numbers are meant as they are.
+pub fn parent_shift(dump: &Dump) -> u64 {
+    let first = row(dump, &dump.tables.stack_frames, 1);
+    let parent = first.and_then(|first| first.number("parent_frame_id"));
+    u64::from(parent == Some(1))
+}
+
+/// The table whose rows the numbers behind `key=` select, in metadata and in the tables themselves,
+/// and how much too high these are printed.
+pub fn table_of<'d>(dump: &'d Dump, key: &str) -> Option<(&'d [Row], u64)> {
+    let tables = &dump.tables;
+    Some(match key {
+        "stack_frame_id" => (tables.stack_frames.as_slice(), 0),
+        "parent_frame_id" => (tables.stack_frames.as_slice(), parent_shift(dump)),
+        "file_location_id" => (tables.file_locations.as_slice(), 0),
+        "file_name_id" => (tables.file_names.as_slice(), 0),
+        "function_name_id" => (tables.function_names.as_slice(), 0),
+        _ => return None,
+    })
+}
+
+/// The row of a table that `number` behind `key=` selects.
+pub fn row_of(dump: &Dump, key: &str, number: u64) -> Option<Row> {
+    let (table, shift) = table_of(dump, key)?;
+    let place = number.checked_sub(shift)?.checked_sub(1)?;
+    table.get(usize::try_from(place).ok()?).copied()
+}
+
+/// The row of a table whose number stands at `offset` of `file`.
+pub fn row_at(dump: &Dump, file: FileId, offset: u32) -> Option<Row> {
+    let tables = [
+        &dump.tables.file_names,
+        &dump.tables.function_names,
+        &dump.tables.file_locations,
+        &dump.tables.stack_frames,
+    ];
+    tables.into_iter().find_map(|table| {
+        let start = |row: Row| {
+            let at = dump.at::<facts::TableRow>(row)?;
+            Some((at.file, at.start + at.row.row.span.start))
+        };
+        // The rows of a table stand in the order of the text.
+        let place = table.partition_point(|&row| start(row) < Some((file, offset)));
+        let row = *table.get(place)?;
+        (start(row) == Some((file, offset))).then_some(row)
+    })
+}
+
+/// A line of source: row `location` of the table of locations.
+pub fn frame_at(dump: &Dump, location: u64) -> Option<Frame> {
     let tables = &dump.tables;
     let location = row(dump, &tables.file_locations, location)?;
     let text = |table: &[Row], key| {

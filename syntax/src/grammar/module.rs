@@ -72,7 +72,10 @@ pub(super) fn instruction_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     if p.at_word("ROOT") {
         p.bump(K::Keyword);
     }
-    instruction(p)
+    instruction(p)?;
+    p.peek();
+    p.line_comment();
+    Ok(())
 }
 
 /// `}`, `}, execution_thread="sparsecore"`, `} // fused_computation`

@@ -19,6 +19,9 @@ use crate::model::{Dump, NameId};
 /// So many operands are listed.
 const MAX_OPERANDS: usize = 8;
 
+/// The head of the table of operands.
+const HEAD: [&str; 4] = ["", "shape", "unpadded", "with padding"];
+
 /// An instruction as its tree says. A tuple's shape can be hundreds of KB long, so texts are borrowed.
 pub(super) struct Instruction<'d> {
     pub(super) name: &'d str,
@@ -76,7 +79,7 @@ impl<'d> Instruction<'d> {
         let with_value = dump.values_of(name).next();
         let at = with_value
             .and_then(|at| dump.instruction(&dump.values[at as usize]))
-            .or_else(|| dump.at(dump.instructions.get(&name)?.row))?;
+            .or_else(|| dump.at(dump.instruction_in(context.computation, name)?.row))?;
         let document = &dump.files.get(at.file)?.document;
         let (_, name) = document.token_at(at.start + at.row.name.start)?;
         let node = ast::Instruction::around(&name)?;
@@ -280,6 +283,39 @@ impl<'d> Instruction<'d> {
         Some((text(&from, with_tiles), text(&to, with_tiles)))
     }
 
+    /// What it reads, for a hover that says of its value what it is.
+    pub(super) fn operands_table(&self, context: &Context) -> Option<String> {
+        let dump = context.dump;
+        let name = dump.names.get(self.name)?;
+        let has_value =
+            dump.values_of(name).next().is_some() || dump.positions_at(name).next().is_some();
+        if !has_value || self.operands.is_empty() {
+            return None;
+        }
+        let mut table = Table::default();
+        table.row(HEAD.map(str::to_owned));
+        self.add_operands(context, &mut table);
+        let more = self.more_operands().unwrap_or_default();
+        Some(format!("{table}\n{more}").trim_end().to_owned())
+    }
+
+    fn add_operands(&self, context: &Context, table: &mut Table) {
+        for (number, (printed, name)) in self.operands.iter().enumerate() {
+            let label = format!("operand {number} {}", code(&cut(name, 60)));
+            table.row(
+                match printed.or_else(|| value::shape_of_name(context, name)) {
+                    Some(shape) => row(context, &label, shape),
+                    None => shown_value(context, &label, name),
+                },
+            );
+        }
+    }
+
+    fn more_operands(&self) -> Option<String> {
+        let more = self.operand_count - self.operands.len();
+        (more > 0).then(|| format!("and {} more operands", bytes::grouped(more as u64)))
+    }
+
     /// The hover on the instruction itself.
     pub(super) fn hover(&self, context: &Context) -> String {
         let fused = if self.is_fused(context.dump) {
@@ -293,29 +329,12 @@ impl<'d> Instruction<'d> {
             self.plain(context)
         ));
         let mut table = Table::default();
-        table.row([
-            String::new(),
-            "shape".into(),
-            "unpadded".into(),
-            "with padding".into(),
-        ]);
+        table.row(HEAD.map(str::to_owned));
         table.row(row(context, "result", self.shape));
-        for (number, (printed, name)) in self.operands.iter().enumerate() {
-            let label = format!("operand {number} {}", code(&cut(name, 60)));
-            table.row(
-                match printed.or_else(|| value::shape_of_name(context, name)) {
-                    Some(shape) => row(context, &label, shape),
-                    None => shown_value(context, &label, name),
-                },
-            );
-        }
+        self.add_operands(context, &mut table);
         hover.paragraph(&table.to_string());
-        if self.operand_count > self.operands.len() {
-            let more = self.operand_count - self.operands.len();
-            hover.paragraph(&format!(
-                "and {} more operands",
-                bytes::grouped(more as u64)
-            ));
+        if let Some(more) = self.more_operands() {
+            hover.paragraph(&more);
         }
         if let Some((from, to)) = self.layout_change(context) {
             hover.paragraph(&format!(

@@ -54,7 +54,7 @@ pub(super) fn is_elementwise(opcode: &str) -> bool {
 }
 
 /// What `opcode` does, as a noun phrase.
-pub(super) fn plain(opcode: &str) -> Option<&'static str> {
+pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
     Some(match opcode {
         "convert" => "conversion to another element type",
         "bitcast-convert" => "the same bits read as another type",

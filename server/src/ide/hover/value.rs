@@ -58,8 +58,9 @@ pub(super) fn shape_of_name<'d>(context: &Context<'d>, name: &str) -> Option<&'d
     let dump = context.dump;
     let name = dump.names.get(name)?;
     let of_module = || {
-        let at =
-            dump.at::<buflens_syntax::facts::Instruction>(dump.instructions.get(&name)?.row)?;
+        let at = dump.at::<buflens_syntax::facts::Instruction>(
+            dump.instruction_in(context.computation, name)?.row,
+        )?;
         Some(at.text(at.row.shape))
     };
     // A bitcast or an element shares the value, but maybe not its shape: only a definition tells.

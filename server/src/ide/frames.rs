@@ -1,0 +1,109 @@
+//! The tables of stack frames in an HLO text: who names their rows.
+
+use buflens_syntax::ast::{AstNode, MetadataEntry};
+use buflens_syntax::{SyntaxKind, facts};
+use memchr::memmem::Finder;
+
+use super::navigation::table_row;
+use crate::model::{Dump, Place, Row, source};
+
+/// What leads to rows of the tables.
+const KEYS: [&str; 5] = [
+    "stack_frame_id",
+    "parent_frame_id",
+    "file_location_id",
+    "file_name_id",
+    "function_name_id",
+];
+
+/// The number of `row`, and all numbers that select it, in the tables and in metadata.
+pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
+    let own = table_row(dump, row).map(|target| Place {
+        range: target.selection,
+        ..target.place
+    });
+    let mut places: Vec<Place> = own.into_iter().collect();
+    let Some(at) = dump.at::<facts::TableRow>(row) else {
+        return places;
+    };
+    for key in KEYS {
+        let shift = source::table_of(dump, key).map_or(0, |(_, shift)| shift);
+        let printed = at.row.row.value.saturating_add(shift);
+        if source::row_of(dump, key, printed) != Some(row) {
+            continue;
+        }
+        let text = format!("{key}={printed}");
+        let finder = Finder::new(&text);
+        for (file, content) in dump.files.iter().enumerate() {
+            for (start, block) in content.document.blocks() {
+                for hit in finder.find_iter(block.text().as_bytes()) {
+                    let at = start + (hit + key.len()) as u32 + 1;
+                    let Some((block_start, token)) = content.document.token_at(at) else {
+                        continue;
+                    };
+                    let range = std::ops::Range::<u32>::from(token.text_range());
+                    let range = block_start + range.start..block_start + range.end;
+                    let entry = MetadataEntry::around(&token).and_then(|entry| entry.key());
+                    let is_it = token.kind() == SyntaxKind::Number
+                        && range == (at..start + (hit + text.len()) as u32)
+                        && entry.is_some_and(|found| found.text() == key);
+                    if is_it {
+                        places.push(Place { file, range });
+                    }
+                }
+            }
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ide::fixture::{Fixture, MODULE, with_cursor};
+    use crate::ide::{navigation, references};
+
+    fn lines(text: &str) -> (Option<String>, Vec<String>) {
+        let fixture = Fixture::new(text);
+        let (dump, file, offset) = (&fixture.dump, fixture.file, fixture.offset);
+        let definition = navigation::definition(dump, file, offset);
+        let definition =
+            definition.map(|found| fixture.text(file, found.targets[0].place.range.clone()));
+        let places = references::references(dump, file, offset, true);
+        let place = |place: &crate::model::Place| {
+            let line = fixture.place(place.file, place.range.start);
+            format!("{line} {}", fixture.text(place.file, place.range.clone()))
+        };
+        (definition, places.iter().map(place).collect())
+    }
+
+    #[test]
+    fn frames_lead_to_frames_locations_and_names() {
+        let to = |snippet: &str| lines(&with_cursor(MODULE, snippet));
+        let frame = "2 {file_location_id=2 parent_frame_id=2}".to_owned();
+        let uses = ["16 2", "34 2"].map(str::to_owned).to_vec();
+        assert_eq!(
+            to("stack_frame_id=$02}"),
+            (Some(frame.clone()), uses.clone())
+        );
+        assert_eq!(
+            to("stack_frame$0_id=2}"),
+            (Some(frame.clone()), uses.clone())
+        );
+        assert_eq!(to("\n$02 {file_location_id"), (Some(frame), uses));
+        // A parent is printed one too high.
+        let (definition, uses) = to("2 parent_frame_id=$02");
+        assert_eq!(
+            definition.as_deref(),
+            Some("1 {file_location_id=1 parent_frame_id=1}")
+        );
+        assert_eq!(uses, ["15 1", "16 2"]);
+        let (definition, uses) = to("file_name_id=$02");
+        assert_eq!(definition.as_deref(), Some("2 \"/home/dev/lib.py\""));
+        assert_eq!(uses, ["5 2", "12 2"]);
+        assert_eq!(
+            to("file_name_id=2 function_name_id=$01").1,
+            ["8 1", "11 1", "12 1"]
+        );
+        assert_eq!(to(" line=$070").0, None);
+    }
+}

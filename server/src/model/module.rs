@@ -1,0 +1,133 @@
+//! Finding one's way in the HLO text: computations and what is in them.
+
+use std::ops::Range;
+
+use buflens_syntax::{Block, facts};
+
+use super::dump::{Dump, FileId, Instruction, Part, Row};
+use super::names::NameId;
+
+impl Dump {
+    /// The first computation of this name, as a number into [`Dump::computations`].
+    pub fn computation_named(&self, name: NameId) -> Option<u32> {
+        self.computations_by_name.get(&name).copied()
+    }
+
+    /// The computation of the HLO text that the byte at `offset` of `file` is in, or behind.
+    pub fn computation_at(&self, file: FileId, offset: u32) -> Option<u32> {
+        let document = &self.files.get(file)?.document;
+        if Part::from(document.kind()) != Part::Module {
+            return None;
+        }
+        let block = document.block_at(offset)?;
+        let (start, content) = document.block(block)?;
+        let headers = &content.facts().computations;
+        let behind = Row {
+            file: file as u32,
+            block: block as u32,
+            number: headers.partition_point(|header| start + header.line.start <= offset) as u32,
+        };
+        let number = self.computations.partition_point(|&row| row < behind);
+        Some(number.checked_sub(1)? as u32)
+    }
+
+    /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
+    /// it has none of that name, the first one called so.
+    pub fn instruction_in(&self, computation: Option<u32>, name: NameId) -> Option<Instruction> {
+        let first = self.instructions.get(&name)?;
+        let in_it = || self.repeated.get(&(computation?, name));
+        let own = (first.computation != computation).then(in_it).flatten();
+        Some(*own.unwrap_or(first))
+    }
+
+    /// Whether several computations of the HLO text have an instruction called `name`.
+    pub fn is_repeated(&self, name: NameId) -> bool {
+        !self.repeated.is_empty() && self.repeated.keys().any(|key| key.1 == name)
+    }
+
+    /// The blocks of the HLO text that a computation reaches into, each with its rows of
+    /// instructions that are the computation's.
+    pub fn blocks_of(
+        &self,
+        computation: u32,
+    ) -> impl DoubleEndedIterator<Item = (u32, &Block, Range<usize>)> {
+        let rows = self.computations.get(computation as usize..);
+        let rows = rows.unwrap_or_default();
+        let document = rows
+            .first()
+            .and_then(|row| self.files.get(row.file as usize))
+            .map(|file| &file.document);
+        let end = rows.get(1).copied();
+        let first = rows.first().copied();
+        let blocks = document.map_or(0, |document| document.blocks().len());
+        let numbers = first.map_or(0..0, |row| {
+            row.block as usize..end.map_or(blocks, |row| row.block as usize + 1)
+        });
+        // The header's place among the instructions of its block.
+        let instructions_at =
+            move |row: Row| Some(self.at::<facts::Computation>(row)?.row.instructions as usize);
+        numbers.filter_map(move |number| {
+            let (start, block) = document?.block(number)?;
+            let is_in = |row: &Row| row.block as usize == number;
+            let from = first.filter(is_in).and_then(instructions_at).unwrap_or(0);
+            let all = block.facts().instructions.len();
+            let to = end.filter(is_in).and_then(instructions_at).unwrap_or(all);
+            Some((start, block, from.min(to)..to))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::PathBuf;
+
+    use buflens_syntax::Document;
+
+    use super::*;
+    use crate::model::File;
+
+    #[test]
+    fn a_name_is_that_of_its_computation() {
+        let mut text = "HloModule m\n\nf {\n  x = f32[] parameter(0)\n".to_owned();
+        for number in 0..2000 {
+            writeln!(text, "  y.{number} = f32[] negate(x)").expect("a string");
+        }
+        text += "}\n\ng {\n}\n\nENTRY e {\n  x = f32[] parameter(0)\n  z = f32[] call(x), to_apply=f\n}\n";
+        let file = File {
+            path: PathBuf::from("m.txt"),
+            document: Document::new(&text).expect("short"),
+            lossy: false,
+        };
+        let dump = Dump::new(vec![file]);
+        assert!(dump.files[0].document.blocks().len() > 2);
+        let count = |computation| -> usize {
+            let blocks = dump.blocks_of(computation);
+            blocks.map(|(_, _, rows)| rows.len()).sum()
+        };
+        assert_eq!((count(0), count(1), count(2), count(3)), (2001, 0, 2, 0));
+        let at = |text_in_it: &str| {
+            let offset = text.find(text_in_it).expect("in the text") as u32;
+            dump.computation_at(0, offset)
+        };
+        assert_eq!(at("HloModule"), None);
+        assert_eq!(at("f {"), Some(0));
+        assert_eq!(at("y.1999"), Some(0));
+        assert_eq!(at("g {"), Some(1));
+        assert_eq!(at("z = "), Some(2));
+        let x = dump.names.get("x").expect("a name");
+        let offset = |computation| {
+            let row = dump
+                .instruction_in(computation, x)
+                .expect("an instruction")
+                .row;
+            let at = dump.at::<facts::Instruction>(row).expect("a row");
+            at.start + at.row.name.start
+        };
+        assert_eq!(offset(Some(0)) as usize, text.find("x = ").expect("x"));
+        assert_eq!(offset(Some(1)), offset(Some(0)));
+        assert_eq!(offset(Some(2)) as usize, text.rfind("x = ").expect("x"));
+        assert!(dump.is_repeated(x));
+        assert!(!dump.is_repeated(dump.names.get("z").expect("a name")));
+    }
+}

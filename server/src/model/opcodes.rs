@@ -1,0 +1,289 @@
+//! What is certain of an opcode without its instruction: how many operands it takes, and which
+//! attributes it has.
+
+/// The opcodes by how many operands they take, in the order of their names: none, one, two ...
+/// Asynchronous starts and whatever else compilers print with more operands than the rule says are
+/// not among them.
+const FIXED: [&[&str]; 6] = [
+    &[
+        "iota",
+        "partition-id",
+        "replica-id",
+        "rng-get-and-update-state",
+    ],
+    &[
+        "abs",
+        "bitcast",
+        "bitcast-convert",
+        "broadcast",
+        "cbrt",
+        "ceil",
+        "cholesky",
+        "convert",
+        "copy",
+        "copy-done",
+        "copy-start",
+        "cosine",
+        "count-leading-zeros",
+        "erf",
+        "exponential",
+        "exponential-minus-one",
+        "fft",
+        "floor",
+        "get-dimension-size",
+        "get-tuple-element",
+        "imag",
+        "is-finite",
+        "log",
+        "log-plus-one",
+        "logistic",
+        "negate",
+        "not",
+        "optimization-barrier",
+        "popcnt",
+        "real",
+        "reduce-precision",
+        "reshape",
+        "reverse",
+        "round-nearest-afz",
+        "round-nearest-even",
+        "rsqrt",
+        "sign",
+        "sine",
+        "slice",
+        "sqrt",
+        "tan",
+        "tanh",
+        "transpose",
+        "while",
+    ],
+    &[
+        "add",
+        "add-dependency",
+        "and",
+        "atan2",
+        "compare",
+        "complex",
+        "convolution",
+        "divide",
+        "gather",
+        "maximum",
+        "minimum",
+        "multiply",
+        "or",
+        "pad",
+        "power",
+        "remainder",
+        "rng",
+        "set-dimension-size",
+        "shift-left",
+        "shift-right-arithmetic",
+        "shift-right-logical",
+        "stochastic-convert",
+        "subtract",
+        "triangular-solve",
+        "xor",
+    ],
+    &[
+        "batch-norm-training",
+        "clamp",
+        "select",
+        "select-and-scatter",
+    ],
+    &[],
+    &["batch-norm-grad", "batch-norm-inference"],
+];
+
+/// The other opcodes.
+const OTHERS: [&str; 51] = [
+    "after-all",
+    "all-gather",
+    "all-gather-done",
+    "all-gather-start",
+    "all-reduce",
+    "all-reduce-done",
+    "all-reduce-start",
+    "all-to-all",
+    "async-done",
+    "async-start",
+    "async-update",
+    "call",
+    "collective-broadcast",
+    "collective-permute",
+    "collective-permute-done",
+    "collective-permute-start",
+    "concatenate",
+    "conditional",
+    "constant",
+    "custom-call",
+    "domain",
+    "dot",
+    "dynamic-reshape",
+    "dynamic-slice",
+    "dynamic-update-slice",
+    "fusion",
+    "infeed",
+    "map",
+    "outfeed",
+    "parameter",
+    "ragged-all-to-all",
+    "ragged-dot",
+    "recv",
+    "recv-done",
+    "reduce",
+    "reduce-scatter",
+    "reduce-window",
+    "rng-bit-generator",
+    "scatter",
+    "send",
+    "send-done",
+    "slice-done",
+    "slice-start",
+    "sort",
+    "topk",
+    "tuple",
+    "dynamic-slice-start",
+    "dynamic-slice-done",
+    "dynamic-update-slice-start",
+    "dynamic-update-slice-done",
+    "all-to-all-start",
+];
+
+/// Attributes that every instruction may have.
+const COMMON: [&str; 5] = [
+    "metadata",
+    "sharding",
+    "frontend_attributes",
+    "backend_config",
+    "control-predecessors",
+];
+
+/// How many operands `opcode` takes, if it is known and always the same number.
+pub fn arity(opcode: &str) -> Option<usize> {
+    FIXED.iter().position(|names| names.contains(&opcode))
+}
+
+/// Every opcode that is known.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    FIXED.into_iter().flatten().copied().chain(OTHERS)
+}
+
+/// The attributes that an instruction with `opcode` may have, its own first.
+pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
+    let own: &[&str] = match opcode {
+        "all-gather" | "all-gather-start" => &[
+            "channel_id",
+            "replica_groups",
+            "dimensions",
+            "use_global_device_ids",
+        ],
+        "all-reduce" | "all-reduce-start" => &[
+            "channel_id",
+            "replica_groups",
+            "use_global_device_ids",
+            "to_apply",
+        ],
+        "all-to-all" => &["channel_id", "replica_groups", "dimensions"],
+        "async-start" | "async-update" | "async-done" => &["async_execution_thread", "calls"],
+        "batch-norm-grad" | "batch-norm-inference" | "batch-norm-training" => {
+            &["epsilon", "feature_index"]
+        }
+        "broadcast" | "concatenate" | "get-dimension-size" | "reverse" | "set-dimension-size"
+        | "transpose" => &["dimensions"],
+        "call" => &["to_apply"],
+        "cholesky" => &["lower"],
+        "collective-broadcast" | "ragged-all-to-all" => &["channel_id", "replica_groups"],
+        "collective-permute" | "collective-permute-start" => &["channel_id", "source_target_pairs"],
+        "compare" => &["direction", "type"],
+        "conditional" => &[
+            "branch_computations",
+            "true_computation",
+            "false_computation",
+        ],
+        "convolution" => &[
+            "window",
+            "dim_labels",
+            "feature_group_count",
+            "batch_group_count",
+            "operand_precision",
+        ],
+        "custom-call" => &[
+            "custom_call_target",
+            "operand_layout_constraints",
+            "called_computations",
+            "custom_call_has_side_effect",
+            "output_to_operand_aliasing",
+            "api_version",
+        ],
+        "dot" => &[
+            "lhs_batch_dims",
+            "lhs_contracting_dims",
+            "rhs_batch_dims",
+            "rhs_contracting_dims",
+            "operand_precision",
+        ],
+        "dynamic-slice" => &["dynamic_slice_sizes"],
+        "fft" => &["fft_type", "fft_length"],
+        "fusion" => &["kind", "calls", "output_to_operand_aliasing"],
+        "gather" => &[
+            "offset_dims",
+            "collapsed_slice_dims",
+            "start_index_map",
+            "index_vector_dim",
+            "slice_sizes",
+            "indices_are_sorted",
+        ],
+        "get-tuple-element" => &["index"],
+        "iota" => &["iota_dimension"],
+        "map" | "reduce" => &["dimensions", "to_apply"],
+        "pad" => &["padding"],
+        "recv" | "recv-done" | "send" | "send-done" => &["channel_id", "is_host_transfer"],
+        "reduce-precision" => &["exponent_bits", "mantissa_bits"],
+        "reduce-scatter" => &["channel_id", "replica_groups", "dimensions", "to_apply"],
+        "reduce-window" => &["window", "to_apply"],
+        "rng" => &["distribution"],
+        "rng-bit-generator" => &["algorithm"],
+        "rng-get-and-update-state" => &["delta"],
+        "scatter" => &[
+            "update_window_dims",
+            "inserted_window_dims",
+            "scatter_dims_to_operand_dims",
+            "index_vector_dim",
+            "indices_are_sorted",
+            "unique_indices",
+            "to_apply",
+        ],
+        "select-and-scatter" => &["window", "select", "scatter"],
+        "slice" => &["slice"],
+        "sort" => &["dimensions", "is_stable", "to_apply"],
+        "topk" => &["k", "largest"],
+        "triangular-solve" => &["left_side", "lower", "unit_diagonal", "transpose_a"],
+        "while" => &["condition", "body"],
+        _ => &[],
+    };
+    own.iter().copied().chain(COMMON)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opcode_is_listed_once() {
+        let mut names: Vec<_> = all().collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(
+            [
+                arity("iota"),
+                arity("while"),
+                arity("add"),
+                arity("clamp"),
+                arity("tuple")
+            ],
+            [Some(0), Some(1), Some(2), Some(3), None]
+        );
+        assert_eq!(arity("batch-norm-grad"), Some(5));
+        assert_eq!(attributes("while").next(), Some("condition"));
+    }
+}
