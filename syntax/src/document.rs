@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use rowan::{GreenNode, NodeOrToken};
 
 use crate::facts::{Facts, FactsSink};
-use crate::line::{Mode, is_name_byte};
+use crate::line::{Mode, classify, is_name_byte, mode_after};
 use crate::position::{Encoding, LineColumn, Units};
 use crate::scan::{Cut, Follow, Scanner, without_line_end};
 use crate::sink::{ErrorSink, SyntaxError, TreeSink};
@@ -52,6 +52,8 @@ pub enum DocumentKind {
     Report,
     /// The text of an HLO module.
     Module,
+    /// What a compiler or a runtime printed when memory ran out, with whatever a log has around it.
+    OutOfMemory,
     /// A related text that is recognised, but not read.
     Foreign,
     /// No dump.
@@ -307,6 +309,10 @@ impl Document {
     /// Reads every token of all blocks, on all cores, and gives the errors with their offsets in
     /// the document.
     pub fn errors(&self) -> Vec<(Range<u32>, String)> {
+        if self.kind == DocumentKind::OutOfMemory {
+            // Logs hold anything, and messages are cut and wrapped.
+            return Vec::new();
+        }
         self.blocks.par_iter().for_each(|block| {
             block.errors();
         });
@@ -555,8 +561,10 @@ fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
     if kind != DocumentKind::Unknown {
         return kind;
     }
-    // A dump with other text before it.
-    if starts_with("BufferAssignment:") {
+    // A dump with other text before it, or a log.
+    if blocks.iter().any(|block| opens_out_of_memory(block)) {
+        DocumentKind::OutOfMemory
+    } else if starts_with("BufferAssignment:") {
         DocumentKind::Assignment
     } else if starts_with("Used values:") {
         DocumentKind::Values
@@ -567,6 +575,15 @@ fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
     } else {
         DocumentKind::Unknown
     }
+}
+
+/// Whether `block` is of the text of a failure.
+fn opens_out_of_memory(block: &Block) -> bool {
+    let mode = || {
+        let line = without_line_end(grammar::line_at(&block.text, 0));
+        mode_after(block.mode, classify(block.mode, line), line)
+    };
+    block.mode == Mode::OutOfMemory || mode() == Mode::OutOfMemory
 }
 
 fn kind_of_heading(line: &str) -> DocumentKind {
@@ -580,8 +597,7 @@ fn kind_of_heading(line: &str) -> DocumentKind {
         DocumentKind::Report
     } else if line.starts_with("HloModule ") {
         DocumentKind::Module
-    } else if line.starts_with("BufferAssignment OOM Debugging.")
-        || line.starts_with("memory_space_allocation_entries {")
+    } else if line.starts_with("memory_space_allocation_entries {")
         || line.starts_with("goo.gle/debug")
     {
         DocumentKind::Foreign
