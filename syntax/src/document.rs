@@ -1,5 +1,7 @@
 //! A text in blocks: what is kept of a document, and how an edit changes it.
 
+mod kind;
+
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +12,13 @@ use rayon::prelude::*;
 use rowan::{GreenNode, NodeOrToken};
 
 use crate::facts::{Facts, FactsSink};
-use crate::line::{Mode, classify, is_name_byte, mode_after};
+use crate::line::{Mode, is_name_byte};
 use crate::position::{Encoding, LineColumn, Units};
 use crate::scan::{Cut, Follow, Scanner, without_line_end};
 use crate::sink::{ErrorSink, SyntaxError, TreeSink};
 use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
+
+pub use kind::DocumentKind;
 
 /// So many blocks' trees are kept; a tree takes about ten times its text.
 const TREES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -38,27 +42,6 @@ impl std::fmt::Display for TooLarge {
 }
 
 impl std::error::Error for TooLarge {}
-
-/// What a document is, judged by its section headings and never by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DocumentKind {
-    /// Allocations; before jaxlib 0.10.0 the values and live ranges as well.
-    Assignment,
-    /// The total and the used values.
-    Values,
-    /// The schedule, live ranges and the peak.
-    LiveRange,
-    /// The memory-usage report.
-    Report,
-    /// The text of an HLO module.
-    Module,
-    /// What a compiler or a runtime printed when memory ran out, with whatever a log has around it.
-    OutOfMemory,
-    /// A related text that is recognised, but not read.
-    Foreign,
-    /// No dump.
-    Unknown,
-}
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -181,7 +164,7 @@ impl Document {
             .last()
             .is_none_or(|block| block.text.ends_with(['\n', '\r']));
         first_lines.push(line + u32::from(ends_line));
-        let kind = kind_of(&blocks);
+        let kind = kind::kind_of(&blocks);
         Self {
             blocks,
             starts,
@@ -532,76 +515,4 @@ fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>,
         blocks.push(Arc::new(Block::new(&text[start..], block_mode, follow)));
     }
     (blocks, cut)
-}
-
-/// Sections always begin a block, so the first lines of the blocks tell.
-fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
-    let first_line = blocks
-        .iter()
-        .flat_map(|block| block.text.lines())
-        .find(|line| !line.trim().is_empty());
-    let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
-    let kind = first_line.map_or(DocumentKind::Unknown, |line| {
-        if line.starts_with("Total bytes used: ") {
-            // The older report's next heading; the values file's is `Used values:`.
-            let is_report = blocks
-                .iter()
-                .flat_map(|block| block.text.lines())
-                .take(8)
-                .any(|line| line.starts_with("Allocations sorted by size"));
-            if is_report {
-                DocumentKind::Report
-            } else {
-                DocumentKind::Values
-            }
-        } else {
-            kind_of_heading(line)
-        }
-    });
-    if kind != DocumentKind::Unknown {
-        return kind;
-    }
-    // A dump with other text before it, or a log.
-    if blocks.iter().any(|block| opens_out_of_memory(block)) {
-        DocumentKind::OutOfMemory
-    } else if starts_with("BufferAssignment:") {
-        DocumentKind::Assignment
-    } else if starts_with("Used values:") {
-        DocumentKind::Values
-    } else if starts_with("HloLiveRange ") {
-        DocumentKind::LiveRange
-    } else if starts_with("HloModule ") {
-        DocumentKind::Module
-    } else {
-        DocumentKind::Unknown
-    }
-}
-
-/// Whether `block` is of the text of a failure.
-fn opens_out_of_memory(block: &Block) -> bool {
-    let mode = || {
-        let line = without_line_end(grammar::line_at(&block.text, 0));
-        mode_after(block.mode, classify(block.mode, line), line)
-    };
-    block.mode == Mode::OutOfMemory || mode() == Mode::OutOfMemory
-}
-
-fn kind_of_heading(line: &str) -> DocumentKind {
-    if line == "BufferAssignment:" {
-        DocumentKind::Assignment
-    } else if line.starts_with("Used values:") {
-        DocumentKind::Values
-    } else if line.starts_with("HloLiveRange ") {
-        DocumentKind::LiveRange
-    } else if line.starts_with("Memory Space: ") || line.starts_with("Allocations sorted by size") {
-        DocumentKind::Report
-    } else if line.starts_with("HloModule ") {
-        DocumentKind::Module
-    } else if line.starts_with("memory_space_allocation_entries {")
-        || line.starts_with("goo.gle/debug")
-    {
-        DocumentKind::Foreign
-    } else {
-        DocumentKind::Unknown
-    }
 }

@@ -202,7 +202,10 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             LineKind::ComputationEnd => module::computation_end(self),
             LineKind::OutOfMemoryMessage
             | LineKind::OutOfMemoryHeading
-            | LineKind::OutOfMemoryAmount => out_of_memory::sentence(self),
+            | LineKind::OutOfMemoryAmount => {
+                out_of_memory::sentence(self);
+                Ok(())
+            }
             LineKind::OutOfMemoryEntry => out_of_memory::entry(self),
             LineKind::OutOfMemoryProperty => out_of_memory::property(self),
             LineKind::Continuation | LineKind::Marker | LineKind::Foreign => {

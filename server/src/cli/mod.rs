@@ -8,6 +8,7 @@ mod hover;
 mod lsp;
 mod map;
 mod one;
+mod oom;
 mod output;
 mod padding;
 mod parse;
@@ -44,6 +45,7 @@ enum Command {
     Padding(padding::Padding),
     Audit(audit::Audit),
     Map(map::Map),
+    Oom(oom::Oom),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Padding(padding) => padding.run(),
         Command::Audit(audit) => audit.run(),
         Command::Map(map) => map.run(),
+        Command::Oom(oom) => oom.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

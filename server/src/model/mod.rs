@@ -2,6 +2,7 @@
 
 pub mod bytes;
 mod dump;
+pub mod failure;
 mod join;
 mod names;
 pub mod occupancy;

@@ -2,6 +2,7 @@
 
 pub mod allocation;
 pub mod audit;
+pub mod oom;
 pub mod padding;
 pub mod peak;
 pub mod summary;

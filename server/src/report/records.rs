@@ -5,6 +5,7 @@
 mod allocation;
 mod audit;
 mod map;
+mod oom;
 mod padding;
 mod peak;
 mod summary;
@@ -15,6 +16,9 @@ pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
 pub use self::map::{Map, MapAllocation, MapSpace, MapValues, TextId, map};
+pub use self::oom::{
+    EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, Size, failed,
+};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf, attribution,

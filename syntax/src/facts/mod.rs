@@ -252,6 +252,17 @@ pub enum ReportRow {
     },
     /// An allocation of the older form, alone on its line or in the table of allocations.
     Allocation(Allocation),
+    /// What stands before an allocation in the older form's table of allocations.
+    Running {
+        /// The running sum of the sizes, as people read it.
+        cumulative: Span,
+        /// Its share of the total, without the sign.
+        percentage: Span,
+        /// The total less the running sum.
+        rest: Span,
+        /// The allocation's number.
+        allocation: Number,
+    },
     /// `The rest 3 values are less than 5% ...`, with the number.
     Rest(Number),
 }

@@ -240,6 +240,12 @@ impl<'t> FactsSink<'t> {
                 facts.report.push(ReportRow::Table(line));
             }
             SyntaxKind::ReportRow if self.in_allocation => {
+                facts.report.push(ReportRow::Running {
+                    cumulative: self.human[0],
+                    percentage: self.word,
+                    rest: self.human[1],
+                    allocation: self.allocation.index,
+                });
                 facts.report.push(ReportRow::Allocation(Allocation {
                     line,
                     ..self.allocation
@@ -334,11 +340,10 @@ impl Sink for FactsSink<'_> {
         let span = Span { start, end };
         match kind {
             // There the label is the name of a memory space, the first one the message's.
-            SyntaxKind::Label if self.line.is_out_of_memory() => {
-                if self.index.is_empty() {
-                    self.index = span;
-                }
+            SyntaxKind::Label if self.line.is_out_of_memory() && self.index.is_empty() => {
+                self.index = span;
             }
+            SyntaxKind::Label if self.line.is_out_of_memory() => {}
             SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
             SyntaxKind::ValueId => self.value.id = self.number(span),
             SyntaxKind::Name if self.in_reference => self.value.name = span,

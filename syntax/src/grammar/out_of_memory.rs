@@ -10,13 +10,12 @@ use crate::sink::Sink;
 const SPACES: [&str; 4] = ["memory space ", "memory on ", "space=", "allocations in "];
 
 /// A line with sizes in it: the message itself, a heading, an amount.
-pub(super) fn sentence<S: Sink>(p: &mut Parser<S>) -> Rule {
+pub(super) fn sentence<S: Sink>(p: &mut Parser<S>) {
     let line = p.remaining();
     let label = label(p);
     p.raw(K::Keyword, label);
     let at = line.len() - p.remaining().len();
     sizes(p, line, at);
-    Ok(())
 }
 
 /// `  1. Size: 16.00G`, `Buffer 1:`
