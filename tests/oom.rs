@@ -114,7 +114,11 @@ fn a_listed_allocation_is_found_in_the_dump_beside() {
         (&entry["is_exact"], entry["values"].as_array().map(Vec::len)),
         (&Value::Bool(true), Some(1))
     );
-    assert_eq!(found["dump"]["listed_bytes"], 512);
+    let bytes = |key: &str| found["dump"][key].as_u64().expect("bytes");
+    assert_eq!(
+        found["dump"]["peak"]["occupied_bytes"],
+        bytes("listed_bytes") + bytes("unlisted_bytes")
+    );
     // The text stands for the dump of its program.
     let (out, _) = check(&["hover", &format!("{text}:11:28")], "", 0);
     assert!(out.contains("slice.8"), "{out}");
