@@ -66,8 +66,8 @@ fn of_message(failure: &Failure) -> Option<String> {
     let message = failure.message?;
     let words = match message.form {
         Form::Used => {
-            "what the compiler counted is more than the memory space has. Where the list \
-                       below is longer than the arguments' line, arguments and results may not be counted"
+            "what the compiler counted is more than the memory space has. Where `arguments` is 0B \
+             below, arguments and results were not counted: the program needs more"
         }
         Form::Total => {
             "all allocations of the memory space together are more than it has. That is not \
