@@ -1,5 +1,7 @@
 //! A text in blocks: what is kept of a document, and how an edit changes it.
 
+mod kind;
+
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +18,8 @@ use crate::position::{Encoding, LineColumn, Units};
 use crate::scan::{Cut, Follow, Scanner, without_line_end};
 use crate::sink::{ErrorSink, SyntaxError, TreeSink};
 use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
+
+pub use kind::DocumentKind;
 
 /// So many blocks' trees are kept; a tree takes about ten times its text.
 const TREES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -39,25 +43,6 @@ impl std::fmt::Display for TooLarge {
 }
 
 impl std::error::Error for TooLarge {}
-
-/// What a document is, judged by its section headings and never by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DocumentKind {
-    /// Allocations; before jaxlib 0.10.0 the values and live ranges as well.
-    Assignment,
-    /// The total and the used values.
-    Values,
-    /// The schedule, live ranges and the peak.
-    LiveRange,
-    /// The memory-usage report.
-    Report,
-    /// The text of an HLO module.
-    Module,
-    /// A related text that is recognised, but not read.
-    Foreign,
-    /// No dump.
-    Unknown,
-}
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -188,7 +173,7 @@ impl Document {
             .last()
             .is_none_or(|block| block.text.ends_with(['\n', '\r']));
         first_lines.push(line + u32::from(ends_line));
-        let kind = kind_of(&blocks);
+        let kind = kind::kind_of(&blocks);
         Self {
             blocks,
             starts,
@@ -316,6 +301,10 @@ impl Document {
     /// Reads every token of all blocks, on all cores, and gives the errors with their offsets in
     /// the document.
     pub fn errors(&self) -> Vec<(Range<u32>, String)> {
+        if self.kind == DocumentKind::OutOfMemory {
+            // Logs hold anything, and messages are cut and wrapped.
+            return Vec::new();
+        }
         self.blocks.par_iter().for_each(|block| {
             block.errors();
         });
@@ -535,66 +524,4 @@ fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>,
         blocks.push(Arc::new(Block::new(&text[start..], block_mode, follow)));
     }
     (blocks, cut)
-}
-
-/// Sections always begin a block, so the first lines of the blocks tell.
-fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
-    let first_line = blocks
-        .iter()
-        .flat_map(|block| block.text.lines())
-        .find(|line| !line.trim().is_empty());
-    let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
-    let kind = first_line.map_or(DocumentKind::Unknown, |line| {
-        if line.starts_with("Total bytes used: ") {
-            // The older report's next heading; the values file's is `Used values:`.
-            let is_report = blocks
-                .iter()
-                .flat_map(|block| block.text.lines())
-                .take(8)
-                .any(|line| line.starts_with("Allocations sorted by size"));
-            if is_report {
-                DocumentKind::Report
-            } else {
-                DocumentKind::Values
-            }
-        } else {
-            kind_of_heading(line)
-        }
-    });
-    if kind != DocumentKind::Unknown {
-        return kind;
-    }
-    // A dump with other text before it.
-    if starts_with("BufferAssignment:") {
-        DocumentKind::Assignment
-    } else if starts_with("Used values:") {
-        DocumentKind::Values
-    } else if starts_with("HloLiveRange ") {
-        DocumentKind::LiveRange
-    } else if starts_with("HloModule ") {
-        DocumentKind::Module
-    } else {
-        DocumentKind::Unknown
-    }
-}
-
-fn kind_of_heading(line: &str) -> DocumentKind {
-    if line == "BufferAssignment:" {
-        DocumentKind::Assignment
-    } else if line.starts_with("Used values:") {
-        DocumentKind::Values
-    } else if line.starts_with("HloLiveRange ") {
-        DocumentKind::LiveRange
-    } else if line.starts_with("Memory Space: ") || line.starts_with("Allocations sorted by size") {
-        DocumentKind::Report
-    } else if line.starts_with("HloModule ") {
-        DocumentKind::Module
-    } else if line.starts_with("BufferAssignment OOM Debugging.")
-        || line.starts_with("memory_space_allocation_entries {")
-        || line.starts_with("goo.gle/debug")
-    {
-        DocumentKind::Foreign
-    } else {
-        DocumentKind::Unknown
-    }
 }

@@ -7,6 +7,7 @@ mod allocations;
 mod instruction;
 mod live_range;
 mod module;
+mod out_of_memory;
 mod report;
 mod shape;
 mod values;
@@ -194,11 +195,20 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             LineKind::SpaceHeading => report::space_heading(self),
             LineKind::SpaceTotal => report::space_total(self),
             LineKind::ReportRow => report::row(self),
+            LineKind::ReportRest => report::rest(self),
             LineKind::ModuleLine => module::module_line(self),
             LineKind::TableRow => module::table_row(self),
             LineKind::ComputationHeader => module::computation_header(self),
             LineKind::Instruction => module::instruction_line(self),
             LineKind::ComputationEnd => module::computation_end(self),
+            LineKind::OutOfMemoryMessage
+            | LineKind::OutOfMemoryHeading
+            | LineKind::OutOfMemoryAmount => {
+                out_of_memory::sentence(self);
+                Ok(())
+            }
+            LineKind::OutOfMemoryEntry => out_of_memory::entry(self),
+            LineKind::OutOfMemoryProperty => out_of_memory::property(self),
             LineKind::Continuation | LineKind::Marker | LineKind::Foreign => {
                 self.rest(Text);
                 Ok(())
@@ -454,7 +464,7 @@ fn node_of(kind: LineKind) -> SyntaxKind {
         LineKind::PeakLine => SyntaxKind::PeakLine,
         LineKind::TreeLine => SyntaxKind::TreeLine,
         LineKind::SpaceHeading => SyntaxKind::SpaceHeading,
-        LineKind::ReportText => SyntaxKind::ReportText,
+        LineKind::ReportText | LineKind::ReportRest => SyntaxKind::ReportText,
         LineKind::ReportAllocation => SyntaxKind::ReportAllocation,
         LineKind::ReportRow => SyntaxKind::ReportRow,
         LineKind::ModuleLine => SyntaxKind::ModuleLine,
@@ -463,6 +473,11 @@ fn node_of(kind: LineKind) -> SyntaxKind {
         LineKind::Instruction => SyntaxKind::InstructionLine,
         LineKind::ComputationEnd => SyntaxKind::ComputationEnd,
         LineKind::Marker => SyntaxKind::MarkerLine,
+        LineKind::OutOfMemoryMessage => SyntaxKind::OutOfMemoryMessage,
+        LineKind::OutOfMemoryHeading => SyntaxKind::OutOfMemoryHeading,
+        LineKind::OutOfMemoryAmount => SyntaxKind::OutOfMemoryAmount,
+        LineKind::OutOfMemoryEntry => SyntaxKind::OutOfMemoryEntry,
+        LineKind::OutOfMemoryProperty => SyntaxKind::OutOfMemoryProperty,
         LineKind::Foreign => TextLine,
         LineKind::Unknown => Error,
     }

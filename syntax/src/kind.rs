@@ -142,6 +142,16 @@ pub enum SyntaxKind {
     ComputationEnd,
     /// `*** Begin module_0001.jit_f.txt ***`
     MarkerLine,
+    /// `Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm.`
+    OutOfMemoryMessage,
+    /// `  Largest program allocations in hbm:`
+    OutOfMemoryHeading,
+    /// `    arguments        20.00G`
+    OutOfMemoryAmount,
+    /// `  1. Size: 512B`
+    OutOfMemoryEntry,
+    /// `     Unpadded size: 4B` and what else is said of an entry.
+    OutOfMemoryProperty,
     /// A line of a kind of file that is recognised but not read.
     TextLine,
 
@@ -180,6 +190,12 @@ pub enum SyntaxKind {
 }
 
 impl SyntaxKind {
+    /// Whether it is a line of the text of a failure for want of memory.
+    pub fn is_out_of_memory(self) -> bool {
+        (Self::OutOfMemoryMessage as u16..=Self::OutOfMemoryProperty as u16)
+            .contains(&(self as u16))
+    }
+
     /// Whether nodes of this kind are whole (logical) lines.
     pub fn is_line(self) -> bool {
         (Self::BlankLine as u16..=Self::TextLine as u16).contains(&(self as u16))
@@ -257,6 +273,11 @@ const KINDS: [SyntaxKind; SyntaxKind::Last as usize] = {
         K::InstructionLine,
         K::ComputationEnd,
         K::MarkerLine,
+        K::OutOfMemoryMessage,
+        K::OutOfMemoryHeading,
+        K::OutOfMemoryAmount,
+        K::OutOfMemoryEntry,
+        K::OutOfMemoryProperty,
         K::TextLine,
         K::ValueReference,
         K::ShapeIndex,

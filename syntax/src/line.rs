@@ -3,6 +3,8 @@
 //! A dump is a format of lines. The [`Mode`] is all that reading has to remember from one line to
 //! the next, so a document can be read from the start of any block whose mode is known.
 
+pub(crate) mod out_of_memory;
+
 /// Where in the document reading is: the only state carried from line to line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -38,6 +40,8 @@ pub enum Mode {
     Table,
     /// Inside a computation.
     Computation,
+    /// In the text of a failure for want of memory, where most lines may be something else.
+    OutOfMemory,
     /// In text that is recognised, but not read.
     Foreign,
 }
@@ -74,6 +78,8 @@ pub(crate) enum LineKind {
     SpaceTotal,
     ReportHeading,
     ReportText,
+    /// `The rest N ... are not shown.`
+    ReportRest,
     ReportAllocation,
     ReportRow,
     ModuleLine,
@@ -83,6 +89,11 @@ pub(crate) enum LineKind {
     Instruction,
     ComputationEnd,
     Marker,
+    OutOfMemoryMessage,
+    OutOfMemoryHeading,
+    OutOfMemoryAmount,
+    OutOfMemoryEntry,
+    OutOfMemoryProperty,
     Foreign,
     Unknown,
 }
@@ -91,6 +102,9 @@ pub(crate) enum LineKind {
 pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
     match mode {
         Mode::Foreign if !is_marker(line) => return LineKind::Foreign,
+        Mode::OutOfMemory => {
+            return out_of_memory::part(line).map_or(LineKind::Foreign, |part| part.kind);
+        }
         Mode::Computation => return in_computation(line),
         Mode::Tree | Mode::TreeLabel => {
             if starts_tree_line(mode, line) {
@@ -117,7 +131,12 @@ pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
         }
         _ => {}
     }
-    anywhere(mode, line)
+    match anywhere(mode, line) {
+        LineKind::Unknown if out_of_memory::opens(line) => {
+            out_of_memory::part(line).map_or(LineKind::Unknown, |part| part.kind)
+        }
+        kind => kind,
+    }
 }
 
 /// The mode behind a line of `kind` read in `mode`.
@@ -142,11 +161,18 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         | LineKind::SpaceTotal
         | LineKind::ReportHeading
         | LineKind::ReportText
+        | LineKind::ReportRest
         | LineKind::ReportAllocation
         | LineKind::ReportRow => Mode::Report,
         LineKind::ModuleLine | LineKind::ComputationEnd => Mode::Module,
         LineKind::TableHeading | LineKind::TableRow => Mode::Table,
         LineKind::ComputationHeader | LineKind::Instruction => Mode::Computation,
+        LineKind::OutOfMemoryMessage
+        | LineKind::OutOfMemoryHeading
+        | LineKind::OutOfMemoryAmount
+        | LineKind::OutOfMemoryEntry
+        | LineKind::OutOfMemoryProperty => Mode::OutOfMemory,
+        LineKind::Foreign if mode == Mode::OutOfMemory => mode,
         LineKind::Foreign => Mode::Foreign,
         LineKind::Marker => Mode::Start,
         LineKind::Blank => match mode {
@@ -173,10 +199,9 @@ fn anywhere(mode: Mode, line: &str) -> LineKind {
             }
         }
         b'B' if line == "BufferAssignment:" => LineKind::AssignmentHeading,
-        b'B' if line.starts_with("BufferAssignment OOM Debugging.") => LineKind::Foreign,
         b'T' if line.starts_with("Total bytes used: ") => LineKind::Total,
         b'T' if line.starts_with("Total bytes: ") => LineKind::SpaceTotal,
-        b'T' if line.starts_with("The rest ") => LineKind::ReportText,
+        b'T' if line.starts_with("The rest ") => LineKind::ReportRest,
         b'U' if line == "Used values:" => LineKind::ValuesHeading,
         b'H' if line.starts_with("HloLiveRange (max ") => LineKind::LiveRangeHeading,
         b'H' if line.starts_with("HloLiveRange not available") => LineKind::LiveRangeUnavailable,
@@ -223,10 +248,9 @@ fn indented(mode: Mode, line: &str) -> LineKind {
         let text = line.trim_start();
         return if text.is_empty() {
             LineKind::Blank
-        } else if text.starts_with("cumulative_size;")
-            || text.starts_with("The rest ")
-            || text.bytes().all(|byte| byte == b'-')
-        {
+        } else if text.starts_with("The rest ") {
+            LineKind::ReportRest
+        } else if text.starts_with("cumulative_size;") || text.bytes().all(|byte| byte == b'-') {
             LineKind::ReportText
         } else if text.contains("%);") {
             LineKind::ReportRow

@@ -93,6 +93,8 @@ fn opens_section(kind: LineKind) -> bool {
             | LineKind::ValuesHeading
             | LineKind::LiveRangeHeading
             | LineKind::ModuleLine
+            | LineKind::OutOfMemoryMessage
+            | LineKind::OutOfMemoryHeading
             | LineKind::Marker
     )
 }
@@ -111,6 +113,7 @@ fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool 
         | LineKind::PeakLine
         | LineKind::TreeLine
         | LineKind::TableRow
+        | LineKind::OutOfMemoryEntry
         | LineKind::Foreign
         | LineKind::Unknown => (256, line),
         _ => return false,

@@ -13,6 +13,7 @@ pub mod donation;
 pub(crate) mod fixture;
 pub mod kernels;
 pub mod offload;
+pub mod out_of_memory;
 pub mod padding;
 pub mod peak;
 

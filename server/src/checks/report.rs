@@ -1,9 +1,14 @@
 //! The memory-usage report says what the assignment says.
 
+mod running;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{self, ReportRow, Span, Total};
 
+use self::running::Sum;
 use super::structure::Section;
 use super::totals::check_human;
 use super::{Code, Doubts, Finding, Findings};
@@ -23,6 +28,7 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     report.check_totals(findings);
     if !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations, Section::Report]) {
         report.check_tables(doubts, findings);
+        report.check_allocations(doubts, findings);
     }
 }
 
@@ -271,12 +277,61 @@ impl<'d> Report<'d> {
                     heading = Some(at.place(*span));
                 }
                 ReportRow::Slot { .. } => rows.push(at),
-                ReportRow::SpaceTotal(_) => {}
+                ReportRow::Rest(_) if !rows.is_empty() => rows.push(at),
+                ReportRow::Rest(_) | ReportRow::SpaceTotal(_) | ReportRow::Running { .. } => {}
             }
         }
         self.check_table(allocation, heading, &rows, doubts, findings);
         if doubts.headers.is_empty() && doubts.allocations.is_empty() {
             self.check_counts(&tables, findings);
+        }
+    }
+
+    /// The older form's table of allocations: running sums, percentages and what is not shown.
+    fn check_allocations(&self, doubts: &Doubts, findings: &mut Findings) {
+        if !doubts.allocations.is_empty() || !doubts.headers.is_empty() {
+            return;
+        }
+        let dump = self.dump;
+        let sizes = dump.allocations.iter().map(|allocation| allocation.size);
+        let mut sum = Sum::new(sizes.fold(0, u64::saturating_add));
+        let mut shown = 0;
+        for at in self.rows() {
+            match *at.row {
+                ReportRow::Running {
+                    cumulative,
+                    percentage,
+                    rest,
+                    allocation,
+                } => {
+                    let number = usize::try_from(allocation.value).unwrap_or(usize::MAX);
+                    let Some(size) = dump.allocations.get(number).map(|it| it.size) else {
+                        return;
+                    };
+                    shown += 1;
+                    let is_right = sum.add(dump, &at, size, (cumulative, percentage), findings);
+                    let expected = bytes::human(sum.rest());
+                    if is_right && at.text(rest) != expected {
+                        let message = format!("{} where {expected} remain", at.text(rest));
+                        push(dump, &at, rest, message, &[], findings);
+                    }
+                }
+                ReportRow::Rest(number) => {
+                    let left = dump.allocations.len().saturating_sub(shown);
+                    if number.value != left as u64 {
+                        let message = format!(
+                            "{} allocations not shown where {left} have no row",
+                            number.value
+                        );
+                        push(dump, &at, number.span, message, &[], findings);
+                    }
+                    return;
+                }
+                // The newer form has no such table; here the tables of slots follow.
+                ReportRow::Space { .. } => return,
+                ReportRow::Table(_) if shown > 0 => return,
+                _ => {}
+            }
         }
     }
 
@@ -423,8 +478,11 @@ impl<'d> Report<'d> {
             .collect();
         for (at, span, message, mut values) in strange {
             values.extend(others.iter().take(8));
-            self.push(at, span, message, &values, findings);
+            push(self.dump, at, span, message, &values, findings);
             doubts.allocations.insert(number);
+        }
+        if !doubts.allocations.contains(&number) {
+            running::check_slots(self.dump, rows, &self.slots(allocation), doubts, findings);
         }
     }
 
@@ -438,24 +496,25 @@ impl<'d> Report<'d> {
         }
         slots
     }
+}
 
-    fn push(
-        &self,
-        at: &At<ReportRow>,
-        span: Span,
-        message: String,
-        values: &[u32],
-        findings: &mut Findings,
-    ) {
-        let mut finding = Finding::new(Code::ReportTotal, at.place(span), message);
-        for &value in values.iter().take(24) {
-            if let Some(placement) = self.dump.placement(&self.dump.values[value as usize]) {
-                finding = finding.related(
-                    placement.place(placement.row.line),
-                    "a value of the allocation",
-                );
-            }
+/// Adds a finding on a row, with values that take part.
+fn push(
+    dump: &Dump,
+    at: &At<ReportRow>,
+    span: Span,
+    message: String,
+    values: &[u32],
+    findings: &mut Findings,
+) {
+    let mut finding = Finding::new(Code::ReportTotal, at.place(span), message);
+    for &value in values.iter().take(24) {
+        if let Some(placement) = dump.placement(&dump.values[value as usize]) {
+            finding = finding.related(
+                placement.place(placement.row.line),
+                "a value of the allocation",
+            );
         }
-        findings.push(finding);
     }
+    findings.push(finding);
 }

@@ -49,7 +49,7 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     for (file, content) in dump.files.iter().enumerate() {
         let document = &content.document;
         match document.kind() {
-            DocumentKind::Foreign => continue,
+            DocumentKind::OutOfMemory | DocumentKind::Foreign => continue,
             DocumentKind::Unknown => {
                 let mut finding = not_a_dump(file, document);
                 if content.lossy {
@@ -114,14 +114,9 @@ fn not_a_dump(file: FileId, document: &Document) -> Finding {
 
 /// Whether the first block looks like what a compiler prints when it runs out of memory.
 fn is_compilers_message(document: &Document) -> bool {
-    const MARKS: [&str; 3] = [
-        "RESOURCE_EXHAUSTED",
-        "Largest program allocations in",
-        "Ran out of memory",
-    ];
     document
         .block(0)
-        .is_some_and(|(_, block)| MARKS.iter().any(|mark| block.text().contains(mark)))
+        .is_some_and(|(_, block)| block.text().contains("RESOURCE_EXHAUSTED"))
 }
 
 /// `truncated`: a part that must follow is missing.

@@ -7,8 +7,8 @@ use buflens_syntax::Document;
 use super::{Code, Finding, check};
 use crate::model::{Dump, File, Place};
 
-const CONCAT: &str = include_str!("testdata/concat.txt");
-const CONCAT_REPORT: &str = include_str!("testdata/concat-report.txt");
+pub(super) const CONCAT: &str = include_str!("testdata/concat.txt");
+pub(super) const CONCAT_REPORT: &str = include_str!("testdata/concat-report.txt");
 const TPU_CONCAT: &str = include_str!("testdata/tpu-concat.txt");
 
 fn dump(texts: &[&str]) -> Dump {
@@ -26,7 +26,7 @@ fn line(dump: &Dump, place: &Place) -> u32 {
 
 /// Changes `from` to `to` in the first of `texts`, which has it once, and expects one finding.
 #[track_caller]
-fn finds(texts: &[&str], from: &str, to: &str, expected: &str) -> Finding {
+pub(super) fn finds(texts: &[&str], from: &str, to: &str, expected: &str) -> Finding {
     let text = texts[0];
     assert_eq!(text.matches(from).count(), 1, "`{from}` is there once");
     let changed = text.replacen(from, to, 1);

@@ -11,6 +11,7 @@ mod hover;
 mod lsp;
 mod map;
 mod one;
+mod oom;
 mod output;
 mod padding;
 mod parse;
@@ -51,6 +52,7 @@ enum Command {
     Diff(diff::Diff),
     Export(export::Export),
     Report(report::Report),
+    Oom(oom::Oom),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -69,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Diff(diff) => diff.run(),
         Command::Export(export) => export.run(),
         Command::Report(report) => report.run(),
+        Command::Oom(oom) => oom.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

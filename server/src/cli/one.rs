@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use buflens_syntax::DocumentKind;
 use clap::Args;
 
 use super::dumps::{self, Found};
@@ -141,6 +142,11 @@ impl One {
 /// What is said of a file without any number about memory.
 pub fn no_dump(loaded: &Loaded) -> String {
     let document = &loaded.dump.files[loaded.file].document;
+    if document.kind() == DocumentKind::OutOfMemory {
+        return "this is the compiler's message, not a dump: `buflens oom` explains it; the dumps lie \
+                in the folder that the compiler was given with `--xla_dump_to`"
+            .to_owned();
+    }
     let is_foreign = Part::from(document.kind()) == Part::None;
     // What it is instead is known to who checks it.
     let findings = is_foreign.then(|| checks::check(&loaded.dump));
@@ -165,7 +171,7 @@ pub fn is_dump(dump: &Dump) -> bool {
 }
 
 /// A file of the one dump that is at or below `paths`.
-fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
+pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
     let (found, problems) = dumps::find(paths);
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem);

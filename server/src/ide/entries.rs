@@ -1,6 +1,6 @@
 //! What a document consists of: its sections and their entries, in the order of the text.
 
-use buflens_syntax::facts::{Heading, ReportRow};
+use buflens_syntax::facts::{Heading, OutOfMemoryKind, ReportRow};
 use buflens_syntax::{Block, Document};
 
 /// How far out an entry stands.
@@ -36,9 +36,16 @@ pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
         match row {
             ReportRow::Table(line) => add(line.start),
             ReportRow::Allocation(row) => add(row.line.start),
-            ReportRow::Space { .. } | ReportRow::SpaceTotal(_) | ReportRow::Slot { .. } => {}
+            ReportRow::Space { .. }
+            | ReportRow::SpaceTotal(_)
+            | ReportRow::Slot { .. }
+            | ReportRow::Running { .. }
+            | ReportRow::Rest(_) => {}
         }
     }
+    let listed = facts.out_of_memory.iter();
+    let listed = listed.filter(|row| row.kind == OutOfMemoryKind::Entry);
+    entries.extend(listed.map(|row| (row.line.start, Level::Entry)));
     entries.sort_unstable();
     entries.dedup_by_key(|entry| entry.0);
     entries
@@ -61,9 +68,13 @@ pub(super) fn sections(block: &Block) -> Vec<(u32, Level)> {
         ReportRow::Space { label, .. } => Some(line_of(label.start)),
         _ => None,
     });
+    let failures = facts.out_of_memory.iter();
+    let failures = failures.filter(|row| row.kind == OutOfMemoryKind::Message);
+    let failures = failures.map(|row| row.line.start);
     let starts = headings
         .map(|(_, line)| line.start)
         .chain(totals)
+        .chain(failures)
         .chain(spaces);
     let mut sections: Vec<(u32, Level)> = starts.map(|at| (at, Level::Section)).collect();
     sections.sort_unstable();

@@ -7,6 +7,7 @@ mod computation;
 mod instruction;
 mod life;
 pub(super) mod opcode;
+mod out_of_memory;
 mod peak;
 mod report;
 mod role;
@@ -117,6 +118,7 @@ impl Cursor<'_, '_> {
             return Some((self.with_value(text), node.text_range().into()));
         }
         let by_token = match self.token.kind() {
+            _ if self.line.kind().is_out_of_memory() => self.out_of_memory(),
             SyntaxKind::Color => Some(self.with_value(self.color())),
             SyntaxKind::Keyword => self.keyword(),
             SyntaxKind::Size if self.line.kind() == SyntaxKind::ValueLine => self.number("size"),

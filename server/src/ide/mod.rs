@@ -21,6 +21,7 @@ mod markdown;
 pub mod navigation;
 pub mod references;
 pub mod selection;
+mod slots;
 pub mod subject;
 pub mod symbols;
 pub mod tokens;

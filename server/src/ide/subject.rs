@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use buflens_syntax::ast::{AstNode, MetadataEntry, ValueReference};
-use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken};
+use buflens_syntax::{
+    Document, DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken,
+};
 
+use super::slots;
 use crate::model::{Dump, FileId, Row, source};
 
 /// What is meant by a token. Names are kept as text, for the dump need not know them.
@@ -57,7 +60,16 @@ impl Subject {
             let range = part.map_or_else(|| token.text_range(), |index| index.text_range());
             let range = Range::<u32>::from(range);
             let range = start + range.start..start + range.end;
-            Some((range, of_token(dump, file, start, &token)?))
+            let end = || {
+                let mut lines = token.parent_ancestors();
+                let row = lines.find(|node| node.kind() == K::ReportRow)?;
+                Some(start + u32::from(row.text_range().end()))
+            };
+            let subject = of_token(dump, file, start, &token).or_else(|| match token.kind() {
+                K::Offset | K::Count => of_slot(dump, document, end()?),
+                _ => None,
+            });
+            Some((range, subject?))
         };
         // The mark of a name belongs to it, and so does the place just behind a number.
         let behind = (token.text() == "%").then(|| token.next_token()).flatten();
@@ -119,6 +131,15 @@ impl Subject {
 pub(super) fn is_module(dump: &Dump, file: FileId) -> bool {
     let file = dump.files.get(file);
     file.is_some_and(|file| file.document.kind() == DocumentKind::Module)
+}
+
+/// The values that the row of a report that ends at `end` stands for.
+fn of_slot(dump: &Dump, document: &Document, end: u32) -> Option<Subject> {
+    let values = slots::at(dump, document, end)?.values;
+    (!values.is_empty()).then_some(Subject::Values {
+        values,
+        header: false,
+    })
 }
 
 /// What `token`, in the block at `start` of `file`, denotes.

@@ -12,6 +12,7 @@ use crate::model::bytes::{grouped, rounded};
 use crate::model::{Dump, FileId, Place};
 
 mod module;
+mod out_of_memory;
 mod parts;
 mod search;
 
@@ -71,6 +72,7 @@ pub fn document_symbols(dump: &Dump, file: FileId, limit: usize) -> Vec<Symbol> 
     match document.kind() {
         DocumentKind::Module => module::symbols(document, limit),
         DocumentKind::Report => report(document, limit),
+        DocumentKind::OutOfMemory => out_of_memory::symbols(document, limit),
         DocumentKind::Foreign | DocumentKind::Unknown => Vec::new(),
         DocumentKind::Assignment | DocumentKind::Values | DocumentKind::LiveRange => {
             sections(dump, file, document, limit)
@@ -188,7 +190,10 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
                     }
                     continue;
                 }
-                ReportRow::Table(_) | ReportRow::Slot { .. } => continue,
+                ReportRow::Table(_)
+                | ReportRow::Slot { .. }
+                | ReportRow::Running { .. }
+                | ReportRow::Rest(_) => continue,
             };
             while let Some((_, line)) = titles.next_if(|(_, line)| line.start < place.start) {
                 symbols.push(section(

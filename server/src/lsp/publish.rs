@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use buflens_syntax::DocumentKind;
 use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
 
@@ -193,13 +194,15 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
             diagnostics: diagnostics::of_file(view, &loaded.dump, findings, file),
         })
     };
-    loaded
+    // A failure has the dump of its program beside it, which answers for itself.
+    let is_failure = loaded
         .dump
         .files
-        .iter()
-        .enumerate()
-        .filter_map(report)
-        .collect()
+        .get(loaded.file)
+        .is_some_and(|file| file.document.kind() == DocumentKind::OutOfMemory);
+    let files = loaded.dump.files.iter().enumerate();
+    let files = files.filter(|&(file, _)| !is_failure || file == loaded.file);
+    files.filter_map(report).collect()
 }
 
 impl Publisher {

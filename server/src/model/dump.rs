@@ -39,7 +39,7 @@ impl From<DocumentKind> for Part {
             DocumentKind::LiveRange => Self::LiveRange,
             DocumentKind::Report => Self::Report,
             DocumentKind::Module => Self::Module,
-            DocumentKind::Foreign | DocumentKind::Unknown => Self::None,
+            DocumentKind::OutOfMemory | DocumentKind::Foreign | DocumentKind::Unknown => Self::None,
         }
     }
 }

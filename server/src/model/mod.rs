@@ -3,6 +3,7 @@
 pub mod bytes;
 pub mod device;
 mod dump;
+pub mod failure;
 pub mod glossary;
 mod join;
 mod module;

@@ -6,6 +6,7 @@ mod allocation;
 mod audit;
 mod diff;
 mod map;
+mod oom;
 mod padding;
 mod peak;
 mod summary;
@@ -17,6 +18,9 @@ pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, O
 pub use self::audit::{copies, donation};
 pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
 pub use self::map::{MOST_MAPPED, Map, MapAllocation, MapSpace, MapValues, TextId, map};
+pub use self::oom::{
+    EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, Size, failed,
+};
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Kinds, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf,

@@ -70,10 +70,10 @@ impl Cache {
     }
 
     /// The dump of `sources`, read for the sake of the one at `asked`.
-    pub(super) fn load(
+    pub(super) fn load<'s>(
         self: &Arc<Self>,
         asked: &Path,
-        sources: &[Source],
+        sources: impl Iterator<Item = &'s Source>,
     ) -> Result<Loaded, Unavailable> {
         let (mut files, mut stamps, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use buflens_syntax::{Document, TooLarge};
 
+use super::beside::{Beside, beside};
 use super::names::{Sibling, siblings};
 use crate::model::{Dump, File, FileId, Part};
 
@@ -124,6 +125,22 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
                 path: sibling,
                 reason: error.to_string(),
             }),
+        }
+    }
+    let failed = files
+        .iter()
+        .find(|(_, file)| file.path == path)
+        .map(|(_, file)| beside(path, &file.document));
+    if let Some(Beside::One(assignment)) = failed {
+        for Sibling { path, part } in siblings(&assignment) {
+            match length(&path).and_then(|_| read(&path)) {
+                Ok(file) => files.push((part, file)),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => notes.push(Note::Unreadable {
+                    path,
+                    reason: error.to_string(),
+                }),
+            }
         }
     }
     let files = belonging(files, path);

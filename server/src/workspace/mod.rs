@@ -3,6 +3,7 @@
 //! Nothing here knows the editor's protocol; the command line reads dumps through [`load`], the
 //! language server through a [`Workspace`].
 
+mod beside;
 mod buffer;
 mod cache;
 mod load;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use buflens_syntax::{Document, Encoding};
 use rustc_hash::FxHashMap;
 
+pub use beside::{Beside, beside, within};
 pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use load::{LoadError, Loaded, Note, ReadError, load};
 pub use names::{SUFFIXES, Sibling, is_dump_head, is_dump_name, module_name, siblings, stem};
@@ -138,7 +140,21 @@ impl Snapshot {
 
     /// The whole dump. Reads what has changed since it was read last.
     pub fn load(&self) -> Result<Loaded, Unavailable> {
-        self.cache.load(&self.path, &self.files)
+        // The dump of the program that failed is read along, from disk.
+        let failed = self.document().ok().map(|text| beside(&self.path, &text));
+        let more = match failed {
+            Some(Beside::One(assignment)) => siblings(&assignment),
+            _ => Vec::new(),
+        };
+        let more: Vec<Source> = more
+            .into_iter()
+            .map(|Sibling { path, part }| Source {
+                path,
+                part,
+                buffer: None,
+            })
+            .collect();
+        self.cache.load(&self.path, self.files.iter().chain(&more))
     }
 }
 

@@ -237,6 +237,10 @@ pub enum ReportRow {
     Table(Span),
     /// A slot: the values of one allocation that share an offset.
     Slot {
+        /// The running sum of the sizes, as people read it.
+        cumulative: Span,
+        /// Its share of all slots of the table, without the sign.
+        percentage: Span,
         /// The largest value there, as people read it.
         size: Span,
         /// Offset in bytes.
@@ -248,6 +252,55 @@ pub enum ReportRow {
     },
     /// An allocation of the older form, alone on its line or in the table of allocations.
     Allocation(Allocation),
+    /// What stands before an allocation in the older form's table of allocations.
+    Running {
+        /// The running sum of the sizes, as people read it.
+        cumulative: Span,
+        /// Its share of the total, without the sign.
+        percentage: Span,
+        /// The total less the running sum.
+        rest: Span,
+        /// The allocation's number.
+        allocation: Number,
+    },
+    /// `The rest 3 values are less than 5% ...`, with the number.
+    Rest(Number),
+}
+
+/// A line of the text of a failure for want of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OutOfMemory {
+    /// What the line is.
+    pub kind: OutOfMemoryKind,
+    /// The line without its line end.
+    pub line: Span,
+    /// The words that say what it is about: `HLO temp`, `Unpadded size`.
+    pub label: Span,
+    /// What stands behind the label and the colon.
+    pub content: Span,
+    /// The name of a memory space.
+    pub space: Span,
+    /// The first sizes on it: for people with a unit, else exact bytes.
+    pub sizes: [Span; 4],
+    /// The number of an entry.
+    pub number: Number,
+    /// The instruction in an entry's label.
+    pub name: Span,
+}
+
+/// What a line of the text of a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutOfMemoryKind {
+    /// `Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm.`
+    Message,
+    /// `  Largest program allocations in hbm:`
+    Heading,
+    /// `    arguments        20.00G`
+    Amount,
+    /// `  1. Size: 512B`, `Buffer 1:`
+    Entry,
+    /// `     Unpadded size: 4B`, of the entry before it
+    Property,
 }
 
 /// `Total bytes used: 36864 (36.0KiB)`
@@ -339,6 +392,8 @@ pub struct Facts {
     pub tree: Vec<TreeNode>,
     /// The memory-usage report.
     pub report: Vec<ReportRow>,
+    /// The text of a failure for want of memory.
+    pub out_of_memory: Vec<OutOfMemory>,
     /// Tables of a module's header.
     pub table_rows: Vec<TableRow>,
     /// Computations of a module.
@@ -360,6 +415,7 @@ impl Facts {
         self.peak_values.shrink_to_fit();
         self.tree.shrink_to_fit();
         self.report.shrink_to_fit();
+        self.out_of_memory.shrink_to_fit();
         self.table_rows.shrink_to_fit();
         self.computations.shrink_to_fit();
     }

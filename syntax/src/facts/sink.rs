@@ -1,8 +1,9 @@
 //! Filling the rows from the grammar's events.
 
 use super::{
-    Allocation, Computation, Facts, Heading, Instruction, LiveRange, Number, PeakValue, Placement,
-    Position, ReportRow, Span, Step, TableRow, Total, TreeNode, Use, UsedValue, ValueReference,
+    Allocation, Computation, Facts, Heading, Instruction, LiveRange, Number, OutOfMemory,
+    OutOfMemoryKind, PeakValue, Placement, Position, ReportRow, Span, Step, TableRow, Total,
+    TreeNode, Use, UsedValue, ValueReference,
 };
 use crate::SyntaxKind;
 use crate::grammar::tree_prefix;
@@ -30,7 +31,7 @@ pub(crate) struct FactsSink<'t> {
     name: Span,
     index: Span,
     shape_span: Span,
-    human: [Span; 2],
+    human: [Span; 4],
     word: Span,
     instruction: Instruction,
     computation_entry: bool,
@@ -58,7 +59,7 @@ impl<'t> FactsSink<'t> {
             name: Span::default(),
             index: Span::default(),
             shape_span: Span::default(),
-            human: [Span::default(); 2],
+            human: [Span::default(); 4],
             word: Span::default(),
             instruction: Instruction::default(),
             computation_entry: false,
@@ -87,6 +88,36 @@ impl<'t> FactsSink<'t> {
             self.second = number;
         } else {
             self.third = number;
+        }
+    }
+
+    /// A line of the text of a failure.
+    fn out_of_memory(&self, kind: OutOfMemoryKind, line: Span) -> OutOfMemory {
+        let behind = if self.keyword.is_empty() {
+            line.start
+        } else {
+            self.keyword.end
+        };
+        let rest = &self.text[behind as usize..line.end as usize];
+        let content = rest.trim_start_matches([':', ' ']);
+        OutOfMemory {
+            kind,
+            line,
+            label: self.keyword,
+            content: Span {
+                start: line.end - content.len() as u32,
+                end: line.end,
+            },
+            space: self.index,
+            sizes: self.human,
+            number: self.first,
+            name: self.name,
+        }
+    }
+
+    fn next_human(&mut self, span: Span) {
+        if let Some(free) = self.human.iter_mut().find(|human| human.is_empty()) {
+            *free = span;
         }
     }
 
@@ -197,6 +228,9 @@ impl<'t> FactsSink<'t> {
                 line,
                 ..self.allocation
             })),
+            SyntaxKind::ReportText if !self.first.span.is_empty() => {
+                facts.report.push(ReportRow::Rest(self.first));
+            }
             SyntaxKind::ReportText
                 if line
                     .text(self.text)
@@ -206,12 +240,20 @@ impl<'t> FactsSink<'t> {
                 facts.report.push(ReportRow::Table(line));
             }
             SyntaxKind::ReportRow if self.in_allocation => {
+                facts.report.push(ReportRow::Running {
+                    cumulative: self.human[0],
+                    percentage: self.word,
+                    rest: self.human[1],
+                    allocation: self.allocation.index,
+                });
                 facts.report.push(ReportRow::Allocation(Allocation {
                     line,
                     ..self.allocation
                 }));
             }
             SyntaxKind::ReportRow => facts.report.push(ReportRow::Slot {
+                cumulative: self.human[0],
+                percentage: self.word,
                 size: self.human[1],
                 offset: self.first,
                 values: self.second,
@@ -235,6 +277,21 @@ impl<'t> FactsSink<'t> {
                     _ => return,
                 };
                 facts.headings.push((heading, line));
+            }
+            SyntaxKind::OutOfMemoryMessage
+            | SyntaxKind::OutOfMemoryHeading
+            | SyntaxKind::OutOfMemoryAmount
+            | SyntaxKind::OutOfMemoryEntry
+            | SyntaxKind::OutOfMemoryProperty => {
+                let kind = match kind {
+                    SyntaxKind::OutOfMemoryMessage => OutOfMemoryKind::Message,
+                    SyntaxKind::OutOfMemoryHeading => OutOfMemoryKind::Heading,
+                    SyntaxKind::OutOfMemoryAmount => OutOfMemoryKind::Amount,
+                    SyntaxKind::OutOfMemoryEntry => OutOfMemoryKind::Entry,
+                    _ => OutOfMemoryKind::Property,
+                };
+                let row = self.out_of_memory(kind, line);
+                self.facts.out_of_memory.push(row);
             }
             SyntaxKind::ModuleLine => facts.headings.push((Heading::Module(self.name), line)),
             SyntaxKind::TableRow => facts.table_rows.push(TableRow {
@@ -282,6 +339,12 @@ impl Sink for FactsSink<'_> {
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
         let span = Span { start, end };
         match kind {
+            // There the label is the name of a memory space, the first one the message's.
+            SyntaxKind::Label if self.line.is_out_of_memory() && self.index.is_empty() => {
+                self.index = span;
+            }
+            SyntaxKind::Label if self.line.is_out_of_memory() => {}
+            SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
             SyntaxKind::ValueId => self.value.id = self.number(span),
             SyntaxKind::Name if self.in_reference => self.value.name = span,
             SyntaxKind::Name
@@ -319,10 +382,8 @@ impl Sink for FactsSink<'_> {
             SyntaxKind::HumanBytes => {
                 if self.in_allocation {
                     self.allocation.human_size = span;
-                } else if self.human[0].is_empty() {
-                    self.human[0] = span;
                 } else {
-                    self.human[1] = span;
+                    self.next_human(span);
                 }
             }
             SyntaxKind::Percentage => self.word = span,

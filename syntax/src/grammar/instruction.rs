@@ -137,21 +137,27 @@ fn attribute<S: Sink>(p: &mut Parser<S>) -> Rule {
 fn metadata<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::Group, |p| {
         p.bump(K::Punctuation);
-        while p.at(Token::Word) {
-            p.node(K::MetadataEntry, |p| {
-                p.bump(K::AttributeName);
-                p.expect_mark(Token::Eq, "`=`")?;
-                match p.peek() {
-                    Some(Token::String) => p.bump(K::String),
-                    Some(Token::Int) => p.number(K::Number, "a number")?,
-                    Some(Token::LBrace) => bracketed(p, "")?,
-                    _ => p.bump(K::Literal),
-                }
-                Ok(())
-            })?;
-        }
+        entries(p)?;
         p.expect_mark(Token::RBrace, "`}` at the end of the metadata")
     })
+}
+
+/// `op_name="jit(f)/add" source_line=3`
+pub(super) fn entries<S: Sink>(p: &mut Parser<S>) -> Rule {
+    while p.at(Token::Word) {
+        p.node(K::MetadataEntry, |p| {
+            p.bump(K::AttributeName);
+            p.expect_mark(Token::Eq, "`=`")?;
+            match p.peek() {
+                Some(Token::String) => p.bump(K::String),
+                Some(Token::Int) => p.number(K::Number, "a number")?,
+                Some(Token::LBrace) => bracketed(p, "")?,
+                _ => p.bump(K::Literal),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// Free text until `end` or a comma outside of brackets. Brackets must match, strings are closed.

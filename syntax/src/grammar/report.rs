@@ -24,6 +24,16 @@ pub(super) fn space_total<S: Sink>(p: &mut Parser<S>) -> Rule {
     allocations::total_bytes(p)
 }
 
+/// `  The rest 3 values are less than 5% of the total size and not shown.`
+pub(super) fn rest<S: Sink>(p: &mut Parser<S>) -> Rule {
+    p.expect_word("The")?;
+    p.expect_word("rest")?;
+    p.number(K::Count, "a number of values or allocations")?;
+    p.peek();
+    p.rest(K::Keyword);
+    Ok(())
+}
+
 /// `    64.0KiB(100%);    64.0KiB;          128;                2; f32[64,256], pred[]`, or
 /// `   3.58MiB( 51%);    3.47MiB; allocation 35: size 3.58MiB, color 3, preallocated-temp:`
 pub(super) fn row<S: Sink>(p: &mut Parser<S>) -> Rule {

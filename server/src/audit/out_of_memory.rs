@@ -1,0 +1,94 @@
+//! What a failure says beside the dump of the program that failed.
+
+use super::Audit;
+use crate::model::failure::{Entry, Failure};
+use crate::model::shapes::shape_text;
+use crate::model::space;
+use crate::model::{Dump, Platforms};
+
+/// The values that an entry may mean.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Match {
+    /// Numbers into [`Dump::values`].
+    pub values: Vec<u32>,
+    /// Whether name, shape and size are those of the only one.
+    pub is_exact: bool,
+}
+
+/// The memory space that `failure` is about, 0 where it does not say.
+pub fn space_of(failure: &Failure) -> u64 {
+    let tpu = Platforms {
+        tpu: true,
+        ..Platforms::default()
+    };
+    let name = failure.message.and_then(|message| message.space);
+    let is_named = |color: &u64| {
+        let known = space::name(*color, tpu);
+        name.is_some_and(|name| known.is_some_and(|known| known.eq_ignore_ascii_case(name)))
+    };
+    (0..=12).find(is_named).unwrap_or(0)
+}
+
+/// The values of memory space `color` that `entry` means: those of its instruction, or, where it
+/// names none, all with its shape and its size.
+pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
+    let in_space = |at: &u32| {
+        let allocation = dump
+            .values
+            .get(*at as usize)
+            .and_then(|it| dump.allocation_of(it));
+        allocation.is_some_and(|allocation| allocation.color == color)
+    };
+    let is_alike = |at: &u32| {
+        let Some(value) = dump.values.get(*at as usize) else {
+            return false;
+        };
+        let shape = shape_text(dump, value);
+        let has_shape = shape
+            .zip(entry.shape)
+            .is_some_and(|(own, listed)| own == listed || own.split('{').next() == Some(listed));
+        has_shape && entry.size.is_some_and(|size| size.is_of(value.size))
+    };
+    let Some(name) = entry.name else {
+        let all = 0..u32::try_from(dump.values.len()).unwrap_or(u32::MAX);
+        let values: Vec<u32> = all.filter(in_space).filter(is_alike).collect();
+        return Match {
+            values,
+            is_exact: false,
+        };
+    };
+    let named = dump.names.get(name);
+    let named: Vec<u32> = named
+        .into_iter()
+        .flat_map(|name| dump.values_of(name))
+        .filter(in_space)
+        .collect();
+    let alike: Vec<u32> = named.iter().copied().filter(is_alike).collect();
+    match alike.len() {
+        0 => Match {
+            values: named,
+            is_exact: false,
+        },
+        count => Match {
+            values: alike,
+            is_exact: count == 1,
+        },
+    }
+}
+
+/// The bytes of a memory space's allocations by kind: parameters, outputs, constants, temporaries.
+pub fn reserved(audit: &Audit, color: u64) -> [u64; 4] {
+    use crate::model::occupancy::Kind;
+    let mut bytes = [0_u64; 4];
+    for allocation in audit.dump.allocations.iter().filter(|it| it.color == color) {
+        let at = match allocation.kind() {
+            Kind::Parameter => 0,
+            Kind::Output => 1,
+            Kind::Constant => 2,
+            Kind::Temp => 3,
+            Kind::ThreadLocal => continue,
+        };
+        bytes[at] = bytes[at].saturating_add(allocation.size);
+    }
+    bytes
+}

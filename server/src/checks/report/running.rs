@@ -1,0 +1,195 @@
+//! The running sums, percentages, lists of shapes and remainders in the tables of the report.
+
+use std::collections::BTreeMap;
+
+use buflens_syntax::facts::{ReportRow, Span};
+use buflens_syntax::lexer::{Token, tokens};
+
+use super::{Slot, push};
+use crate::checks::{Doubts, Findings};
+use crate::model::shapes::shape_text;
+use crate::model::{At, Dump, bytes};
+
+/// Adds up a table's rows from the top.
+pub(super) struct Sum {
+    /// The bytes of all rows, those that are not shown as well.
+    pub(super) whole: u64,
+    /// The bytes of the rows so far.
+    so_far: u64,
+}
+
+impl Sum {
+    pub(super) fn new(whole: u64) -> Self {
+        Self { whole, so_far: 0 }
+    }
+
+    /// Adds a row of `size` bytes and compares its running sum and its percentage. Tells whether
+    /// they are right.
+    pub(super) fn add(
+        &mut self,
+        dump: &Dump,
+        at: &At<ReportRow>,
+        size: u64,
+        (cumulative, percentage): (Span, Span),
+        findings: &mut Findings,
+    ) -> bool {
+        self.so_far = self.so_far.saturating_add(size);
+        let expected = bytes::human(self.so_far);
+        if at.text(cumulative) != expected {
+            let message = format!(
+                "{} where the sizes up to here add up to {expected}",
+                at.text(cumulative)
+            );
+            push(dump, at, cumulative, message, &[], findings);
+            return false;
+        }
+        let expected = self.percentage();
+        let found = at.text(percentage).trim();
+        if found != expected {
+            let message = format!(
+                "{found} % where {cumulative} of {whole} are {expected} %",
+                cumulative = at.text(cumulative),
+                whole = bytes::human(self.whole)
+            );
+            push(dump, at, percentage, message, &[], findings);
+            return false;
+        }
+        true
+    }
+
+    /// What is not shown yet.
+    pub(super) fn rest(&self) -> u64 {
+        self.whole.saturating_sub(self.so_far)
+    }
+
+    fn percentage(&self) -> String {
+        if self.whole == 0 {
+            // The compiler divides nothing by nothing.
+            return "-nan".to_owned();
+        }
+        format!("{:.0}", 100.0 * self.so_far as f64 / self.whole as f64)
+    }
+}
+
+/// Compares what a table of slots, whose sizes and offsets are right, says besides. `slots` are
+/// those of its allocation, by offset.
+pub(super) fn check_slots(
+    dump: &Dump,
+    rows: &[At<ReportRow>],
+    slots: &BTreeMap<u64, Slot>,
+    doubts: &mut Doubts,
+    findings: &mut Findings,
+) {
+    let whole = slots
+        .values()
+        .map(|slot| slot.size)
+        .fold(0, u64::saturating_add);
+    let (mut sum, mut shown) = (Sum::new(whole), 0);
+    for at in rows {
+        match *at.row {
+            ReportRow::Slot {
+                cumulative,
+                percentage,
+                offset,
+                shapes,
+                ..
+            } => {
+                let Some(slot) = slots.get(&offset.value) else {
+                    return;
+                };
+                shown += 1;
+                if !sum.add(dump, at, slot.size, (cumulative, percentage), findings) {
+                    continue;
+                }
+                let is_in_doubt = slot
+                    .values
+                    .iter()
+                    .any(|value| doubts.values.contains(value));
+                let expected = shape_list(dump, &slot.values);
+                if !is_in_doubt && items(at.text(shapes)) != expected {
+                    let message = format!(
+                        "other shapes than those of the values at offset {}: {}",
+                        offset.value,
+                        shortened(&expected.join(", "))
+                    );
+                    push(dump, at, shapes, message, &slot.values, findings);
+                    doubts.values.extend(&slot.values);
+                }
+            }
+            ReportRow::Rest(number) => {
+                let left = slots.len().saturating_sub(shown);
+                if number.value != left as u64 {
+                    let message = format!(
+                        "{} values not shown where {left} offsets of the allocation have no row",
+                        number.value
+                    );
+                    push(dump, at, number.span, message, &[], findings);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `f32[4]`, `5×s32[]`: the values' shapes without layout, sorted. (Older compilers print them in no
+/// order that the dump tells.)
+fn shape_list(dump: &Dump, values: &[u32]) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for &value in values {
+        let shape = shape_text(dump, &dump.values[value as usize]).unwrap_or_default();
+        *counts.entry(without_layout(shape)).or_default() += 1;
+    }
+    let items = counts.into_iter().map(|(shape, count)| match count {
+        1 => shape,
+        _ => format!("{count}×{shape}"),
+    });
+    let mut items: Vec<String> = items.collect();
+    items.sort_unstable();
+    items
+}
+
+/// The items of a row's list, sorted.
+fn items(list: &str) -> Vec<String> {
+    let (mut depth, mut items) = (0_usize, vec![String::new()]);
+    for (token, text) in tokens(list) {
+        match token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 0 => {
+                items.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(item) = items.last_mut() {
+            item.push_str(text);
+        }
+    }
+    let mut items: Vec<String> = items.iter().map(|item| item.trim().to_owned()).collect();
+    items.sort_unstable();
+    items
+}
+
+/// A shape's text without its layouts, which are all that stands in braces.
+fn without_layout(shape: &str) -> String {
+    let mut depth = 0_usize;
+    let kept = tokens(shape).filter_map(|(token, text)| match token {
+        Token::LBrace => {
+            depth += 1;
+            None
+        }
+        Token::RBrace => {
+            depth = depth.saturating_sub(1);
+            None
+        }
+        _ => (depth == 0).then_some(text),
+    });
+    kept.collect()
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,53 @@
+//! One changed number in a report gives one finding.
+
+use std::path::PathBuf;
+
+use crate::checks::tests::{CONCAT, CONCAT_REPORT, finds};
+
+#[test]
+fn a_table_adds_up() {
+    for (from, to) in [
+        ("   18.0KiB( 80%)", "   18.1KiB( 80%)"),
+        ("( 60%)", "( 61%)"),
+        ("; f32[4,864]", "; f32[4,865]"),
+        ("; bf16[4,864], f32[4,288]", "; bf16[4,863], f32[4,288]"),
+    ] {
+        finds(&[CONCAT_REPORT, CONCAT], from, to, "report-total");
+    }
+}
+
+/// The older form, with what it does not show, and a table of the newer that leaves out values.
+#[test]
+fn what_a_report_adds_up() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a fixture");
+    let old = "old-report/module_0131.jit_many_params.cpu_after_optimizations";
+    let (report, assignment) = (
+        read(&format!("{old}-memory-usage-report.txt")),
+        read(&format!("{old}-buffer-assignment.txt")),
+    );
+    for (from, to) in [
+        (
+            "   95.0KiB( 95%);     5.5KiB;",
+            "   95.5KiB( 95%);     5.5KiB;",
+        ),
+        (
+            "   95.0KiB( 95%);     5.5KiB;",
+            "   95.0KiB( 94%);     5.5KiB;",
+        ),
+        (
+            "   95.0KiB( 95%);     5.5KiB;",
+            "   95.0KiB( 95%);     6.5KiB;",
+        ),
+        ("The rest 10 allocations", "The rest 11 allocations"),
+    ] {
+        finds(&[&report, &assignment], from, to, "report-total");
+    }
+    let new = "tuple-heavy/module_0125.jit_train_tiny.cl_933746096.after_optimizations";
+    let (report, assignment) = (
+        read(&format!("{new}-memory-usage-report.txt")),
+        read(&format!("{new}-buffer-assignment.txt")),
+    );
+    let rest = ("The rest 4 values", "The rest 5 values");
+    finds(&[&report, &assignment], rest.0, rest.1, "report-total");
+}

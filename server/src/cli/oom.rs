@@ -1,0 +1,159 @@
+//! `buflens oom`: what a failure for want of memory says, and what it leaves out.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use buflens_syntax::{Document, DocumentKind};
+use clap::Args;
+
+use super::one::{Problem, is_dump, no_dump, only_dump};
+use super::output::Format;
+use super::{UNREADABLE, complain};
+use crate::audit::Audit;
+use crate::model::failure::failures;
+use crate::model::source::Libraries;
+use crate::model::{Dump, Place};
+use crate::report::pages::oom as page;
+use crate::report::records::{self, FailedText, FileLocation, OutOfMemory, Source};
+use crate::workspace::{self, Beside};
+
+/// Explain what a compiler or a runtime printed when memory ran out, and what it left out: with
+/// the dump of the program, the true peak and the values that are not in the list.
+#[derive(Debug, Args)]
+pub struct Oom {
+    /// Texts: a message in a file, or a log with one in it; `-` for what is piped in.
+    #[arg(required = true, value_name = "FILE")]
+    paths: Vec<PathBuf>,
+    /// The dump of the program, a file of it or a folder that holds one; without this it is looked
+    /// for beside the text and in `dumps` below.
+    #[arg(long, value_name = "PATH")]
+    dump: Option<PathBuf>,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// So many rows at most; 20 in text, Markdown and HTML, all in JSON and CSV if it is not given.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+impl Oom {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let (mut texts, mut is_unreadable) = (Vec::new(), false);
+        for path in &self.paths {
+            match self.text(path) {
+                Ok(text) => texts.push(text),
+                Err(problem) => {
+                    complain(format_args!("{}: {problem}", path.display()));
+                    is_unreadable = true;
+                }
+            }
+        }
+        if !texts.is_empty() {
+            let answer = OutOfMemory::new(texts);
+            self.format.write(
+                &answer,
+                || page::page(&answer, self.limit()),
+                || page::entries(&answer),
+            )?;
+        }
+        Ok(ExitCode::from(if is_unreadable { UNREADABLE } else { 0 }))
+    }
+
+    fn limit(&self) -> usize {
+        let all = if self.format.is_for_people() {
+            20
+        } else {
+            usize::MAX
+        };
+        self.limit.unwrap_or(all)
+    }
+
+    fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
+        let document = read(path)?;
+        if document.kind() != DocumentKind::OutOfMemory {
+            return Err("no failure for want of memory is in it: expected a line such as `Ran out of \
+                        memory in memory space hbm. Used N of M hbm.`, `Largest program allocations \
+                        in hbm:` or `BufferAssignment OOM Debugging.`"
+                .to_owned());
+        }
+        let (dump, reason) = match self.dump(path, &document) {
+            Ok(dump) => (Some(dump), None),
+            // A dump that was asked for must be there.
+            Err(problem) if self.dump.is_some() => return Err(problem),
+            Err(problem) => (None, Some(problem)),
+        };
+        let audit = dump
+            .as_ref()
+            .map(|dump| Audit::new(dump, Libraries::default()));
+        let locate = |place: &Place| FileLocation::new(audit.as_ref()?.dump, place);
+        let source = audit.as_ref().map(|audit| Source {
+            audit,
+            locate: &locate,
+        });
+        let failures = failures(&document);
+        let failures = failures.iter().map(|failure| {
+            let line = document.line_at(failure.line.start) + 1;
+            records::failed(failure, line, source.as_ref(), self.limit())
+        });
+        Ok(FailedText {
+            file: path.to_string_lossy().into_owned(),
+            reason,
+            failures: failures.collect(),
+        })
+    }
+
+    /// The dump of the program.
+    fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
+        let found = match &self.dump {
+            Some(file) if !file.is_dir() => Beside::One(file.clone()),
+            Some(folder) => match workspace::within(&[folder], path, document) {
+                Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
+                found => found,
+            },
+            None => workspace::beside(path, document),
+        };
+        let dump = match found {
+            Beside::One(assignment) => assignment,
+            Beside::None => {
+                return Err(
+                    "there is no dump of the program beside the text or in `dumps` \
+                                below; name it with --dump PATH"
+                        .to_owned(),
+                );
+            }
+            Beside::Several(candidates) => {
+                let names: Vec<String> = candidates
+                    .iter()
+                    .take(5)
+                    .map(|path| path.display().to_string())
+                    .collect();
+                let more = if candidates.len() > 5 { ", ..." } else { "" };
+                return Err(format!(
+                    "there are {} dumps that may be of the program; name one with --dump PATH: {}{more}",
+                    candidates.len(),
+                    names.join(", ")
+                ));
+            }
+        };
+        let loaded = workspace::load(&dump).map_err(|error| error.to_string())?;
+        for note in loaded.notes.iter() {
+            complain(note);
+        }
+        if !is_dump(&loaded.dump) {
+            return Err(format!("{}: {}", dump.display(), no_dump(&loaded)));
+        }
+        Ok(loaded.dump)
+    }
+}
+
+fn read(path: &Path) -> Result<Document, Problem> {
+    let mut bytes = Vec::new();
+    if path.as_os_str() == "-" {
+        io::stdin().lock().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    }
+    .map_err(|error| error.to_string())?;
+    Document::new(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,269 @@
+//! What a compiler or a runtime says when memory runs out: the message, the sums, the largest
+//! allocations. Sizes are as printed, rounded; a log may hold several failures.
+
+use std::ops::Range;
+
+use buflens_syntax::Document;
+use buflens_syntax::facts::{OutOfMemory, OutOfMemoryKind as Kind, Span};
+use buflens_syntax::lexer::{Token, tokens};
+
+use super::bytes::human;
+use super::source::unescaped;
+
+/// A size as it is printed: `15.75G`, `2.00GiB`, `512B`, or exact bytes without a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Printed<'d>(pub &'d str);
+
+impl Printed<'_> {
+    /// Bytes, as far as the digits tell; `None` if it is no size.
+    pub fn bytes(self) -> Option<u64> {
+        let unit = self.0.find(|char: char| char.is_ascii_alphabetic());
+        let (number, unit) = self.0.split_at(unit.unwrap_or(self.0.len()));
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let digits: u128 = format!("{whole}{decimals}").parse().ok()?;
+        let power = match unit.bytes().next() {
+            None | Some(b'B') => 0,
+            Some(letter) => 1 + b"KMGTPE".iter().position(|&it| it == letter)?,
+        };
+        let scale = 10_u128.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+        let bytes = digits.checked_mul(1 << (10 * power))? / scale;
+        Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// Whether `bytes` are printed so.
+    pub fn is_of(self, bytes: u64) -> bool {
+        let bare = |text: &str| text.strip_suffix("iB").unwrap_or(text).to_owned();
+        self.0.parse() == Ok(bytes) || bare(self.0) == bare(&human(bytes))
+    }
+}
+
+/// What form the message has, which says what its first size is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `Ran out of memory in memory space hbm. Used 24.00G of 15.75G hbm.`: all that was counted.
+    Used,
+    /// `Ran out of memory on HBM, the total memory required for HLO temporaries (20.00G)`: whatever
+    /// it says, all allocations of the memory space.
+    Total,
+    /// `Allocation (size=N) would exceed memory (size=M)`: one allocation of a kernel.
+    Allocation,
+    /// `Out of memory while trying to allocate N bytes.`: one request at run time.
+    Request,
+}
+
+/// The sentence that says what ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'d> {
+    /// Its form.
+    pub form: Form,
+    /// The sentence, without what the log puts before it.
+    pub text: &'d str,
+    /// The memory space's name, where it has one.
+    pub space: Option<&'d str>,
+    /// What was wanted.
+    pub wanted: Option<Printed<'d>>,
+    /// What there is.
+    pub available: Option<Printed<'d>>,
+}
+
+/// A line of the sums: `arguments        20.00G`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amount<'d> {
+    /// What it is the sum of.
+    pub label: &'d str,
+    /// The line's sizes in order; the first is the sum.
+    pub sizes: Vec<Printed<'d>>,
+}
+
+/// One of the largest allocations.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entry<'d> {
+    /// Its lines, in bytes from the start of the document.
+    pub range: Range<u32>,
+    /// The end of its first line.
+    pub head: u32,
+    /// Its number in the list.
+    pub number: u64,
+    /// Bytes that it takes.
+    pub size: Option<Printed<'d>>,
+    /// The shape, on TPUs with its layout.
+    pub shape: Option<&'d str>,
+    /// The trace path.
+    pub op_name: Option<String>,
+    /// The line of source, `model.py:12`.
+    pub source: Option<String>,
+    /// Bytes without padding.
+    pub unpadded: Option<Printed<'d>>,
+    /// Bytes of padding.
+    pub padding: Option<Printed<'d>>,
+    /// What XLA calls it: the instruction, its opcode, or words.
+    pub label: Option<&'d str>,
+    /// The instruction's name, where the label has it.
+    pub name: Option<&'d str>,
+    /// `HLO temp`, `global` and the like.
+    pub kind: Option<&'d str>,
+}
+
+/// One failure.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Failure<'d> {
+    /// The first line, in bytes from the start of the document.
+    pub line: Range<u32>,
+    /// The message, if it is there: lists stand alone at times.
+    pub message: Option<Message<'d>>,
+    /// The sums.
+    pub amounts: Vec<Amount<'d>>,
+    /// The largest allocations, as listed.
+    pub entries: Vec<Entry<'d>>,
+}
+
+/// The failures that a text tells of.
+pub fn failures(document: &Document) -> Vec<Failure<'_>> {
+    let mut failures: Vec<Failure> = Vec::new();
+    for (start, block) in document.blocks() {
+        for row in &block.facts().out_of_memory {
+            let text = |span: Span| span.text(block.text());
+            let line = start + row.line.start..start + row.line.end;
+            if row.kind == Kind::Message || failures.is_empty() {
+                failures.push(Failure {
+                    line: line.clone(),
+                    ..Failure::default()
+                });
+            }
+            let Some(failure) = failures.last_mut() else {
+                continue;
+            };
+            let mut sizes = row.sizes.iter().filter(|span| !span.is_empty());
+            let mut size = || sizes.next().map(|&span| Printed(text(span)));
+            match row.kind {
+                Kind::Message => failure.message = Some(message(row, block.text())),
+                Kind::Heading => {}
+                Kind::Amount => failure.amounts.push(Amount {
+                    label: text(row.label).trim_end_matches([':', '>', '=', ' ']),
+                    sizes: std::iter::from_fn(&mut size).collect(),
+                }),
+                Kind::Entry => failure.entries.push(Entry {
+                    head: line.end,
+                    range: line,
+                    number: row.number.value,
+                    size: size(),
+                    ..Entry::default()
+                }),
+                Kind::Property => {
+                    if let Some(entry) = failure.entries.last_mut() {
+                        entry.range.end = line.end;
+                        property(entry, row, block.text());
+                    }
+                }
+            }
+        }
+    }
+    failures
+}
+
+fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
+    let form = match row.label.text(text) {
+        "Ran out of memory in memory space" => Form::Used,
+        "Ran out of memory on" => Form::Total,
+        "Allocation (size=" => Form::Allocation,
+        _ => Form::Request,
+    };
+    let size = |at: usize| Some(row.sizes[at]).filter(|span| !span.is_empty());
+    let printed = |at| size(at).map(|span| Printed(span.text(text)));
+    Message {
+        form,
+        text: &text[row.label.start as usize..row.line.end as usize],
+        space: Some(row.space.text(text)).filter(|space| !space.is_empty()),
+        wanted: printed(0),
+        available: printed(1).filter(|_| form != Form::Request),
+    }
+}
+
+fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str) {
+    let content = row.content.text(text).trim_end();
+    let size = Some(row.sizes[0]).filter(|span| !span.is_empty());
+    let size = size.map(|span| Printed(span.text(text)));
+    match row.label.text(text) {
+        "Size" => entry.size = size,
+        "Unpadded size" => entry.unpadded = size,
+        "Extra memory due to padding" => entry.padding = size,
+        "Shape" | "Entry Parameter Subshape" => entry.shape = Some(content),
+        "Allocation type" => entry.kind = Some(content),
+        "XLA label" | "XLA Label" => {
+            entry.label = Some(content);
+            entry.name = Some(row.name.text(text)).filter(|name| !name.is_empty());
+        }
+        _ => operator(entry, content),
+    }
+}
+
+/// `op_name="jit(f)/add" source_file="model.py" source_line=3`
+fn operator(entry: &mut Entry, content: &str) {
+    let (mut key, mut file, mut line) = ("", None, None);
+    for (token, text) in tokens(content) {
+        match token {
+            Token::Word => key = text,
+            Token::String if key == "op_name" => entry.op_name = Some(unescaped(text)),
+            Token::String if key == "source_file" => file = Some(unescaped(text)),
+            Token::Int if key == "source_line" => line = Some(text),
+            _ => {}
+        }
+    }
+    entry.source = file.map(|file| match line {
+        Some(line) => format!("{file}:{line}"),
+        None => file,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_sizes_are_read_and_compared() {
+        for (text, bytes) in [
+            ("512B", 512),
+            ("16.0K", 16384),
+            ("15.75G", 16_911_433_728),
+            ("6.00MiB", 6 << 20),
+            ("1048576", 1 << 20),
+        ] {
+            assert_eq!(Printed(text).bytes(), Some(bytes), "{text}");
+            assert!(Printed(text).is_of(bytes), "{text}");
+        }
+        assert!(
+            Printed("36.62G").is_of(39_325_843_968),
+            "digits are cut, not rounded"
+        );
+        assert!(!Printed("36.62G").is_of(39_336_842_880));
+        assert_eq!(Printed("99999999999999999999E").bytes(), Some(u64::MAX));
+        assert_eq!(Printed("x").bytes(), None);
+        assert_eq!(Printed("1.2.3K").bytes(), None);
+    }
+
+    #[test]
+    fn a_log_may_hold_several_failures() {
+        let text = "x\nRan out of memory in memory space hbm. Used 2.0K of 1.0K hbm.\n    arguments  1.0K\n\
+                    Largest program allocations in hbm:\n  1. Size: 512B\n     Operator: op_name=\"jit(f)/a\\\"b\" source_file=\"m.py\" source_line=3\n     Shape: f32[1]\n\
+                    other text\nAllocation (size=9) would exceed memory (size=8) :: [space=smem]\n";
+        let document = Document::new(text).expect("a small text");
+        let failures = failures(&document);
+        let [first, second] = &failures[..] else {
+            panic!("{failures:?}");
+        };
+        let message = first.message.expect("a message");
+        assert_eq!((message.form, message.space), (Form::Used, Some("hbm")));
+        assert_eq!(message.available, Some(Printed("1.0K")));
+        assert_eq!(first.amounts[0].label, "arguments");
+        let entry = &first.entries[0];
+        assert_eq!(entry.op_name.as_deref(), Some("jit(f)/a\"b"));
+        assert_eq!(entry.source.as_deref(), Some("m.py:3"));
+        assert_eq!(entry.shape, Some("f32[1]"));
+        let message = second.message.expect("a message");
+        assert_eq!(
+            (message.form, message.space),
+            (Form::Allocation, Some("smem"))
+        );
+        assert_eq!(message.wanted, Some(Printed("9")));
+    }
+}

@@ -1,0 +1,302 @@
+//! Failures for want of memory.
+
+use super::{STATIC, counted, live, short_source, step};
+use crate::model::bytes::{display, rounded};
+use crate::report::page::Page;
+use crate::report::records::{
+    EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, PeakValue, Size,
+};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// All texts; at most `limit` rows in a table.
+pub fn page<L>(answer: &OutOfMemory<L>, limit: usize) -> Page {
+    let mut page = Page::default();
+    for text in &answer.texts {
+        for failure in &text.failures {
+            page.append(failed(text, failure, limit));
+        }
+    }
+    page
+}
+
+fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> Page {
+    let mut page = Page::default();
+    page.verdict(verdict(text, failure));
+    if let Some(message) = &failure.message {
+        page.text(format!("The message: {message}"));
+    }
+    if let Some(sentence) = form(failure) {
+        page.text(sentence);
+    }
+    page.table(amounts(failure));
+    if failure.entries.is_empty() {
+        page.text("It lists no allocations.");
+    } else {
+        page.heading(format!(
+            "It lists {}",
+            counted(failure.entries.len(), "allocation")
+        ));
+        let mut table = entries_of(text, failure);
+        table.rows.truncate(limit);
+        page.table(table);
+        if failure.entries.len() > limit {
+            let more = counted(failure.entries.len() - limit, "allocation");
+            page.text(format!("... and {more} more."));
+        }
+    }
+    match (&failure.dump, &text.reason) {
+        (Some(dump), _) => page.append(beside(failure, dump)),
+        (None, Some(reason)) => page.text(format!("What it leaves out is not known: {reason}.")),
+        (None, None) => {}
+    }
+    page
+}
+
+fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
+    let place = format!("{}:{}", text.file, failure.line);
+    let space = failure.space.as_deref().unwrap_or("memory");
+    match (&failure.wanted, &failure.available) {
+        (Some(wanted), Some(available)) => format!(
+            "{place}: out of {space}: {} wanted, {} there",
+            sized(wanted),
+            sized(available)
+        ),
+        (Some(wanted), None) => format!("{place}: out of {space}: {} wanted", sized(wanted)),
+        _ if failure.message.is_some() => format!("{place}: out of {space}"),
+        _ => format!("{place}: the largest allocations of a program that did not fit"),
+    }
+}
+
+/// As it is printed, or rounded where exact bytes are.
+fn sized(size: &Size) -> String {
+    match (size.text.parse(), size.bytes) {
+        (Ok(bytes), _) => rounded(bytes),
+        _ => size.text.clone(),
+    }
+}
+
+fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
+    match failure.form? {
+        "allocation" => Some(
+            "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
+             kernel's blocks smaller.",
+        ),
+        "request" => {
+            Some("That is a request at run time, beside whatever else the device held then.")
+        }
+        _ => None,
+    }
+}
+
+fn amounts<L>(failure: &FailureRecord<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("size", "", Place::Row),
+        Column::new("of", "", Place::Cut),
+    ]);
+    table.rows = failure
+        .amounts
+        .iter()
+        .filter_map(|amount| {
+            let (first, others) = amount.sizes.split_first()?;
+            let others: Vec<&str> = others.iter().map(|size| size.text.as_str()).collect();
+            let what = match (&others[..], amount.name.as_str()) {
+                ([], name) => name.to_owned(),
+                ([unpadded, padded, idle], name) => format!(
+                    "{name}, {unpadded} without and {padded} with padding, {idle} fragmentation"
+                ),
+                ([shared], "Output size") => {
+                    format!("output, {shared} of it shared with arguments")
+                }
+                (_, name) => format!("{name} ({})", others.join(", ")),
+            };
+            Some(vec![Cell::text(first.text.clone()), Cell::text(what)])
+        })
+        .collect();
+    table
+}
+
+fn entries_of<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("size", "", Place::Row),
+        Column::new("padding", "", Place::Row),
+        Column::new("type", "kind", Place::Row),
+        Column::new("value", "", Place::Row),
+        Column::new("name", "name", Place::Cut),
+        Column::new("shape", "shape", Place::Below),
+        Column::new("source", "", Place::Below),
+        Column::new("op_name", "op_name", Place::Spare),
+        Column::new("", "bytes", Place::Exact),
+        Column::new("", "unpadded_bytes", Place::Exact),
+        Column::new("", "source", Place::Exact),
+        Column::new("", "is_exact", Place::Exact),
+        Column::new("", "values", Place::Exact),
+        Column::new("", "file", Place::Exact),
+    ]);
+    table.rows = failure
+        .entries
+        .iter()
+        .map(|entry| row(entry, &text.file))
+        .collect();
+    table
+}
+
+/// The listed allocations of all texts, exact enough for programs.
+pub fn entries<L>(answer: &OutOfMemory<L>) -> Table {
+    let mut table: Option<Table> = None;
+    for text in &answer.texts {
+        for failure in &text.failures {
+            let more = entries_of(text, failure);
+            match &mut table {
+                Some(table) => table.rows.extend(more.rows),
+                None => table = Some(more),
+            }
+        }
+    }
+    table.unwrap_or_else(|| Table::new(&[]))
+}
+
+fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
+    let text = |size: &Option<Size>| size.as_ref().map(|size| size.text.clone());
+    let bytes = |size: &Option<Size>| {
+        size.as_ref()
+            .and_then(|size| size.bytes)
+            .map_or(Cell::Empty, Cell::Number)
+    };
+    let values: Vec<String> = entry.values.iter().map(u64::to_string).collect();
+    let value = match (&values[..], entry.is_exact) {
+        ([], _) => None,
+        ([id], true) => Some(id.clone()),
+        ([one], false) => Some(format!("{one}?")),
+        ([first, rest @ ..], _) => Some(format!("{first}? +{}", rest.len())),
+    };
+    vec![
+        text(&entry.size).into(),
+        text(&entry.padding).into(),
+        entry.kind.clone().into(),
+        value.into(),
+        entry.name.clone().or_else(|| entry.label.clone()).into(),
+        entry.shape.clone().into(),
+        short_source(entry.source.as_deref()).into(),
+        entry.op_name.clone().into(),
+        bytes(&entry.size),
+        bytes(&entry.unpadded),
+        entry.source.clone().into(),
+        Cell::text(if entry.is_exact { "true" } else { "false" }),
+        Cell::text(values.join(" ")),
+        Cell::text(file),
+    ]
+}
+
+/// What the dump says besides.
+fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
+    let mut page = Page::default();
+    page.heading(format!("What it leaves out: the dump of {}", dump.module));
+    if dump.reserved_bytes == 0 {
+        page.text(format!(
+            "The buffer assignment reserves nothing of {}.",
+            dump.name
+        ));
+        return page;
+    }
+    let kinds = [
+        ("arguments", dump.parameter_bytes),
+        ("outputs", dump.output_bytes),
+        ("constants", dump.constant_bytes),
+        ("temporaries", dump.temp_bytes),
+    ];
+    let kinds: Vec<String> = kinds
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(name, bytes)| format!("{} of {name}", rounded(bytes)))
+        .collect();
+    page.text(format!(
+        "{}: {} reserved{}{}.",
+        dump.name,
+        display(dump.reserved_bytes),
+        if kinds.is_empty() { "" } else { ": " },
+        kinds.join(", ")
+    ));
+    if let Some(sentence) = counts(failure, dump) {
+        page.text(sentence);
+    }
+    match &dump.peak {
+        Some(peak) => page.text(format!(
+            "At the true peak, {}, {} are occupied, {} of it padding.",
+            step(peak),
+            display(peak.occupied_bytes),
+            rounded(dump.padding_bytes.unwrap_or(0))
+        )),
+        None => page.text(format!(
+            "The true peak is not known: {}.",
+            dump.reason.as_deref().unwrap_or("the dump does not tell")
+        )),
+    }
+    page.text(STATIC);
+    if let Some(unlisted) = dump.unlisted_bytes.filter(|&bytes| bytes > 0) {
+        page.text(if failure.entries.is_empty() {
+            "The values there:".to_owned()
+        } else {
+            format!(
+                "{} of that are values in the list, {} are not:",
+                rounded(dump.listed_bytes),
+                rounded(unlisted)
+            )
+        });
+        page.table(unlisted_values(dump));
+        if dump.unlisted_left_out > 0 {
+            page.text(format!(
+                "... and {} with less; `buflens peak` shows all.",
+                counted(dump.unlisted_left_out, "value")
+            ));
+        }
+    }
+    page
+}
+
+/// What the message's number really is.
+fn counts<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String> {
+    let wanted = &failure.wanted.as_ref()?.text;
+    let others = dump.reserved_bytes.saturating_sub(dump.temp_bytes);
+    match (failure.form?, dump.message_counts) {
+        ("total", Some("reserved")) if others > 0 => Some(format!(
+            "The {wanted} that the message calls \"HLO temporaries\" are all of these together: the \
+             temporaries are {}.",
+            rounded(dump.temp_bytes)
+        )),
+        ("used", Some("temp")) if others > 0 => Some(format!(
+            "The {wanted} that the message counts are the temporaries alone: {} more are reserved.",
+            rounded(others)
+        )),
+        ("used" | "total", None) => Some(format!(
+            "The {wanted} of the message are neither all of these nor the temporaries: it may be \
+             of another compilation, or count more."
+        )),
+        _ => None,
+    }
+}
+
+fn unlisted_values<L>(dump: &FailedDump<L>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "", Place::Row),
+        Column::new("kind", "", Place::Row),
+        Column::new("alive", "", Place::Row),
+        Column::new("value", "", Place::Cut),
+        Column::new("shape", "", Place::Below),
+        Column::new("source", "", Place::Below),
+        Column::new("op_name", "", Place::Spare),
+    ]);
+    let row = |held: &PeakValue<L>| {
+        let value = &held.value;
+        vec![
+            Cell::Bytes(held.own_bytes),
+            value.kind.map(str::to_owned).into(),
+            live(value).into(),
+            Cell::text(value.label()),
+            value.shape.clone().into(),
+            short_source(value.source.as_deref()).into(),
+            value.op_name.clone().into(),
+        ]
+    };
+    table.rows = dump.unlisted.iter().map(row).collect();
+    table
+}

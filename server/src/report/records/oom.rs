@@ -1,0 +1,292 @@
+//! What failures say, and what the dump of the program says besides.
+
+use serde::Serialize;
+
+use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, stem};
+use crate::audit::out_of_memory::{Match, reserved, space_of, values_of};
+use crate::audit::padding;
+use crate::model::failure::{self, Form, Printed};
+use crate::model::{Dump, space};
+
+/// The answer about one or several texts.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutOfMemory<L> {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The texts, in the order in which they were named.
+    pub texts: Vec<FailedText<L>>,
+}
+
+impl<L> OutOfMemory<L> {
+    /// The answer.
+    pub fn new(texts: Vec<FailedText<L>>) -> Self {
+        Self {
+            schema: SCHEMA,
+            texts,
+        }
+    }
+}
+
+/// A text with failures in it.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailedText<L> {
+    /// The path as given, `-` for what was piped in.
+    pub file: String,
+    /// Why there is no dump beside it.
+    pub reason: Option<String>,
+    /// The failures.
+    pub failures: Vec<FailureRecord<L>>,
+}
+
+/// A size as it is printed and in bytes, as far as its digits tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Size {
+    /// `15.75G`
+    pub text: String,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
+
+/// One failure.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailureRecord<L> {
+    /// The line, from 1.
+    pub line: u32,
+    /// The sentence that says what ran out.
+    pub message: Option<String>,
+    /// `used`, `total`, `allocation` or `request`.
+    pub form: Option<&'static str>,
+    /// The memory space's name, as printed.
+    pub space: Option<String>,
+    /// What was wanted.
+    pub wanted: Option<Size>,
+    /// What there is.
+    pub available: Option<Size>,
+    /// The sums.
+    pub amounts: Vec<AmountRecord>,
+    /// The largest allocations, as listed.
+    pub entries: Vec<EntryRecord>,
+    /// What the dump says; `null` without one.
+    pub dump: Option<FailedDump<L>>,
+}
+
+/// A line of the sums.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AmountRecord {
+    /// What it is the sum of.
+    pub name: String,
+    /// The sum, and what else the line has: unpadded, padded, fragmentation.
+    pub sizes: Vec<Size>,
+}
+
+/// One of the largest allocations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EntryRecord {
+    /// Its number in the list.
+    pub number: u64,
+    /// Bytes that it takes.
+    pub size: Option<Size>,
+    /// Bytes without padding.
+    pub unpadded: Option<Size>,
+    /// Bytes of padding.
+    pub padding: Option<Size>,
+    /// The instruction's name.
+    pub name: Option<String>,
+    /// What XLA calls it.
+    pub label: Option<String>,
+    /// `HLO temp` and the like.
+    pub kind: Option<String>,
+    /// The shape.
+    pub shape: Option<String>,
+    /// The trace path.
+    pub op_name: Option<String>,
+    /// The line of source.
+    pub source: Option<String>,
+    /// Whether `values` is the one that is meant, by name, shape and size.
+    pub is_exact: bool,
+    /// The ids of the values in the dump that may be meant.
+    pub values: Vec<u64>,
+}
+
+/// What the dump of the program says.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailedDump<L> {
+    /// The program.
+    pub module: String,
+    /// The path without what tells the files of a dump apart.
+    pub stem: String,
+    /// The memory space.
+    pub color: u64,
+    /// Its name.
+    pub name: String,
+    /// The sizes of its allocations.
+    pub reserved_bytes: u64,
+    /// Of these, of parameters.
+    pub parameter_bytes: u64,
+    /// Of parts of the result that share nothing with a parameter.
+    pub output_bytes: u64,
+    /// Of literals.
+    pub constant_bytes: u64,
+    /// Of all that comes and goes.
+    pub temp_bytes: u64,
+    /// What of this the message's first number is: `reserved` or `temp`; `null` if neither.
+    pub message_counts: Option<&'static str>,
+    /// The true peak.
+    pub peak: Option<Moment>,
+    /// Why none is known.
+    pub reason: Option<String>,
+    /// Padding among the bytes occupied then.
+    pub padding_bytes: Option<u64>,
+    /// Of the bytes occupied then, those of values in the list.
+    pub listed_bytes: u64,
+    /// And those that are not in it.
+    pub unlisted_bytes: Option<u64>,
+    /// The values at the peak that are not in the list, the largest first.
+    pub unlisted: Vec<PeakValue<L>>,
+    /// How many more there are.
+    pub unlisted_left_out: usize,
+}
+
+fn size(printed: Printed) -> Size {
+    Size {
+        text: printed.0.to_owned(),
+        bytes: printed.bytes(),
+    }
+}
+
+/// The record of a failure at `line`, with what the dump says if there is one.
+pub fn failed<L>(
+    failure: &failure::Failure,
+    line: u32,
+    source: Option<&Source<'_, '_, L>>,
+    limit: usize,
+) -> FailureRecord<L> {
+    let color = space_of(failure);
+    let matches: Vec<Match> = failure
+        .entries
+        .iter()
+        .map(|entry| {
+            source.map_or_else(Match::default, |it| values_of(it.audit.dump, color, entry))
+        })
+        .collect();
+    let message = failure.message;
+    let entries = failure.entries.iter().zip(&matches);
+    FailureRecord {
+        line,
+        message: message.map(|message| message.text.trim().to_owned()),
+        form: message.map(|message| match message.form {
+            Form::Used => "used",
+            Form::Total => "total",
+            Form::Allocation => "allocation",
+            Form::Request => "request",
+        }),
+        space: message.and_then(|message| message.space).map(str::to_owned),
+        wanted: message.and_then(|message| message.wanted).map(size),
+        available: message.and_then(|message| message.available).map(size),
+        amounts: failure
+            .amounts
+            .iter()
+            .map(|amount| AmountRecord {
+                name: amount.label.to_owned(),
+                sizes: amount.sizes.iter().copied().map(size).collect(),
+            })
+            .collect(),
+        entries: entries
+            .map(|(entry, found)| entry_record(source.map(|it| it.audit.dump), entry, found))
+            .collect(),
+        dump: source.map(|source| failed_dump(source, failure, &matches, limit)),
+    }
+}
+
+fn entry_record(dump: Option<&Dump>, entry: &failure::Entry, found: &Match) -> EntryRecord {
+    let id = |&at: &u32| Some(dump?.values.get(at as usize)?.id);
+    EntryRecord {
+        number: entry.number,
+        size: entry.size.map(size),
+        unpadded: entry.unpadded.map(size),
+        padding: entry.padding.map(size),
+        name: entry.name.map(str::to_owned),
+        label: entry.label.map(str::to_owned),
+        kind: entry.kind.map(str::to_owned),
+        shape: entry.shape.map(str::to_owned),
+        op_name: entry.op_name.clone(),
+        source: entry.source.clone(),
+        is_exact: found.is_exact,
+        values: found.values.iter().filter_map(id).collect(),
+    }
+}
+
+fn failed_dump<L>(
+    source: &Source<'_, '_, L>,
+    failure: &failure::Failure,
+    matches: &[Match],
+    limit: usize,
+) -> FailedDump<L> {
+    let (audit, color) = (source.audit, space_of(failure));
+    let dump = audit.dump;
+    let kinds = reserved(audit, color);
+    let sum = kinds
+        .iter()
+        .fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
+    let [parameter_bytes, output_bytes, constant_bytes, temp_bytes] = kinds;
+    let listed: Vec<u64> = matches
+        .iter()
+        .filter(|found| found.is_exact)
+        .flat_map(|found| &found.values)
+        .filter_map(|&at| Some(dump.values.get(at as usize)?.id))
+        .collect();
+    let query = PeakQuery {
+        color,
+        step: None,
+        without: &[],
+        limit: usize::MAX,
+    };
+    let (found, _) = peak(source, &query);
+    let (in_list, mut unlisted): (Vec<_>, Vec<_>) = found.values.into_iter().partition(|held| {
+        // The list names the first of those that hold the same bytes one after the other.
+        let mut names = held.buffer.iter().chain([&held.value.id]);
+        names.any(|id| listed.contains(id))
+    });
+    let own = |held: &[PeakValue<L>]| {
+        held.iter()
+            .fold(0_u64, |sum, held| sum.saturating_add(held.own_bytes))
+    };
+    let (listed_bytes, unlisted_bytes) = (own(&in_list), own(&unlisted));
+    unlisted.retain(|held| held.own_bytes > 0);
+    unlisted.sort_by_key(|held| std::cmp::Reverse(held.own_bytes));
+    let unlisted_left_out = unlisted.len().saturating_sub(limit);
+    unlisted.truncate(limit);
+    let wanted = failure.message.and_then(|message| message.wanted);
+    let is = |bytes| wanted.is_some_and(|wanted| wanted.is_of(bytes));
+    let path = dump.files.first().map(|file| stem(&file.path));
+    FailedDump {
+        module: module_name(dump),
+        stem: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
+        color,
+        name: space::named(color, dump.platforms),
+        reserved_bytes: sum,
+        parameter_bytes,
+        output_bytes,
+        constant_bytes,
+        temp_bytes,
+        message_counts: if is(sum) {
+            Some("reserved")
+        } else {
+            is(temp_bytes).then_some("temp")
+        },
+        padding_bytes: found.step.map(|step| padding::at_step(audit, color, step)),
+        unlisted_bytes: found.step.map(|_| unlisted_bytes),
+        peak: found
+            .step
+            .zip(found.occupied_bytes)
+            .map(|(step, occupied_bytes)| Moment {
+                step,
+                instruction: found.instruction,
+                occupied_bytes,
+            }),
+        reason: found.reason,
+        listed_bytes,
+        unlisted,
+        unlisted_left_out,
+    }
+}

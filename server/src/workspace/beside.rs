@@ -1,0 +1,199 @@
+//! Which dump is that of the program that a failure tells of.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use buflens_syntax::{Document, DocumentKind};
+
+use super::load::{length, read};
+use super::names::module_name;
+use crate::model::failure::{Failure, Form, failures};
+
+/// The folder below the text's own where dumps are looked for too.
+const BELOW: &str = "dumps";
+const SUFFIX: &str = "-buffer-assignment.txt";
+/// So many files are looked at in a folder.
+const MOST_FILES: usize = 10_000;
+/// So many dumps are added up to find the one with the total that the message says ...
+const MOST_ADDED_UP: usize = 64;
+/// ... each of so many bytes at most.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The dumps that may be of the program that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Beside {
+    /// None is there.
+    None,
+    /// It can only be this one: its assignment.
+    One(PathBuf),
+    /// It may be any of these.
+    Several(Vec<PathBuf>),
+}
+
+/// Looks beside the text at `path`, which is `document`, and in `dumps/` below for the dump of its
+/// program: by the name of the program, which the operators of the list begin with, else by the
+/// name of the text, else by the total that the message says.
+pub fn beside(path: &Path, document: &Document) -> Beside {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    within(&[folder, &folder.join(BELOW)], path, document)
+}
+
+/// The same among the dumps in `folders`.
+pub fn within(folders: &[&Path], path: &Path, document: &Document) -> Beside {
+    if document.kind() != DocumentKind::OutOfMemory {
+        return Beside::None;
+    }
+    let mut found: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| assignments(folder))
+        .collect();
+    found.sort();
+    let failures = failures(document);
+    let programs = programs(&failures);
+    let own = path.file_stem().map(|stem| stem.to_string_lossy());
+    let is_called = |path: &PathBuf| {
+        let module = module_name(path);
+        module.is_some_and(|module| match (&own, programs.is_empty()) {
+            (_, false) => programs.contains(&module),
+            (Some(own), true) => module == *own || module.strip_prefix("jit_") == Some(own),
+            (None, true) => false,
+        })
+    };
+    let called: Vec<PathBuf> = found
+        .iter()
+        .filter(|path| is_called(path))
+        .cloned()
+        .collect();
+    let candidates = if called.is_empty() && programs.is_empty() {
+        found
+    } else {
+        called.clone()
+    };
+    if candidates.is_empty() {
+        return Beside::None;
+    }
+    let fitting: Vec<&PathBuf> = candidates
+        .iter()
+        .take(MOST_ADDED_UP)
+        .filter(|path| has_total(path, &failures))
+        .collect();
+    match (&called[..], &fitting[..]) {
+        ([one], _) => Beside::One(one.clone()),
+        (_, [one]) => Beside::One((*one).clone()),
+        ([.., last], _) if is_repeated(&called) => Beside::One(last.clone()),
+        _ => Beside::Several(candidates),
+    }
+}
+
+fn assignments(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.take(MOST_FILES).map(|entry| {
+        // The path as it was given: `./x` is no way to write `x`.
+        let path = entry.path();
+        path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
+    });
+    paths
+        .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
+        .collect()
+}
+
+/// The programs that the listed operators are of: `jit_f` of `jit(f)/add`.
+fn programs(failures: &[Failure]) -> Vec<String> {
+    let entries = failures.iter().flat_map(|failure| &failure.entries);
+    let names = entries.filter_map(|entry| {
+        let first = entry.op_name.as_deref()?.split('/').next()?;
+        Some(first.strip_suffix(')')?.replacen('(', "_", 1))
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Whether dumps of one program take the same bytes: it was compiled again and failed again.
+fn is_repeated(paths: &[PathBuf]) -> bool {
+    let mut totals = paths.iter().take(MOST_ADDED_UP).map(|path| total(path));
+    let first = totals.next().flatten();
+    first.is_some() && totals.all(|total| total == first)
+}
+
+/// The bytes of the allocations of memory space 0, unless the file is large or broken.
+fn total(path: &Path) -> Option<u64> {
+    length(path)
+        .ok()
+        .filter(|&(bytes, _)| bytes <= MOST_BYTES)?;
+    let file = read(path).ok()?;
+    let blocks = file.document.blocks();
+    let allocations = blocks.flat_map(|(_, block)| &block.facts().allocations);
+    let in_space = allocations.filter(|allocation| allocation.color.get().unwrap_or(0) == 0);
+    Some(in_space.fold(0, |sum, allocation| {
+        sum.saturating_add(allocation.size.value)
+    }))
+}
+
+/// Whether the allocations of memory space 0 add up to what a message says.
+fn has_total(path: &Path, failures: &[Failure]) -> bool {
+    let messages = failures.iter().filter_map(|failure| failure.message);
+    let totals: Vec<_> = messages
+        .filter(|message| message.form == Form::Total)
+        .filter_map(|message| message.wanted)
+        .collect();
+    let sum = if totals.is_empty() { None } else { total(path) };
+    sum.is_some_and(|sum| totals.iter().any(|total| total.is_of(sum)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_by_its_name_else_by_its_total() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let below = folder.path().join("dumps");
+        fs::create_dir(&below).expect("a folder");
+        let dump = |module: &str, size: u64| {
+            let path = below.join(format!("module_0001.{module}.after_optimizations{SUFFIX}"));
+            let text = format!("BufferAssignment:\nallocation 0: size {size}, constant:\n");
+            fs::write(&path, text).expect("a file");
+            path
+        };
+        let (f, g, h) = (
+            dump("jit_f", 2048),
+            dump("jit_g", 4096),
+            dump("jit_h", 2048),
+        );
+        let find = |name: &str, text: &str| {
+            let document = Document::new(text).expect("a small text");
+            beside(&folder.path().join(name), &document)
+        };
+        let short = "Ran out of memory on HBM, the total memory required for HLO temporaries";
+        let long = "Largest program allocations in hbm:\n  1. Size: 4B\n     Operator: op_name";
+        assert_eq!(
+            find("g.txt", &format!("{short} (9.0K)")),
+            Beside::One(g.clone())
+        );
+        assert_eq!(
+            find("error.txt", &format!("{short} (4.0K)")),
+            Beside::One(g.clone())
+        );
+        assert_eq!(
+            find("error.txt", &format!("{short} (2.0K)")),
+            Beside::Several(vec![f.clone(), g, h]),
+            "two have the total"
+        );
+        assert_eq!(
+            find("g.txt", &format!("{long}=\"jit(f)/add\"")),
+            Beside::One(f)
+        );
+        assert_eq!(
+            find("g.txt", &format!("{long}=\"jit(k)/add\"")),
+            Beside::None
+        );
+        assert_eq!(find("g.txt", "no failure"), Beside::None);
+    }
+}

@@ -1,0 +1,258 @@
+//! Lines of the text that a compiler or a runtime prints when memory runs out.
+//!
+//! The text comes out of logs, so anything may stand before a line: a date, `[rank0]:`, colours.
+
+use super::LineKind;
+
+/// How the sentence begins that says what ran out.
+const MESSAGES: [&str; 5] = [
+    "Ran out of memory in memory space ",
+    "Ran out of memory on ",
+    "Allocation (size=",
+    "Out of memory while trying to allocate ",
+    "Out of memory allocating ",
+];
+const HEADINGS: [&str; 4] = [
+    "BufferAssignment OOM Debugging.",
+    "BufferAssignment stats:",
+    "Largest program allocations in ",
+    "Peak buffers:",
+];
+/// What an entry says of itself. `Size` stands alone below `Buffer 1:`.
+const PROPERTIES: [&str; 9] = [
+    "Operator: ",
+    "Shape: ",
+    "Entry Parameter Subshape: ",
+    "Unpadded size: ",
+    "Extra memory due to padding: ",
+    "XLA label: ",
+    "XLA Label: ",
+    "Allocation type: ",
+    "Size: ",
+];
+/// What memory is used for: one line each, the size in a column.
+const USES: [&str; 15] = [
+    "reserved",
+    "program",
+    "arguments",
+    "global",
+    "scoped",
+    "overlays",
+    "HLO temp",
+    "parameter allocation:",
+    "constant allocation:",
+    "maybe_live_out allocation:",
+    "preallocated temp allocation:",
+    "preallocated temp fragmentation:",
+    "total allocation:",
+    "total fragmentation:",
+    "thread_local allocation:",
+];
+
+/// A line, taken apart as far as its kind needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) kind: LineKind,
+    /// Where the line's own text begins, behind what the log put before it.
+    pub(crate) start: usize,
+    /// The length of the words that say what the line is about.
+    pub(crate) label: usize,
+}
+
+/// Whether `line` opens the text of a failure, wherever it stands.
+pub(super) fn opens(line: &str) -> bool {
+    part(line).is_some_and(|part| match part.kind {
+        LineKind::OutOfMemoryMessage => true,
+        LineKind::OutOfMemoryHeading => !line.ends_with("stats:") && !line.ends_with("buffers:"),
+        _ => false,
+    })
+}
+
+/// What `line` is in the text of a failure; `None` for a line of something else.
+pub(crate) fn part(line: &str) -> Option<Part> {
+    let found = |kind, start, label| Some(Part { kind, start, label });
+    for message in MESSAGES {
+        if let Some(start) = line.find(message)
+            && (message != "Allocation (size=" || line.contains(" would exceed memory "))
+        {
+            return found(
+                LineKind::OutOfMemoryMessage,
+                start,
+                message.trim_end().len(),
+            );
+        }
+    }
+    if let Some((heading, start)) = first_word(line, &HEADINGS) {
+        return found(
+            LineKind::OutOfMemoryHeading,
+            start,
+            heading.trim_end().len(),
+        );
+    }
+    if let Some(start) = numbered(line) {
+        return found(LineKind::OutOfMemoryEntry, start, 0);
+    }
+    if let Some((property, start)) = first_word(line, &PROPERTIES) {
+        return found(LineKind::OutOfMemoryProperty, start, property.len() - 2);
+    }
+    amount(line)
+}
+
+/// The word that stands first in `line`, at its start or behind a blank.
+fn first_word<'w>(line: &str, words: &[&'w str]) -> Option<(&'w str, usize)> {
+    let at = |word: &&'w str| {
+        let start = line.find(word)?;
+        is_free(line, start).then_some((*word, start))
+    };
+    words.iter().filter_map(at).min_by_key(|&(_, start)| start)
+}
+
+/// Whether a blank or the end of a colour stands directly before `start`, or nothing.
+fn is_free(line: &str, start: usize) -> bool {
+    let before = &line[..start];
+    let is_colour = || {
+        let code = before
+            .rsplit_once("\u{1b}[")
+            .and_then(|(_, code)| code.strip_suffix('m'));
+        code.is_some_and(|code| {
+            code.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b';')
+        })
+    };
+    before.is_empty() || before.ends_with([' ', '\t']) || is_colour()
+}
+
+/// Where `1. Size: ` or `Buffer 1:` begins.
+fn numbered(line: &str) -> Option<usize> {
+    if let Some(behind) = line.find(". Size: ") {
+        let digits = line[..behind].bytes().rev().take_while(u8::is_ascii_digit);
+        let start = behind - digits.count();
+        return (start < behind && is_free(line, start)).then_some(start);
+    }
+    let start = line.find("Buffer ").filter(|&start| is_free(line, start))?;
+    let number = line[start + "Buffer ".len()..]
+        .trim_end()
+        .strip_suffix(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(start)
+}
+
+/// `    reserved        258.00M`, `Total hbm usage >= 20.25G:`, `Output size 512B; ...`
+fn amount(line: &str) -> Option<Part> {
+    let found = |start, label| {
+        Some(Part {
+            kind: LineKind::OutOfMemoryAmount,
+            start,
+            label,
+        })
+    };
+    for (first, last) in [
+        ("Total ", " usage >="),
+        ("Output size", ""),
+        ("Program ", " requirement"),
+    ] {
+        if let Some(start) = line.find(first).filter(|&start| is_free(line, start))
+            && let Some(end) = line[start + first.len()..].find(last)
+            && !line[start + first.len()..][..end].contains(' ')
+        {
+            let label = first.len() + end + last.len();
+            let is_sized = line[start + label..]
+                .trim_start()
+                .starts_with(|next: char| next.is_ascii_digit());
+            return found(start, label).filter(|_| is_sized);
+        }
+    }
+    USES.iter().find_map(|word| {
+        let start = line.find(word)?;
+        let rest = &line[start + word.len()..];
+        let size = rest.trim_start_matches(' ');
+        let gap = if word.ends_with(':') { 1 } else { 2 };
+        let is_column = line[..start].is_empty() || line[..start].ends_with("  ");
+        let is_sized = size.starts_with(|next: char| next.is_ascii_digit());
+        // No sentence has two blanks.
+        let is_row = is_column && is_sized && rest.len() - size.len() >= gap;
+        found(start, word.len()).filter(|_| is_row)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, kind: LineKind, label: &str) {
+        let part = part(line).unwrap_or_else(|| panic!("no part: {line}"));
+        assert_eq!(part.kind, kind, "{line}");
+        assert_eq!(&line[part.start..part.start + part.label], label, "{line}");
+    }
+
+    #[test]
+    fn whatever_a_log_puts_before_a_line_is_passed_over() {
+        use LineKind::{
+            OutOfMemoryAmount as Amount, OutOfMemoryEntry as Entry, OutOfMemoryHeading as Heading,
+            OutOfMemoryMessage as Message, OutOfMemoryProperty as Property,
+        };
+        for before in [
+            "",
+            "[rank0]: ",
+            "\u{1b}[36m(W pid=4)\u{1b}[0m ",
+            "I0101 x.cc:9] ",
+        ] {
+            let check = |line: &str, kind, label| check(&format!("{before}{line}"), kind, label);
+            check(
+                "E: RESOURCE_EXHAUSTED: Ran out of memory on HBM, the",
+                Message,
+                "Ran out of memory on",
+            );
+            check(
+                "Allocation (size=4) would exceed memory (size=2)",
+                Message,
+                "Allocation (size=",
+            );
+            check(
+                "  Largest program allocations in hbm:",
+                Heading,
+                "Largest program allocations in",
+            );
+            check("  12. Size: 4B", Entry, "");
+            check("\tBuffer 3:", Entry, "");
+            check("     Shape: f32[1]", Property, "Shape");
+            check(
+                "\t\tEntry Parameter Subshape: f32[1]",
+                Property,
+                "Entry Parameter Subshape",
+            );
+            check("     Unpadded size: 4B", Property, "Unpadded size");
+            check("Total hbm usage >= 20.25G:", Amount, "Total hbm usage >=");
+            check(
+                "Program hbm requirement 16.0K:",
+                Amount,
+                "Program hbm requirement",
+            );
+            check("    HLO temp         24.00G (1%", Amount, "HLO temp");
+            check(
+                "  total allocation:  301.25MiB",
+                Amount,
+                "total allocation:",
+            );
+        }
+    }
+
+    #[test]
+    fn sentences_of_a_log_are_none_of_it() {
+        for line in [
+            "",
+            "Traceback (most recent call last):",
+            "Allocation (size=4) succeeded",
+            "the program 12 times",
+            "x=Shape: 3",
+            "Buffer x:",
+            "Total time usage: much",
+            "Output size unknown",
+        ] {
+            assert_eq!(part(line), None, "{line}");
+        }
+        assert!(opens("Ran out of memory on HBM, the total"));
+        assert!(!opens("Peak buffers:"));
+        assert!(!opens("     Shape: f32[1]"));
+    }
+}
