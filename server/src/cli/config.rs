@@ -370,6 +370,20 @@ mod tests {
             format!("{line}:{column}: {problem}")
         })
         .collect();
-        expect_test::expect![[r#""#]].assert_eq(&problems.join("\n"));
+        expect_test::expect![[r#"
+            2:1: unknown field `max-peek`, expected one of `max-peak`, `max-temp`, `max-padding`, `max-growth`, `base
+            2:12: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
+            2:12: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
+            2:12: invalid type: boolean `true`, expected a number, a text with a unit, or a table such as `{ hbm = "15
+            2:20: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
+            2:14: no platform has a memory space `hmb`; expected a name such as `HBM` or `VMEM`, or a number such as `
+            2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
+            2:14: invalid type: map, expected a number, or a text with a unit
+            2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`
+            2:10: there is no code `sintax`; there are syntax, truncated, allocation-index, duplicate-value, unknown-v
+            2:10: the severity of `syntax` is none of error, warning, information, hint and off
+            1:1: missing field `name`
+            2:8: expected a pattern such as `jit_train*`: error parsing glob 'a[': unclosed character class; missing 
+            1:6: unclosed array, expected `]`"#]].assert_eq(&problems.join("\n"));
     }
 }

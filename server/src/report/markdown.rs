@@ -111,7 +111,23 @@ mod tests {
         writer
             .finish(&mut out, &counts, &["not in the baseline: a_b".to_owned()])
             .unwrap();
-        expect![[r#""#]].assert_eq(&String::from_utf8(out).unwrap());
+        expect![[r#"
+            **buflens check: 1 error, 1 hint in 0 dumps**
+
+            ### Budgets
+
+            | severity | code | finding | where |
+            |---|---|---|---|
+            | `hint` | `max-peak` | `` <img src=x> \| [a](b) `c` `` | `x.txt:1` |
+
+            ### Findings
+
+            | severity | code | finding | where |
+            |---|---|---|---|
+            | `error` | `syntax` | `the value ends at 576` | `x.txt:3` |
+
+            Note: not in the baseline: a\_b.
+        "#]].assert_eq(&String::from_utf8(out).unwrap());
     }
 
     #[test]

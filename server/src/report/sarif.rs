@@ -357,7 +357,102 @@ mod tests {
         let log: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let run = &log["runs"][0];
         let text = serde_json::to_string_pretty(&run["results"]).unwrap();
-        expect_test::expect![[r#""#]].assert_eq(&text);
+        expect_test::expect![[r#"
+            [
+              {
+                "level": "error",
+                "locations": [
+                  {
+                    "physicalLocation": {
+                      "artifactLocation": {
+                        "uri": "a%20dir/x.txt",
+                        "uriBaseId": "%SRCROOT%"
+                      },
+                      "region": {
+                        "endColumn": 39,
+                        "endLine": 3,
+                        "startColumn": 37,
+                        "startLine": 3
+                      }
+                    }
+                  }
+                ],
+                "message": {
+                  "text": "the value ends at 576"
+                },
+                "partialFingerprints": {
+                  "primaryLocationLineHash": "81f2ce81a007f7de:1"
+                },
+                "relatedLocations": [
+                  {
+                    "id": 1,
+                    "message": {
+                      "text": "the size"
+                    },
+                    "physicalLocation": {
+                      "artifactLocation": {
+                        "uri": "a%20dir/x.txt",
+                        "uriBaseId": "%SRCROOT%"
+                      },
+                      "region": {
+                        "endColumn": 29,
+                        "endLine": 3,
+                        "startColumn": 21,
+                        "startLine": 3
+                      }
+                    }
+                  },
+                  {
+                    "id": 2,
+                    "message": {
+                      "text": "the allocation"
+                    },
+                    "physicalLocation": {
+                      "artifactLocation": {
+                        "uri": "a%20dir/x.txt",
+                        "uriBaseId": "%SRCROOT%"
+                      },
+                      "region": {
+                        "endColumn": 23,
+                        "endLine": 2,
+                        "startColumn": 15,
+                        "startLine": 2
+                      }
+                    }
+                  }
+                ],
+                "ruleId": "syntax",
+                "ruleIndex": 0
+              },
+              {
+                "level": "note",
+                "locations": [
+                  {
+                    "physicalLocation": {
+                      "artifactLocation": {
+                        "uri": "a%20dir/x.txt",
+                        "uriBaseId": "%SRCROOT%"
+                      },
+                      "region": {
+                        "endColumn": 18,
+                        "endLine": 1,
+                        "startColumn": 1,
+                        "startLine": 1
+                      }
+                    }
+                  }
+                ],
+                "message": {
+                  "text": "a �[31m heading"
+                },
+                "partialFingerprints": {
+                  "primaryLocationLineHash": "81f2ce81a007f7de:2"
+                },
+                "relatedLocations": [],
+                "ruleId": "syntax",
+                "ruleIndex": 0
+              }
+            ]"#]].assert_eq(&text);
         let note = &run["invocations"][0]["toolExecutionNotifications"][0];
         assert_eq!(note["message"]["text"], "a note");
         let rule = &run["tool"]["driver"]["rules"][0];

@@ -75,7 +75,9 @@ fn a_finding_says_what_is_there_and_where() {
     };
     let findings = found(&dump, &budgets, None);
     let messages: Vec<&str> = findings.iter().map(|it| it.message.as_str()).collect();
-    expect_test::expect![[r#""#]].assert_eq(&messages.join("\n"));
+    expect_test::expect![[r#"
+        HBM holds 2.2 MiB (2,272,768 B) at its true peak, step 14 (`convolution_add_fusion.1`), 171.5 KiB (175,616 B) more than the 2.0 MiB of `max-peak`; the largest are `params_0___w__.1` (1.5 MiB), `params_1___w__.1` (512.0 KiB) and `x.1` (112.0 KiB)
+        HBM holds 2.2 MiB (2,272,768 B) at its true peak, step 14 (`convolution_add_fusion.1`), of which 27.2 KiB (27,864 B) are padding: 1.012x, 5.3 KiB more than the 1.01x of `max-padding`; the largest are `x.1` (14.0 KiB), `convolution_add_fusion.1` (6.8 KiB) and `params_2___w__.1` (6.0 KiB)"#]].assert_eq(&messages.join("\n"));
     assert!(findings.iter().all(|it| it.related.len() == NAMED));
     let place = &findings[0].place;
     let text = dump.files[place.file].document.slice(place.range.clone());
