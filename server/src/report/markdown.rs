@@ -127,7 +127,8 @@ mod tests {
             | `error` | `syntax` | `the value ends at 576` | `x.txt:3` |
 
             Note: not in the baseline: a\_b.
-        "#]].assert_eq(&String::from_utf8(out).unwrap());
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 
     #[test]

@@ -452,7 +452,8 @@ mod tests {
                 "ruleId": "syntax",
                 "ruleIndex": 0
               }
-            ]"#]].assert_eq(&text);
+            ]"#]]
+        .assert_eq(&text);
         let note = &run["invocations"][0]["toolExecutionNotifications"][0];
         assert_eq!(note["message"]["text"], "a note");
         let rule = &run["tool"]["driver"]["rules"][0];

@@ -53,11 +53,16 @@ impl Default for Options {
 
 /// The picture as a file.
 pub fn svg(map: &Map, title: &str, options: &Options) -> String {
-    markup(map, title, options).into_string()
+    picture(map, title, options, Some("http://www.w3.org/2000/svg")).into_string()
 }
 
 /// The picture as a part of an HTML document. Its styles hold below its own class, `buflens-picture`.
 pub fn markup(map: &Map, title: &str, options: &Options) -> Markup {
+    picture(map, title, options, None)
+}
+
+/// The picture; the namespace is for files, a document knows it.
+fn picture(map: &Map, title: &str, options: &Options, namespace: Option<&str>) -> Markup {
     let width = options.width.clamp(LEAST_WIDTH, MOST_PIXELS) as f64;
     let (charts, other) = chart::charts(map, &options.selection);
     let most = MOST_RECTANGLES / charts.len().max(1);
@@ -92,7 +97,7 @@ pub fn markup(map: &Map, title: &str, options: &Options) -> Markup {
     });
     let kinds: Vec<&str> = kinds.copied().collect();
     html! {
-        svg.buflens-picture xmlns="http://www.w3.org/2000/svg" role="img" width=(n(width))
+        svg.buflens-picture xmlns=[namespace] role="img" width=(n(width))
             height=(n(height)) viewBox=(format!("0 0 {} {}", n(width), n(height))) {
             title { (clean(title)) ": memory map" }
             style { (PreEscaped(STYLE)) }

@@ -27,6 +27,8 @@ const AROUND: usize = 16;
 const MOST_REPEATED: usize = 8;
 /// A step number below every so many columns.
 const TICK: usize = 10;
+/// A name is not cut to less.
+const LEAST_NAME: usize = 8;
 /// Eighths of a line.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const IDLE: char = '.';
@@ -242,38 +244,51 @@ impl<'c> TextMap<'c> {
         Ok(())
     }
 
-    /// `HBM peak   ^ step 13, copy.3: 965.7 MiB (XLA marks 14)`.
+    /// `HBM peak   ^ step 13, copy.3: 965.7 MiB (XLA marks 14)`: on the right of the mark, else on its
+    /// left, else on a line of its own.
     fn write_peak(&self, out: &mut impl Write) -> io::Result<()> {
         let (chart, peak) = (self.chart, self.chart.peak);
         let mut after = format!(": {}", rounded(peak.occupied_bytes));
         if let Some(step) = chart.printed_peak().filter(|&step| step != peak.step) {
             after = format!("{after} (XLA marks {step})");
         }
+        if !chart.has(peak.step) {
+            after = format!("{after}, not among these steps");
+        }
         let label = format!("{} peak", chart.space.space.name);
-        let step = super::printable(&chart.peak_step()).into_owned();
-        // The name of the instruction makes room for the numbers.
-        let fitting = |room: usize, after: &str| {
-            let room = room.saturating_sub(after.chars().count());
-            format!("{}{after}", cut(&step, room.max(8)))
-        };
         let length = |text: &str| text.chars().count();
-        let line = if chart.has(peak.step) {
+        // The name of the instruction makes room for the numbers.
+        let sentence = |room: usize| {
+            let step = format!("step {}", peak.step);
+            let left = room.saturating_sub(length(&step) + length(&after));
+            let name = peak.instruction.as_deref().map(super::printable);
+            let name = name.filter(|name| left >= 2 + length(name).min(LEAST_NAME));
+            let name = name.map_or_else(String::new, |it| format!(", {}", cut(&it, left - 2)));
+            format!("{step}{name}{after}")
+        };
+        let within = |room: usize| {
+            let room = room.saturating_sub(length(&label) + 4);
+            format!("{label} at {}", sentence(room))
+        };
+        let lines = if chart.has(peak.step) {
             let column = (peak.step - chart.first) / self.per_column;
             let at = NAME + column as usize * self.repeated + self.repeated / 2;
-            let (left, right) = (at - 1, self.width.saturating_sub(at + 2));
-            let whole = length(&step) + length(&after);
-            if length(&label) < at && (whole <= right || left < right + length(&label) + 2) {
-                format!("{label:at$}^ {}", fitting(right, &after))
+            let right = sentence(self.width.saturating_sub(at + 2));
+            let left = within(at - 1);
+            if length(&label) < at && at + 2 + length(&right) <= self.width {
+                vec![format!("{label:at$}^ {right}")]
+            } else if length(&left) < at {
+                vec![format!("{:>width$} ^", left, width = at - 1)]
             } else {
-                let text = fitting(left.saturating_sub(length(&label) + 4), &after);
-                format!("{:>left$} ^", format!("{label} at {text}"))
+                vec![format!("{:at$}^", ""), within(self.width)]
             }
         } else {
-            let after = format!("{after}, not among these steps");
-            let room = self.width.saturating_sub(length(&label) + 4);
-            format!("{label} at {}", fitting(room, &after))
+            vec![within(self.width)]
         };
-        writeln!(out, "\u{1b}[1m{line}\u{1b}[0m")
+        for line in lines {
+            writeln!(out, "\u{1b}[1m{line}\u{1b}[0m")?;
+        }
+        Ok(())
     }
 
     /// The legend, and what is not to be seen.

@@ -288,7 +288,7 @@ mod tests {
         let twice = r#"{"module":"f","platform":"cpu","position":1,"spaces":[]}"#;
         for (text, part) in [
             ("", "no baseline"),
-            ("[1]", "no baseline"),
+            ("[\"x\"]", "no baseline"),
             (r#"{"modules":[]}"#, "schema"),
             (r#"{"schema":0,"modules":[]}"#, "schema 0, expected 1"),
             (r#"{"schema":2,"programs":{}}"#, "schema 2, expected 1"),

@@ -68,7 +68,7 @@ fn a_real_program() {
                      ...................................CCCCCCCCCCCCCCC
         #2 arg 0     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA   16.0 MiB
                      AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
-        HBM peak at step ...art.1: 64.0 MiB (XLA marks 9) ^
+               HBM peak at step 7: 64.0 MiB (XLA marks 9) ^
 
            value               bytes  steps  place
         B  b.1              16.0 MiB  0-9    0+0
