@@ -221,13 +221,13 @@ impl Check<'_> {
                 (_, None) => {}
             }
             if let Some(message) = grown(most, temp, now.temp_bytes) {
-                let message = format!("the temp allocations in {title} together {message}");
+                let message = format!("the size of the temp allocations in {title} {message}");
                 let place = self.largest_allocation(color, true);
                 let finding = Finding::new(Code::MaxGrowth, place, message);
                 findings.push(self.with_largest(finding, self.temporaries(color)));
             }
             if let Some(message) = grown(most, reserved, now.reserved_bytes) {
-                let message = format!("the allocations in {title} together {message}");
+                let message = format!("the size of the allocations in {title} {message}");
                 let place = self.largest_allocation(color, false);
                 findings.push(Finding::new(Code::MaxGrowth, place, message));
             }
