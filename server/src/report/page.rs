@@ -146,11 +146,24 @@ impl Page {
                 @match part {
                     Part::Verdict(text) => p.verdict { (printable(text)) },
                     Part::Heading(text) => h3 { (printable(text)) },
-                    Part::Text(text) => p { (printable(text)) },
+                    Part::Text(text) => p { (marked(text)) },
                     Part::Table(table) => (table.html()),
                 }
             }
         }
+    }
+}
+
+/// Text in which what stands between backticks is code.
+fn marked(text: &str) -> Markup {
+    let text = printable(text);
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    html! {
+        @if is_paired {
+            @for (at, part) in text.split('`').enumerate() {
+                @if at % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        } @else { (text) }
     }
 }
 
@@ -293,7 +306,8 @@ mod tests {
     #[test]
     fn as_html() {
         let mut page = page();
-        page.text("</p><script>");
+        page.text("</p><script> of `a_b` is ` not code");
+        page.text("</p><script> of `a_b` is `code`");
         expect![[r#"
             <p class="verdict">jit_f: *much* �[31m is occupied</p>
             <p>One sentence that is too long for the line.</p>
@@ -327,7 +341,9 @@ mod tests {
             </table>
             </div>
             <p>The end.</p>
-            <p>&lt;/p&gt;&lt;script&gt;</p>"#]]
+            <p>&lt;/p&gt;&lt;script&gt; of `a_b` is ` not code</p>
+            <p>&lt;/p&gt;&lt;script&gt; of <code>a_b</code> is <code>code</code>
+            </p>"#]]
         .assert_eq(&page.html().into_string().replace("><", ">\n<"));
     }
 }
