@@ -167,18 +167,26 @@ fn marked(text: &str) -> Markup {
     }
 }
 
-/// Text with whatever Markdown or HTML would make of it taken away.
+/// Text with whatever Markdown or HTML would make of it taken away. What is harmless where it
+/// stands stays as it is: editors show Markdown as text.
 fn escaped(text: &str) -> String {
     let text = printable(text);
     let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        if matches!(
-            char,
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~'
-        ) {
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let is_in_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+        let is_markup = match char {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '&' | '#' | '|' | '~' => true,
+            '_' => !(is_in_word(before) && is_in_word(chars.peek().copied())),
+            '>' => before.is_none(),
+            _ => false,
+        };
+        if is_markup {
             escaped.push('\\');
         }
         escaped.push(char);
+        before = Some(char);
     }
     escaped
 }
@@ -271,7 +279,7 @@ mod tests {
         let mut out = Vec::new();
         page().write_markdown(&mut out).unwrap();
         expect![[r#"
-            **jit\_f: \*much\* �\[31m is occupied**
+            **jit_f: \*much\* �\[31m is occupied**
 
             One sentence that is too long for the line.
 
