@@ -105,6 +105,12 @@ impl Diff {
         let compared =
             compared.filter_map(|[before, after]| self.compared([before, after], is_unreadable));
         let compared: Vec<Compared> = compared.collect();
+        for path in alone.iter().flatten() {
+            if let Some(problem) = dumps::problem(path) {
+                complain(problem);
+                *is_unreadable = true;
+            }
+        }
         let stem = |path: PathBuf| records::stem(&path).to_string_lossy().into_owned();
         let alone = alone.map(|paths| paths.into_iter().map(stem).collect());
         let diffs = Diffs::new(compared, alone);

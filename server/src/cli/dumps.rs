@@ -174,11 +174,21 @@ fn walk_problem(error: &ignore::Error) -> Option<String> {
     (!is_loop && !is_nowhere).then(|| error.to_string())
 }
 
+/// Why the file is no part of a dump, by its first lines, without all of it being read.
+pub fn problem(path: &Path) -> Option<String> {
+    match has_head(path) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("{}: it does not begin as a dump", path.display())),
+        Err(error) => Some(format!("{}: {error}", path.display())),
+    }
+}
+
 /// Whether the file is part of a dump, by its name or else by its first lines.
 fn is_dump(path: &Path) -> io::Result<bool> {
-    if workspace::is_dump_name(path) {
-        return Ok(true);
-    }
+    Ok(workspace::is_dump_name(path) || has_head(path)?)
+}
+
+fn has_head(path: &Path) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(workspace::is_dump_head(&head))

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_dump, no_dump, space_named_anywhere};
+use super::one::{is_broken, is_dump, no_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit;
@@ -26,7 +26,7 @@ pub struct Summary {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// The memory space that dumps are sorted by, by number or name: `1`, `VMEM`, `host`.
-    #[arg(long, value_name = "SPACE", default_value = "0", value_parser = space_named_anywhere)]
+    #[arg(long, value_name = "SPACE", default_value = "0", value_parser = crate::model::space::called_anywhere)]
     space: u64,
     /// So many dumps at most.
     #[arg(long, value_name = "N")]
@@ -39,6 +39,8 @@ struct Read {
     path: PathBuf,
     /// What it is if it says nothing about memory.
     module: Result<records::Module, String>,
+    /// It is called a part of a dump, and is none.
+    is_broken: bool,
     notes: std::sync::Arc<[Note]>,
 }
 
@@ -58,9 +60,10 @@ impl Summary {
                         is_unreadable = true;
                     }
                     // Whoever names a file means that one.
+                    let is_meant = read.is_broken || self.paths.contains(&read.path);
                     match read.module {
                         Ok(module) => modules.push(module),
-                        Err(problem) if self.paths.contains(&read.path) => {
+                        Err(problem) if is_meant => {
                             complain(format_args!("{}: {problem}", read.path.display()));
                             is_unreadable = true;
                         }
@@ -103,6 +106,7 @@ fn read(loaded: Loaded) -> Read {
     };
     Read {
         path,
+        is_broken: is_broken(&loaded),
         module,
         notes: loaded.notes,
     }

@@ -3,10 +3,11 @@
 
 use serde_json::Value;
 
-use crate::checks::{Code, Severities, Severity, Thresholds, check_space};
+use crate::checks::{Code, Severities, Severity, Thresholds};
 use crate::ide::hints::Kind;
 use crate::model::bytes;
 use crate::model::source::Libraries;
+use crate::model::space;
 
 /// The section of the editor's configuration.
 pub const SECTION: &str = "buflens";
@@ -215,7 +216,7 @@ impl Advice {
 
 /// The bytes that a memory space has.
 fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
-    check_space(space)?;
+    space::called_anywhere(space)?;
     chosen_bytes(value).map_err(|problem| format!("`{space}`: {problem}"))
 }
 
