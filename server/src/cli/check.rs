@@ -332,7 +332,7 @@ fn check_all(
             write(&loaded.dump, &findings)
         }
         Err(problem) => {
-            totals.unreadable(problem);
+            totals.unreadable(&problem);
             Ok(())
         }
     })?;
@@ -371,7 +371,7 @@ struct Totals {
 
 impl Totals {
     /// Something could not be read.
-    fn unreadable(&mut self, problem: impl ToString) {
+    fn unreadable(&mut self, problem: &impl ToString) {
         let problem = problem.to_string();
         complain(&problem);
         self.notes.push(problem);
