@@ -95,7 +95,7 @@ HloLiveRange (max 7):
 
 /// The hover of somebody who has named no libraries.
 fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
-    super::hover(dump, file, offset, &Libraries::default())
+    super::hover(dump, file, offset, &(&Libraries::default()).into())
 }
 
 fn dump(files: &[(&str, &str)]) -> Dump {
