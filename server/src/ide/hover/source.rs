@@ -1,5 +1,7 @@
 //! Metadata: where in the user's program an instruction comes from.
 
+use std::fmt::Write as _;
+
 use super::Sources;
 use crate::ide::markdown::{Text, code, link, shorten};
 use crate::model::Dump;
@@ -54,7 +56,7 @@ fn chain(frames: &[Frame], sources: &Sources) -> Option<String> {
     for (count, what) in [(more, "caller"), (folded, "library frame")] {
         let plural = if count == 1 { "" } else { "s" };
         if count > 0 {
-            chain.push_str(&format!(", + {count} {what}{plural}"));
+            let _ = write!(chain, ", + {count} {what}{plural}");
         }
     }
     Some(chain)

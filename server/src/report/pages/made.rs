@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{STATIC, counted, live, percent, range};
+use super::{STATIC, counted, live, percent, range, short_source, summary};
 use crate::model::bytes::rounded;
 use crate::report::page::Page;
 use crate::report::records::{FileLocation, Made, MadeDump, MadeLine, MadeSpace, MadeValue};
@@ -36,10 +36,14 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
             page.text(format!("No peak is known: {reason}."));
         }
     }
+    let stems = made
+        .dumps
+        .iter()
+        .map(|it| (it.stem.as_str(), it.module.as_str()));
+    let (below, files) = summary::files(stems);
     page.text(match made.dumps[..] {
         [_] => STATIC.to_owned(),
-        _ => "Static, each of one module only. Bytes in which several values lie count once."
-            .to_owned(),
+        _ => format!("Static, each of one module only.{below}"),
     });
     // A line alone has been told of.
     if made.lines.is_none_or(|[first, last]| first != last) {
@@ -49,7 +53,7 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
     }
     if made.dumps.len() > 1 {
         page.heading("By dump");
-        page.table(dumps(&made.dumps, limit));
+        page.table(dumps(&made.dumps, files, limit));
         rest(&mut page, made.dumps.len(), limit, "dump");
     }
     page.heading("Values, the largest first");
@@ -186,15 +190,16 @@ fn lines(lines: &[MadeLine], limit: usize, with_file: bool) -> Table {
     table
 }
 
-fn dumps(dumps: &[MadeDump], limit: usize) -> Table {
+fn dumps(dumps: &[MadeDump], files: Vec<String>, limit: usize) -> Table {
     let mut table = Table::new(&[
         Column::new("at peak", "", Place::Row),
         Column::new("of", "", Place::Row),
         Column::new("space", "", Place::Row),
         Column::new("values", "", Place::Row),
-        Column::new("dump", "", Place::Cut),
+        Column::new("module", "", Place::Cut),
+        Column::new("files", "", Place::Whole),
     ]);
-    let row = |dump: &MadeDump| {
+    let row = |(dump, files): (&MadeDump, String)| {
         let space = fullest(dump);
         let of = space.and_then(|space| space.peak.as_ref());
         vec![
@@ -204,10 +209,11 @@ fn dumps(dumps: &[MadeDump], limit: usize) -> Table {
             of.map_or(Cell::Empty, |peak| Cell::Bytes(peak.occupied_bytes)),
             space.map(|space| space.name.clone()).into(),
             Cell::Number(dump.values as u64),
-            Cell::text(&dump.stem),
+            Cell::text(&dump.module),
+            Cell::text(files),
         ]
     };
-    table.rows = dumps.iter().take(limit).map(row).collect();
+    table.rows = dumps.iter().zip(files).take(limit).map(row).collect();
     table
 }
 
@@ -259,7 +265,7 @@ fn row(made: &MadeValue<FileLocation>) -> Vec<Cell> {
         value.opcode.clone().into(),
         Cell::text(value.label()),
         value.shape.clone().into(),
-        super::short_source(through)
+        short_source(through)
             .map(|line| format!("in {line}"))
             .into(),
         place.into(),

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::{Moment, SCHEMA, Source, Value, module_name, stem, value};
 use crate::audit::made::{Hit, Peaks, made as made_in};
 use crate::model::lines::Lines;
-use crate::model::source::Frame;
 use crate::model::source_map::SourceMap;
 use crate::model::space;
 
@@ -169,19 +168,21 @@ pub fn made<L>(
 /// What each line made, whatever was asked for.
 fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<MadeLine> {
     let audit = source.audit;
-    let mut lines: BTreeMap<(&str, Option<u32>), (&Frame, Vec<u32>)> = BTreeMap::new();
+    let mut lines: BTreeMap<(&str, Option<u32>), Vec<&Hit>> = BTreeMap::new();
     for hit in hits {
         let frame = hit.frame();
-        let line = lines.entry((&frame.file, frame.line));
-        let (_, values) = line.or_insert_with(|| (frame, Vec::new()));
-        if values.last() != Some(&hit.value) {
-            values.push(hit.value);
+        let of_line = lines.entry((&frame.file, frame.line)).or_default();
+        // A function that is mapped is on the stack several times.
+        if of_line.last().is_none_or(|last| last.value != hit.value) {
+            of_line.push(hit);
         }
     }
-    let record = |(frame, values): (&Frame, Vec<u32>)| {
+    let record = |hits: Vec<&Hit>| {
+        let frame = hits.first()?.frame();
+        let values: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
         let held = peaks.held(audit, &values).into_iter();
         let sizes = values.iter().map(|&at| audit.dump.values[at as usize].size);
-        MadeLine {
+        Some(MadeLine {
             file: frame.file.clone(),
             line: frame.line,
             function: frame.function.clone(),
@@ -189,9 +190,9 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
             values: values.len(),
             largest_bytes: sizes.max().unwrap_or(0),
             at_peak_bytes: held.filter_map(|held| held.at_peak).max(),
-        }
+        })
     };
-    lines.into_values().map(record).collect()
+    lines.into_values().filter_map(record).collect()
 }
 
 impl<L> Made<L> {
