@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -248,13 +249,15 @@ fn assignment(metadata: &[&str]) -> String {
     let mut text = "BufferAssignment:\n".to_owned();
     let (mut used, mut ranges) = (String::new(), String::new());
     for (at, metadata) in metadata.iter().enumerate() {
-        text += &format!(
+        let _ = write!(
+            text,
             "allocation {at}: size 16, preallocated-temp:\n value: <{at} v.{at} @0> (size=16,offset=0): f32[4]{{0}}\n"
         );
-        used += &format!(
+        let _ = write!(
+            used,
             "<{at} v.{at} @0>\n positions:\n  v.{at}\n uses:\n from instruction: %v.{at} = f32[4]{{0}} iota(), iota_dimension=0, metadata={{op_name=\"f\" {metadata}}}\n"
         );
-        ranges += &format!("    v.{at}{{}}:0-1\n");
+        let _ = writeln!(ranges, "    v.{at}{{}}:0-1");
     }
     let total = 16 * metadata.len();
     format!(

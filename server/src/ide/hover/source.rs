@@ -130,3 +130,45 @@ pub(super) fn frame(dump: &Dump, id: u64, sources: &Sources) -> Option<String> {
     stack(&mut text, &frames(dump, id), sources);
     Some(text.finish()).filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::model::source::Libraries;
+
+    fn frame(file: &str, line: u32) -> Frame {
+        Frame {
+            file: file.to_owned(),
+            line: Some(line),
+            function: None,
+        }
+    }
+
+    #[test]
+    fn the_users_own_frames_go_first_and_libraries_are_folded() {
+        let libraries = Libraries::default();
+        let sources = Sources {
+            libraries: &libraries,
+            address: &|frame| {
+                let is_here = frame.file == "/home/me/(a).py";
+                is_here.then(|| "file:///home/me/(a).py#L3".to_owned())
+            },
+        };
+        let library = frame("/x/site-packages/jax/numpy.py", 9);
+        let (a, b) = (frame("/home/me/(a).py", 3), frame("/home/me/b.py", 4));
+        let of = |frames: &[&Frame]| {
+            let frames: Vec<Frame> = frames.iter().map(|&frame| frame.clone()).collect();
+            chain(&frames, &sources).unwrap_or_default()
+        };
+        expect![
+            "[`(a).py:3`](file:///home/me/%28a%29.py#L3), called from `b.py:4`, + 2 library frames"
+        ]
+        .assert_eq(&of(&[&library, &a, &a, &library, &b]));
+        expect!["`numpy.py:9` (library frame)"].assert_eq(&of(&[&library, &library]));
+        expect!["`b.py:4`, called from [`(a).py:3`](file:///home/me/%28a%29.py#L3), `b.py:4`, [`(a).py:3`](file:///home/me/%28a%29.py#L3), + 2 callers"]
+            .assert_eq(&of(&[&b, &a, &b, &a, &b, &a]));
+        expect![""].assert_eq(&of(&[]));
+    }
+}
