@@ -374,8 +374,9 @@ fn what_is_not_there_is_told_with_what_is_near() {
     );
 
     let (out, _) = run(&["where", "nothing.py", &path], 1);
+    let out = out.replace('\n', " ");
     assert!(
-        out.contains("No value comes from a file of this name"),
+        out.contains("Files that made values: /app/other/net.py, /app/pkg/net.py."),
         "{out}"
     );
     let (out, _) = run(&["where", "net.py:7", "--format", "csv", &path], 0);
@@ -405,8 +406,10 @@ fn text_from_dumps_stays_text() {
     let asked = "script>.py";
     for format in ["html", "markdown", "text"] {
         let (out, _) = run(&["where", asked, "--format", format, &path], 0);
+        // In Markdown a backslash before it makes it text.
+        let markup = out.replace("\\<", "");
         assert!(
-            format == "text" || !out.contains("<script>alert(1)"),
+            format == "text" || !markup.contains("<script>alert(1)"),
             "{out}"
         );
         assert!(out.contains("2 values"), "{out}");

@@ -18,6 +18,9 @@ pub struct Made {
     /// Each value with each of the frames that are in the file, the innermost first; values in the
     /// order of the dump. More than one file has that path if they are all as much alike.
     pub hits: Vec<Hit>,
+    /// All files of the user's own that made values, in the order of their names; none if the dump
+    /// does not tell which lines made its values.
+    pub files: Vec<String>,
     /// Whether the dump tells of any value which lines made it.
     pub is_told: bool,
 }
@@ -74,6 +77,9 @@ pub fn made(audit: &Audit, lines: &Lines, map: &SourceMap) -> Made {
             });
         }
     }
+    let own = known.into_keys().filter(|file| !audit.libraries.hold(file));
+    made.files = own.collect();
+    made.files.sort_unstable();
     made
 }
 

@@ -145,18 +145,20 @@ fn held(space: &MadeSpace) -> String {
 
 /// Why there is nothing, as far as it is known.
 fn nothing<L>(page: &mut Page, made: &Made<L>) {
-    if made.dumps_with_source == 0 {
-        page.text(
-            "None of them tells which lines made its values: that is in the used values, and in \
-             newer dumps in tables of the HLO text, which has to lie beside them.",
-        );
+    if made.dumps_read == 0 {
+    } else if made.dumps_with_source == 0 {
+        page.text(format!(
+            "{} which lines made its values: that is in the used values, and in newer dumps in \
+             tables of the HLO text, which has to lie beside them.",
+            match made.dumps_read {
+                1 => "It does not tell",
+                _ => "None of them tells",
+            }
+        ));
     } else if made.nearest.is_empty() {
         page.text(format!(
-            "No value comes from a file of this name; {} where their values come from.",
-            match made.dumps_with_source {
-                1 => "1 dump tells".to_owned(),
-                dumps => format!("{dumps} dumps tell"),
-            }
+            "No value comes from a file of this name. Files that made values: {}.",
+            made.other_files.join(", ")
         ));
     } else {
         page.heading("The nearest lines of it that made values");

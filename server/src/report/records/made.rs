@@ -1,6 +1,6 @@
 //! What lines of source made, over many dumps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
@@ -14,6 +14,8 @@ use crate::model::space;
 
 /// So many other lines are named where the ones asked for made nothing.
 const NEAREST: usize = 5;
+/// So many other files are named where no dump knows the one asked for.
+const MOST_FILES: usize = 20;
 
 /// What lines of source made.
 #[derive(Debug, Clone, Serialize)]
@@ -40,6 +42,8 @@ pub struct Made<L> {
     pub values_left_out: usize,
     /// The lines of the file next to those asked for that made values, where these made none.
     pub nearest: Vec<MadeLine>,
+    /// Files of the user's own that made values, where no dump knows the one asked for.
+    pub other_files: Vec<String>,
 }
 
 /// A dump with such values.
@@ -111,6 +115,7 @@ pub struct MadeValue<L> {
 pub struct MadePart<L> {
     likeness: usize,
     is_told: bool,
+    files: Vec<String>,
     dump: MadeDump,
     lines: Vec<MadeLine>,
     values: Vec<MadeValue<L>>,
@@ -162,6 +167,7 @@ pub fn made<L>(
             reason: dump.occupancy().reason,
             spaces: spaces.collect(),
         },
+        files: found.files,
     }
 }
 
@@ -202,6 +208,8 @@ impl<L> Made<L> {
         let dumps_with_source = parts.iter().filter(|part| part.is_told).count();
         // A file that is less alike than that of another dump is another file.
         let likeness = parts.iter().map(|part| part.likeness).max().unwrap_or(0);
+        let all_files = parts.iter().flat_map(|part| part.files.iter().cloned());
+        let all_files: BTreeSet<String> = all_files.collect();
         let (mut dumps, mut values) = (Vec::new(), Vec::new());
         let mut known: FxHashMap<(String, Option<u32>), MadeLine> = FxHashMap::default();
         for part in parts.into_iter().filter(|part| part.likeness == likeness) {
@@ -248,6 +256,10 @@ impl<L> Made<L> {
             (distance, name(line))
         });
         nearest.truncate(NEAREST);
+        let other_files = match &files[..] {
+            [] => all_files.into_iter().take(MOST_FILES).collect(),
+            _ => Vec::new(),
+        };
         Self {
             schema: SCHEMA,
             file: lines.file.clone(),
@@ -263,6 +275,7 @@ impl<L> Made<L> {
             values_left_out: all - values.len(),
             values,
             nearest,
+            other_files,
         }
     }
 }
@@ -272,6 +285,8 @@ impl MadeLine {
     fn add(&mut self, other: &Self) {
         self.dumps += other.dumps;
         self.values += other.values;
+        // Older dumps do not name it.
+        self.function = self.function.take().or_else(|| other.function.clone());
         self.largest_bytes = self.largest_bytes.max(other.largest_bytes);
         self.at_peak_bytes = self.at_peak_bytes.max(other.at_peak_bytes);
     }
