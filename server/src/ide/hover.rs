@@ -29,9 +29,9 @@ use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, Syn
 
 use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
+pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
-use crate::model::source::{Frame, Libraries};
 use crate::model::{Allocation, Dump, FileId, NameId, Platforms, glossary};
 
 /// An explanation.
@@ -41,22 +41,6 @@ pub struct Hover {
     pub markdown: String,
     /// What it explains.
     pub range: Range<u32>,
-}
-
-/// What is known of lines of source outside of the dump.
-pub struct Sources<'s> {
-    /// Whose lines are not the user's own.
-    pub libraries: &'s Libraries,
-    /// The URI of a line whose file is on this machine.
-    pub address: &'s dyn Fn(&Frame) -> Option<String>,
-}
-
-impl<'s> From<&'s Libraries> for Sources<'s> {
-    /// Without any file.
-    fn from(libraries: &'s Libraries) -> Self {
-        let address = &|_: &Frame| None;
-        Self { libraries, address }
-    }
 }
 
 /// Explains what is at `offset`.

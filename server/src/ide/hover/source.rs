@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Sources;
 use crate::ide::markdown::{Text, code, link, shorten};
 use crate::model::Dump;
 use crate::model::origin::Origin;
-use crate::model::source::{Frame, frames};
+use crate::model::source::{Frame, Libraries, frames};
 
 /// More frames than this are not shown in a list.
 const MAX_FRAMES: usize = 6;
@@ -14,6 +13,22 @@ const MAX_FRAMES: usize = 6;
 const MAX_OWN: usize = 4;
 /// A trace path is shown with so many characters.
 const PATH_LIMIT: usize = 150;
+
+/// What is known of lines of source outside of the dump.
+pub struct Sources<'s> {
+    /// Whose lines are not the user's own.
+    pub libraries: &'s Libraries,
+    /// The URI of a line whose file is on this machine.
+    pub address: &'s dyn Fn(&Frame) -> Option<String>,
+}
+
+impl<'s> From<&'s Libraries> for Sources<'s> {
+    /// Without any file.
+    fn from(libraries: &'s Libraries) -> Self {
+        let address = &|_: &Frame| None;
+        Self { libraries, address }
+    }
+}
 
 /// One line for the end of a hover: the `op_name`, and the lines of source, the innermost of the
 /// user's own first.
@@ -136,7 +151,6 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::model::source::Libraries;
 
     fn frame(file: &str, line: u32) -> Frame {
         Frame {

@@ -10,6 +10,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::model::File;
+use crate::model::source::Libraries;
 
 const TPU: &str = "module_0001.jit_f.cl_1.after_optimizations-buffer-assignment.txt";
 const CPU: &str = "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt";
