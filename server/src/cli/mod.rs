@@ -9,6 +9,7 @@ mod dumps;
 mod export;
 mod hover;
 mod lsp;
+mod made;
 mod map;
 mod one;
 mod oom;
@@ -53,6 +54,7 @@ enum Command {
     Export(export::Export),
     Report(report::Report),
     Oom(oom::Oom),
+    Where(made::Where),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -72,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Report(report) => report.run(),
         Command::Oom(oom) => oom.run(),
+        Command::Where(lines) => lines.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

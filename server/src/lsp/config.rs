@@ -7,6 +7,7 @@ use crate::checks::{Code, Severities, Severity, Thresholds};
 use crate::ide::hints::Kind;
 use crate::model::bytes;
 use crate::model::source::Libraries;
+use crate::model::source_map::{Folders, SourceMap};
 use crate::model::space;
 
 /// The section of the editor's configuration.
@@ -23,6 +24,7 @@ pub struct Config {
     hints: [Option<bool>; Kind::ALL.len()],
     code_lens: Option<bool>,
     library_paths: Option<Vec<String>>,
+    source_map: Option<SourceMap>,
     advice: Advice,
     capacity: Option<Vec<(String, u64)>>,
 }
@@ -78,6 +80,18 @@ impl Config {
                     let paths = paths.iter().filter_map(Value::as_str).map(str::to_owned);
                     config.library_paths = Some(paths.collect());
                 }
+                ("sourceMap", Value::Object(folders)) => {
+                    let mut chosen = Vec::new();
+                    for (from, to) in folders {
+                        match Folders::new(from, to.as_str().unwrap_or_default()) {
+                            Ok(folders) => chosen.push(folders),
+                            Err(problem) => {
+                                problems.push(format!("`buflens.sourceMap.{from}`: {problem}"));
+                            }
+                        }
+                    }
+                    config.source_map = Some(SourceMap::new(chosen));
+                }
                 ("advice", Value::Object(advice)) => {
                     for (key, value) in advice {
                         let chosen = config.advice.choose(key, value);
@@ -101,10 +115,11 @@ impl Config {
                     config.capacity = Some(capacity);
                 }
                 (
-                    "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "advice" | "capacity",
+                    "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "sourceMap"
+                    | "advice" | "capacity",
                     Value::Null,
                 ) => {}
-                (key @ ("severity" | "inlayHints" | "advice" | "capacity"), _) => {
+                (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
                     problems.push(format!("the setting `buflens.{key}` is no object"));
                 }
                 ("codeLens", _) => problems
@@ -129,6 +144,7 @@ impl Config {
                 .library_paths
                 .clone()
                 .or_else(|| base.library_paths.clone()),
+            source_map: self.source_map.clone().or_else(|| base.source_map.clone()),
             advice: self.advice.over(&base.advice),
             capacity: self.capacity.clone().or_else(|| base.capacity.clone()),
         }
@@ -165,6 +181,12 @@ impl Config {
     /// Whose lines of source are not the user's own.
     pub fn libraries(&self) -> Libraries {
         Libraries::default().with(self.library_paths.iter().flatten().cloned())
+    }
+
+    /// Where the files of source are that dumps name.
+    pub fn source_map(&self) -> &SourceMap {
+        static NONE: SourceMap = SourceMap::EMPTY;
+        self.source_map.as_ref().unwrap_or(&NONE)
     }
 
     /// The severity of a code; `None` if it is off.
@@ -282,6 +304,20 @@ mod tests {
                 .hold("/home/dev/vendor/layers.py")
         );
         assert_eq!(Config::default().over(&config), config);
+    }
+
+    #[test]
+    fn folders_of_another_machine_are_those_of_this() {
+        let (config, problems) = Config::read(&json!({ "sourceMap": { "/app": "/home/dev" } }));
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(config.source_map().here("/app/m.py"), "/home/dev/m.py");
+        assert_eq!(
+            Config::default().source_map().here("/app/m.py"),
+            "/app/m.py"
+        );
+        assert_eq!(Config::default().over(&config), config);
+        let (_, problems) = Config::read(&json!({ "sourceMap": { "/app": 1, "": "/home" } }));
+        assert_eq!(problems.len(), 2, "{problems:?}");
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! Symbols, folds, selections and links: the shape of a document.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use buflens_syntax::Document;
-use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
 
 use super::convert;
-use super::view::View;
+use super::view::{View, dumps};
 use crate::ide::symbols::{self, Symbol};
 use crate::ide::{folding, links, selection};
-use crate::workspace::{self, Loaded, Unavailable};
+use crate::workspace::{Loaded, Unavailable};
 
 const SYMBOLS: usize = 4000;
 const FOLDS: usize = 5000;
@@ -84,16 +81,8 @@ fn flatten(
 /// Symbols of all dumps of which a file is open.
 #[allow(deprecated)]
 pub fn find(views: &[View], query: &str) -> lsp::WorkspaceSymbolResponse {
-    let (mut all, mut seen) = (Vec::new(), Vec::new());
-    for view in views {
-        let Ok(Loaded { dump, .. }) = view.loaded() else {
-            continue;
-        };
-        // Several of its files may be open.
-        if seen.iter().any(|other| Arc::ptr_eq(other, &dump)) {
-            continue;
-        }
-        seen.push(Arc::clone(&dump));
+    let mut all = Vec::new();
+    for (view, Loaded { dump, .. }) in dumps(views) {
         let found = symbols::workspace_symbols(&dump, query, FOUND - all.len().min(FOUND));
         all.extend(found.into_iter().filter_map(|found| {
             Some(lsp::SymbolInformation {
@@ -158,22 +147,10 @@ pub fn selections(
 pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
     let Loaded { dump, file, .. } = view.loaded()?;
     let document = &dump.files[file].document;
-    let folder = dump.files[file]
-        .path
-        .parent()
-        .filter(|folder| folder.is_absolute());
-    let mut sources: FxHashMap<PathBuf, Option<PathBuf>> = FxHashMap::default();
     let mut links = Vec::new();
     for (start, block) in document.blocks() {
         for link in links::links(&dump, file, start..start + block.text().len() as u32) {
-            let named = link.path.clone();
-            let source = sources
-                .entry(link.path)
-                .or_insert_with(|| source(&named, &view.folders, folder));
-            let Some(target) = source
-                .as_ref()
-                .and_then(|source| convert::uri_of_line(source, link.line))
-            else {
+            let Some(target) = view.source(&dump, file, &link.path, link.line) else {
                 continue;
             };
             links.push(lsp::DocumentLink {
@@ -189,62 +166,4 @@ pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
         }
     }
     Ok(links)
-}
-
-/// The regular file that a dump means by `named`: a path from the root, or from a folder that is
-/// open, or from where the dump lies.
-fn source(named: &Path, folders: &[PathBuf], folder: Option<&Path>) -> Option<PathBuf> {
-    // Looking for a network path would send the user's credentials to whoever the dump names.
-    let text = named.to_string_lossy();
-    if text.starts_with("//") || text.starts_with(r"\\") {
-        return None;
-    }
-    let from = |folder: &Path| workspace::normalized(&folder.join(named));
-    let mut candidates: Vec<PathBuf> = if named.is_absolute() {
-        vec![workspace::normalized(named)]
-    } else {
-        folders
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(folder)
-            .map(from)
-            .collect()
-    };
-    candidates.retain(|path| path.is_file());
-    candidates.into_iter().next()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_regular_files_are_sources() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path();
-        std::fs::create_dir(root.join("pkg")).expect("a folder");
-        std::fs::write(root.join("pkg/f.py"), "").expect("a file");
-        let folders = [root.to_owned()];
-        let find = |named: &str| source(Path::new(named), &folders, None);
-        assert_eq!(find("pkg/f.py"), Some(root.join("pkg/f.py")));
-        assert_eq!(
-            find(&root.join("pkg/f.py").to_string_lossy()),
-            Some(root.join("pkg/f.py"))
-        );
-        assert_eq!(
-            source(Path::new("f.py"), &[], Some(&root.join("pkg"))),
-            Some(root.join("pkg/f.py"))
-        );
-        for other in [
-            "pkg",
-            "pkg/g.py",
-            "",
-            "<string>",
-            "https://example.org/f.py",
-            "command:f",
-            "//host/share/f.py",
-        ] {
-            assert_eq!(find(other), None, "{other}");
-        }
-    }
 }

@@ -13,8 +13,8 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
 use super::{
-    actions, annotations, calls, commands, completion, diagnostics, navigation, outline, sync,
-    tokens,
+    actions, annotations, calls, commands, completion, diagnostics, made, navigation, outline,
+    sync, tokens,
 };
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
@@ -311,6 +311,12 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::ExecuteCommandParams,
     ) -> Result<Option<lsp::LSPAny>> {
+        if params.command == made::COMMAND {
+            let question = made::read(params.arguments)?;
+            let views = self.0.views();
+            let answer = self.0.pool.run(move || made::answer(&views, &question));
+            return answer.await?.map(Some).map_err(Error::invalid_params);
+        }
         let question = commands::read(params)?;
         let uri = question.uri.clone();
         let other = question

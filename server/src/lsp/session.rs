@@ -15,6 +15,7 @@ use super::config::Config;
 use super::diagnostics::Checks;
 use super::pool::Pool;
 use super::publish::{self, Publisher};
+use super::source_files::SourceFiles;
 use super::view::View;
 use super::{convert, parent};
 use crate::workspace::{Unavailable, Workspace};
@@ -30,6 +31,7 @@ pub struct Session {
     pub is_shut_down: AtomicBool,
     capabilities: OnceLock<Arc<Capabilities>>,
     checks: Arc<Checks>,
+    source_files: Arc<SourceFiles>,
     state: Mutex<State>,
     told: Mutex<FxHashSet<String>>,
 }
@@ -76,6 +78,7 @@ impl Session {
                 is_shut_down: AtomicBool::new(false),
                 capabilities: OnceLock::new(),
                 checks: Arc::default(),
+                source_files: Arc::default(),
                 state: Mutex::new(state),
                 told: Mutex::default(),
             }
@@ -135,6 +138,7 @@ impl Session {
             generation: state.generation,
             folders: Arc::clone(&state.folders),
             checks: Arc::clone(&self.checks),
+            source_files: Arc::clone(&self.source_files),
         }
     }
 

@@ -6,6 +6,7 @@ mod dump;
 pub mod failure;
 pub mod glossary;
 mod join;
+pub mod lines;
 mod module;
 mod names;
 pub mod occupancy;
@@ -13,6 +14,7 @@ pub mod opcodes;
 pub mod origin;
 pub mod shapes;
 pub mod source;
+pub mod source_map;
 pub mod space;
 
 pub use dump::{

@@ -5,6 +5,7 @@
 mod allocation;
 mod audit;
 mod diff;
+mod made;
 mod map;
 mod oom;
 mod padding;
@@ -17,6 +18,7 @@ pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
 pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
+pub use self::made::{Made, MadeDump, MadeLine, MadePart, MadeSpace, MadeValue, made};
 pub use self::map::{MOST_MAPPED, Map, MapAllocation, MapSpace, MapValues, TextId, map};
 pub use self::oom::{
     EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, Size, failed,

@@ -1,14 +1,20 @@
 //! Finding symbols by name and `op_name` in a whole dump.
 
+use std::cmp::Reverse;
+
 use buflens_syntax::lexer::{self, Token};
 use buflens_syntax::{DocumentKind, facts};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
 use super::{Found, SymbolKind, parts};
+use crate::audit::Audit;
+use crate::audit::made::made;
 use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
 use crate::ide::references::enclosing;
-use crate::model::source::unescaped;
+use crate::model::lines::Lines;
+use crate::model::source::{Libraries, unescaped};
+use crate::model::source_map::SourceMap;
 use crate::model::{Dump, NameId, Place};
 
 /// What matched.
@@ -30,7 +36,33 @@ enum Rank {
 
 /// At most `limit` values, allocations and instructions whose name or `op_name` contains `query`.
 /// Upper and lower case are the same. Equal names come first, then those that begin with the query.
+/// Before all of them are, the largest first, the values that a line of source made, if the query
+/// is one: `model.py:12`.
 pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+    let mut found = by_line(dump, query, limit);
+    let rest = limit - found.len();
+    found.extend(by_name(dump, query, rest));
+    found
+}
+
+/// What lines of source made. The editor filters by what it is shown, so the line becomes part of
+/// the name.
+fn by_line(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+    let Some(lines) = query.parse::<Lines>().ok().filter(|it| it.range.is_some()) else {
+        return Vec::new();
+    };
+    // What is a library's makes no difference to what is found.
+    let audit = Audit::new(dump, Libraries::default());
+    let made = made(&audit, &lines, &SourceMap::EMPTY);
+    let mut values: Vec<u32> = made.at(&lines).iter().map(|hit| hit.value).collect();
+    values.sort_by_key(|&at| Reverse(dump.values[at as usize].size));
+    let values = values.into_iter().take(limit);
+    values
+        .filter_map(|at| describe(dump, Hit::Value(at), Some(query)))
+        .collect()
+}
+
+fn by_name(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
     let mut hits = Vec::new();
     for (number, allocation) in (0..).zip(&dump.allocations) {
         let name = format!("allocation {}", allocation.index);
@@ -146,7 +178,8 @@ fn instruction_of(dump: &Dump, hit: Hit) -> Option<NameId> {
     }
 }
 
-fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
+/// What is shown of a hit; `by` is what it was found by if not by its name.
+fn describe(dump: &Dump, hit: Hit, by: Option<&str>) -> Option<Found> {
     let (name, container, kind, target): (String, String, SymbolKind, Option<Target>) = match hit {
         Hit::Allocation(number) => {
             let of_number = &dump.allocations[number as usize];
@@ -195,7 +228,7 @@ fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
             )
         }
     };
-    let name = op_name.map_or_else(|| name.clone(), |op_name| format!("{name}: {op_name}"));
+    let name = by.map_or_else(|| name.clone(), |by| format!("{name}: {by}"));
     // Its name will do: an instruction can be half a megabyte long.
     let target = target?;
     let place = Place {
