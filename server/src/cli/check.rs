@@ -10,14 +10,14 @@ use clap::{Args, ValueEnum};
 
 use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
-use super::dumps::{self, Found};
+use super::dumps;
 use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Finding, Severities, Severity, Thresholds, check_space};
 use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, markdown, sarif, text};
-use crate::workspace::Loaded;
+use crate::workspace::{self, Found, Loaded};
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
@@ -141,7 +141,7 @@ impl Check {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         };
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }

@@ -1,7 +1,7 @@
 //! What dumps reserve and occupy.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{STATIC, counted, missing};
 use crate::model::bytes::display;
@@ -94,24 +94,10 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         "{}, by the bytes of {space} occupied at the true peak",
         counted(modules.len(), "dump")
     ));
-    let folder = common_folder(modules);
-    let below = if folder.as_os_str().is_empty() {
-        String::new()
-    } else {
-        // `..` says nothing to who reads this elsewhere.
-        let whole = folder.canonicalize();
-        let whole = whole.as_ref().unwrap_or(&folder);
-        format!(" Files are below {}.", whole.display())
-    };
-    let stems: Vec<String> = modules
-        .iter()
-        .map(|module| {
-            let stem = Path::new(&module.stem);
-            let below = stem.strip_prefix(&folder).unwrap_or(stem);
-            below.to_string_lossy().into_owned()
-        })
-        .collect();
-    page.text(format!("Static, each of one module only.{below}"));
+    let stems: Vec<&str> = modules.iter().map(|it| it.stem.as_str()).collect();
+    let (common, whole) = folder(&stems);
+    let stems: Vec<String> = stems.iter().map(|stem| below(stem, &common)).collect();
+    page.text(format!("Static, each of one module only.{whole}"));
     let mut sorted: Vec<&str> = stems.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let mut table = Table::new(&[
@@ -171,7 +157,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
 /// The files of a dump, as a shell understands it, and no files of the others, whose stems are
 /// `sorted`: what stands behind the name of the program is the same for most of them.
 /// `run/module_0001*`
-fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
+pub(super) fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
     let short = stem.rsplit_once(&format!(".{module}."));
     let short = short.filter(|(_, tail)| !tail.contains(['/', '\\']));
     let starts = short.into_iter().flat_map(|(head, _)| {
@@ -189,20 +175,33 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
     format!("{stem}-*")
 }
 
-/// The folder that all dumps are below.
-fn common_folder(modules: &[Module]) -> std::path::PathBuf {
-    let mut folders = modules
-        .iter()
-        .filter_map(|module| Path::new(&module.stem).parent());
-    let Some(first) = folders.next() else {
-        return std::path::PathBuf::new();
-    };
-    folders.fold(first.to_owned(), |common, folder| {
+/// The folder that all dumps are below, and a sentence that says so.
+pub(super) fn folder(stems: &[&str]) -> (PathBuf, String) {
+    let mut folders = stems.iter().filter_map(|stem| Path::new(stem).parent());
+    let first = folders.next().map(Path::to_owned).unwrap_or_default();
+    let common = folders.fold(first, |common, folder| {
         let same = common.components().zip(folder.components());
         same.take_while(|(left, right)| left == right)
             .map(|(part, _)| part)
             .collect()
-    })
+    });
+    if common.as_os_str().is_empty() {
+        return (common, String::new());
+    }
+    // `..` says nothing to who reads this elsewhere.
+    let whole = common.canonicalize();
+    let sentence = format!(
+        " Files are below {}.",
+        whole.as_ref().unwrap_or(&common).display()
+    );
+    (common, sentence)
+}
+
+/// The rest of a path below `folder`.
+pub(super) fn below(stem: &str, folder: &Path) -> String {
+    let stem = Path::new(stem);
+    let below = stem.strip_prefix(folder).unwrap_or(stem);
+    below.to_string_lossy().into_owned()
 }
 
 /// Every memory space of every dump, for programs.
