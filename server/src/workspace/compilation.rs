@@ -59,10 +59,12 @@ pub fn has_part(dump: &Dump, part: Part) -> bool {
 /// Why the files of a dump do not belong together as their names say, each in a sentence.
 pub fn problems(dump: &Dump) -> Vec<String> {
     let mut problems = Vec::new();
-    let count = |is_one: fn(&Heading) -> bool| {
-        let headings = dump.headings.iter();
-        headings.filter(|(heading, _)| is_one(heading)).count()
-    };
+    // The dump itself ends where a second one begins in a file.
+    let blocks = dump.files.iter().flat_map(|file| file.document.blocks());
+    let headings: Vec<Heading> = blocks
+        .flat_map(|(_, block)| block.facts().headings.iter().map(|(heading, _)| *heading))
+        .collect();
+    let count = |is_one: fn(&Heading) -> bool| headings.iter().filter(|it| is_one(it)).count();
     let sections = [
         ("assignments", count(|it| *it == Heading::Assignment)),
         ("lists of used values", count(|it| *it == Heading::Values)),
@@ -157,17 +159,8 @@ mod tests {
             ("-live-range", RANGES),
             ("", MODULE),
         ];
-        check(&all, &expect![[r#"
-
-        "#]]);
-        for count in 1..4 {
-            check(&all[..count], &expect![[r#"
-
-            "#]
-
-            "#]
-
-            "#]]);
+        for count in 1..=4 {
+            assert_eq!(problems(&dump(&all[..count])), Vec::<String>::new());
         }
         let dump = dump(&all);
         assert_eq!(program_name(&dump), "jit_f");
@@ -207,9 +200,12 @@ mod tests {
             "#]],
         );
         let twice = ASSIGNMENT.repeat(2);
-        check(&[("-buffer-assignment", &twice)], &expect![[r#"
-
-        "#]]);
+        check(
+            &[("-buffer-assignment", &twice)],
+            &expect![[r#"
+            the files hold 2 assignments: several compilations were written under one name
+        "#]],
+        );
         let combined = [ASSIGNMENT, VALUES].concat();
         check(
             &[
@@ -220,14 +216,14 @@ mod tests {
                 the files hold 2 lists of used values: several compilations were written under one name
             "#]],
         );
-        let values = VALUES.replace("<0", "<7").replace("<1", "<8");
+        let values = VALUES.replace("<0 a", "<7 x").replace("<1 b", "<8 y");
         check(
             &[
                 ("-buffer-assignment", ASSIGNMENT),
                 ("-buffer-assignment-values", &values),
             ],
             &expect![[r#"
-
+                the used values and the rest have only 0 of 2 values in common: the files are of several compilations, compilers or stages
             "#]],
         );
         check(
