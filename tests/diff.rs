@@ -323,7 +323,7 @@ fn the_server_compares_with_another_dump() {
     assert_eq!(diff["removed"][0]["location"]["uri"], other);
     let markdown = diff["markdown"].as_str().expect("text");
     assert!(
-        markdown.starts_with("**jit\\_attention\\_grad: "),
+        markdown.starts_with("**jit_attention_grad: "),
         "{markdown}"
     );
     let same = ask(json!({ "uri": uri, "other": uri })).expect("an answer");

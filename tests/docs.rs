@@ -81,6 +81,18 @@ fn the_readme_shows_what_its_commands_print() {
 }
 
 #[test]
+fn the_picture_of_the_readme_is_drawn_by_buflens() {
+    let dump = "tests/fixtures/dumps/out-of-memory-peak-not-listed/module_0010.jit_oom_attention_grad.after_optimizations-buffer-assignment.txt";
+    let output = Command::new(env!("CARGO_BIN_EXE_buflens"))
+        .args(["map", "--format", "svg", "--space", "HBM", dump])
+        .current_dir(root())
+        .output()
+        .expect("the program runs");
+    let picture = String::from_utf8(output.stdout).expect("text");
+    expect_test::expect_file![root().join("docs/map.svg")].assert_eq(&picture);
+}
+
+#[test]
 fn links_between_the_documents_lead_somewhere() {
     let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CHANGELOG.md")];
     let docs = std::fs::read_dir(root().join("docs")).expect("a folder");

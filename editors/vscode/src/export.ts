@@ -1,4 +1,4 @@
-// Writes what the server makes of a dump for other programs to a file that the user chooses.
+// Writes what the server makes of a dump to a file that the user chooses.
 
 import * as vscode from 'vscode';
 
@@ -6,6 +6,8 @@ import type { Server } from './server';
 
 /** What a dump can be exported as: the server's formats. */
 const FORMATS: (vscode.QuickPickItem & { format: string })[] = [
+  { label: 'Report', description: 'everything in one HTML file, for a browser', format: 'html' },
+  { label: 'SVG', description: 'the memory map as a picture', format: 'svg' },
   { label: 'JSON', description: 'all that is known of the dump', format: 'json' },
   { label: 'CSV', description: 'a row for each value', format: 'csv' },
   { label: 'Perfetto trace', description: 'the memory map over time, for ui.perfetto.dev', format: 'perfetto' },

@@ -127,7 +127,7 @@ impl Check<'_> {
             "it cannot be told whether memory space `{name}` keeps `{code}`: the allocations are \
              not there"
         );
-        Some(Finding::new(code, self.top(), message))
+        Some(Finding::new(code, top(), message))
     }
 
     fn peak(&self, space: &Space, limit: u64) -> Option<Finding> {
@@ -221,13 +221,13 @@ impl Check<'_> {
                 (_, None) => {}
             }
             if let Some(message) = grown(most, temp, now.temp_bytes) {
-                let message = format!("the temp allocations in {title} together {message}");
+                let message = format!("the size of the temp allocations in {title} {message}");
                 let place = self.largest_allocation(color, true);
                 let finding = Finding::new(Code::MaxGrowth, place, message);
                 findings.push(self.with_largest(finding, self.temporaries(color)));
             }
             if let Some(message) = grown(most, reserved, now.reserved_bytes) {
-                let message = format!("the allocations in {title} together {message}");
+                let message = format!("the size of the allocations in {title} {message}");
                 let place = self.largest_allocation(color, false);
                 findings.push(Finding::new(Code::MaxGrowth, place, message));
             }
@@ -270,15 +270,7 @@ impl Check<'_> {
         });
         let largest = fitting.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)));
         let place = largest.and_then(|(at, _)| size_place(self.dump, at));
-        place.unwrap_or_else(|| self.top())
-    }
-
-    /// Where nothing better is known.
-    fn top(&self) -> Place {
-        Place {
-            file: 0,
-            range: 0..0,
-        }
+        place.unwrap_or_else(top)
     }
 
     /// The values alive at the true peak, with their bytes.
@@ -307,19 +299,26 @@ impl Check<'_> {
         let name =
             |&(at, bytes): &(u32, u64)| format!("{} ({})", title(self.dump, at), rounded(bytes));
         let names: Vec<String> = values.iter().map(name).collect();
-        match &names[..] {
+        let list = match &names[..] {
             [] => return finding,
-            [only] => finding.message += &format!("; the only value there is {only}"),
-            [first @ .., last] => {
-                finding.message += &format!("; the largest are {} and {last}", first.join(", "));
-            }
-        }
+            [only] => format!("; the only value there is {only}"),
+            [first @ .., last] => format!("; the largest are {} and {last}", first.join(", ")),
+        };
+        finding.message.push_str(&list);
         for (at, bytes) in values {
             if let Some(place) = value_place(self.dump, at) {
                 finding = finding.related(place, format!("{} here", rounded(bytes)));
             }
         }
         finding
+    }
+}
+
+/// The start of the dump, where nothing better is known.
+fn top() -> Place {
+    Place {
+        file: 0,
+        range: 0..0,
     }
 }
 

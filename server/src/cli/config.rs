@@ -51,14 +51,13 @@ impl Config {
     /// # Errors
     /// With the file, the line, the column and what was expected there.
     pub fn find(path: Option<&Path>) -> Result<Self, String> {
-        let found = match path {
-            Some(path) => Some(path.to_owned()),
-            None => {
-                let folder = std::env::current_dir()
-                    .map_err(|error| format!("the working directory is not known: {error}"))?;
-                let mut files = folder.ancestors().map(|folder| folder.join(NAME));
-                files.find(|file| file.is_file())
-            }
+        let found = if let Some(path) = path {
+            Some(path.to_owned())
+        } else {
+            let folder = std::env::current_dir()
+                .map_err(|error| format!("the working directory is not known: {error}"))?;
+            let mut files = folder.ancestors().map(|folder| folder.join(NAME));
+            files.find(|file| file.is_file())
         };
         let Some(path) = found else {
             return Ok(Self::default());

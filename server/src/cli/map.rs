@@ -30,7 +30,7 @@ pub struct Map {
     /// The steps from A to B, both included.
     #[arg(long, value_name = "A..B", value_parser = steps)]
     steps: Option<(u64, u64)>,
-    /// How wide: in columns (the terminal's if it is not given), of an SVG in pixels (1200).
+    /// How wide: in columns (the terminal's if it is not given, at least 56), of an SVG in pixels (1200).
     #[arg(long, value_name = "N")]
     width: Option<u32>,
     /// How high, if nothing needs more: in lines (40 if it is not given), of an SVG in pixels.

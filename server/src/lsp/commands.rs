@@ -9,11 +9,11 @@ use tower_lsp::ls_types as lsp;
 
 use super::view::View;
 use crate::audit::Audit;
-use crate::checks::Finding;
+use crate::checks::{Finding, Thresholds};
 use crate::model::{Dump, Place};
 use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
-use crate::report::{Judged, export, text_map};
+use crate::report::{Judged, export, html, svg, text_map};
 use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
@@ -32,6 +32,9 @@ pub const COMMANDS: [&str; 10] = [
 
 /// So many values, parameters or copies at most, if no other number is given.
 const LIMIT: usize = 1000;
+
+/// So many rows of each table of a report.
+const REPORTED: usize = 100;
 
 /// What is asked, and of which document.
 #[derive(Debug)]
@@ -148,7 +151,7 @@ struct Export {
     format: String,
 }
 
-/// A dump in a format of [`export`], and how the name of a file with it ends.
+/// A dump as a file, and how its name ends.
 #[derive(Debug, Serialize)]
 struct Exported {
     text: String,
@@ -273,7 +276,13 @@ pub fn answer(
                 audit: &audit,
                 findings: &judged,
             };
-            exported(&export, &asked.format).and_then(|exported| to_json(&dump, exported))
+            let thresholds = view.config.thresholds();
+            let exported = match asked.format.as_str() {
+                "html" => Ok(report(&source, thresholds)),
+                "svg" => Ok(picture(&audit)),
+                format => exported(&export, format),
+            };
+            exported.and_then(|exported| to_json(&dump, exported))
         }
     })
 }
@@ -346,8 +355,32 @@ fn diff(
     Ok(value)
 }
 
+/// What `buflens report` writes.
+fn report(source: &Source<'_, '_, lsp::Location>, thresholds: Thresholds) -> Exported {
+    let wanted = html::dump::Wanted {
+        limit: REPORTED,
+        device: None,
+        thresholds,
+    };
+    Exported {
+        text: html::dump::report(source, &wanted),
+        extension: "html",
+    }
+}
+
+/// What `buflens map --format svg` writes.
+fn picture(audit: &Audit) -> Exported {
+    let map = records::map(audit, records::MOST_MAPPED);
+    let title = records::module_name(audit.dump);
+    Exported {
+        text: svg::svg(&map, &title, &svg::Options::default()),
+        extension: "svg",
+    }
+}
+
 fn exported(export: &export::Export, format: &str) -> std::result::Result<Exported, String> {
-    let format = export::Format::named(format)?;
+    let format =
+        export::Format::named(format).map_err(|problem| format!("{problem}, html, svg"))?;
     if let Some(problem) = export.problem(format) {
         return Err(problem);
     }

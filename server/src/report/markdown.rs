@@ -126,7 +126,7 @@ mod tests {
             |---|---|---|---|
             | `error` | `syntax` | `the value ends at 576` | `x.txt:3` |
 
-            Note: not in the baseline: a\_b.
+            Note: not in the baseline: a_b.
         "#]]
         .assert_eq(&String::from_utf8(out).unwrap());
     }

@@ -146,7 +146,7 @@ impl Page {
                 @match part {
                     Part::Verdict(text) => p.verdict { (printable(text)) },
                     Part::Heading(text) => h3 { (printable(text)) },
-                    Part::Text(text) => p { (printable(text)) },
+                    Part::Text(text) => p { (marked(text)) },
                     Part::Table(table) => (table.html()),
                 }
             }
@@ -154,18 +154,39 @@ impl Page {
     }
 }
 
-/// Text with whatever Markdown or HTML would make of it taken away.
+/// Text in which what stands between backticks is code.
+fn marked(text: &str) -> Markup {
+    let text = printable(text);
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    html! {
+        @if is_paired {
+            @for (at, part) in text.split('`').enumerate() {
+                @if at % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        } @else { (text) }
+    }
+}
+
+/// Text with whatever Markdown or HTML would make of it taken away. What is harmless where it
+/// stands stays as it is: editors show Markdown as text.
 fn escaped(text: &str) -> String {
     let text = printable(text);
     let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        if matches!(
-            char,
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~'
-        ) {
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let is_in_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
+        let is_markup = match char {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '&' | '#' | '|' | '~' => true,
+            '_' => !(is_in_word(before) && is_in_word(chars.peek().copied())),
+            '>' => before.is_none(),
+            _ => false,
+        };
+        if is_markup {
             escaped.push('\\');
         }
         escaped.push(char);
+        before = Some(char);
     }
     escaped
 }
@@ -258,7 +279,7 @@ mod tests {
         let mut out = Vec::new();
         page().write_markdown(&mut out).unwrap();
         expect![[r#"
-            **jit\_f: \*much\* �\[31m is occupied**
+            **jit_f: \*much\* �\[31m is occupied**
 
             One sentence that is too long for the line.
 
@@ -293,7 +314,8 @@ mod tests {
     #[test]
     fn as_html() {
         let mut page = page();
-        page.text("</p><script>");
+        page.text("</p><script> of `a_b` is ` not code");
+        page.text("</p><script> of `a_b` is `code`");
         expect![[r#"
             <p class="verdict">jit_f: *much* �[31m is occupied</p>
             <p>One sentence that is too long for the line.</p>
@@ -327,7 +349,9 @@ mod tests {
             </table>
             </div>
             <p>The end.</p>
-            <p>&lt;/p&gt;&lt;script&gt;</p>"#]]
+            <p>&lt;/p&gt;&lt;script&gt; of `a_b` is ` not code</p>
+            <p>&lt;/p&gt;&lt;script&gt; of <code>a_b</code> is <code>code</code>
+            </p>"#]]
         .assert_eq(&page.html().into_string().replace("><", ">\n<"));
     }
 }

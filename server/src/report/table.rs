@@ -221,7 +221,7 @@ impl Table {
                     @for &at in &columns {
                         @let cell = &row[at];
                         td.number[!cell.is_text()] data-value=[cell.sort_key()] title=[cell.in_full()] {
-                            (cell.shown())
+                            (cell.html())
                         }
                     }
                 } } }

@@ -27,6 +27,8 @@ const AROUND: usize = 16;
 const MOST_REPEATED: usize = 8;
 /// A step number below every so many columns.
 const TICK: usize = 10;
+/// Steps, names and numbers need so many columns.
+const LEAST_WIDTH: usize = 56;
 /// A name is not cut to less.
 const LEAST_NAME: usize = 8;
 /// Eighths of a line.
@@ -108,7 +110,8 @@ struct TextMap<'c> {
 
 impl<'c> TextMap<'c> {
     fn new(chart: &'c Chart<'c>, options: &Options) -> Self {
-        let cells = options.width.saturating_sub(NAME + SIZE).max(8);
+        let width = options.width.max(LEAST_WIDTH);
+        let cells = width - NAME - SIZE;
         let per_column = chart.steps().div_ceil(cells as u64);
         let count = chart.steps().div_ceil(per_column) as usize;
         let columns = (0..count as u64).map(|column| {
@@ -132,7 +135,7 @@ impl<'c> TextMap<'c> {
         }
         Self {
             chart,
-            width: options.width,
+            width,
             per_column,
             repeated: (cells / count.max(1)).clamp(1, MOST_REPEATED),
             columns,

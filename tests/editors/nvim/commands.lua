@@ -75,6 +75,35 @@ t.test(function()
   end), items)
   t.check('leads to a line', items[1].lnum > 0 and items[1].bufnr > 0, items[1])
 
+  -- What changed between two programs, and files for others.
+  local other = vim.fn.glob('module_0055.*-buffer-assignment.txt')
+  vim.cmd('BuflensDiff ' .. vim.fn.fnameescape(other))
+  t.wait('what changed', function()
+    return vim.bo.filetype == 'markdown'
+  end)
+  t.check('is told of both', vim.fn.search('jit_attention') > 0, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+  vim.cmd.close()
+  for name, start in pairs({
+    ['out.html'] = '<!DOCTYPE html>',
+    ['out.svg'] = '<svg',
+    ['out.json'] = '{"schema":1',
+    ['out.csv'] = 'id,',
+    ['out.perfetto.json'] = '{',
+  }) do
+    vim.cmd('BuflensExport ' .. name)
+    t.wait(name .. ' is written', function()
+      return t.told(name .. ' is written')
+    end)
+    local text = table.concat(vim.fn.readfile(name), '\n')
+    t.check(name .. ' begins as such', text:sub(1, #start) == start, text:sub(1, 80))
+  end
+  vim.cmd('BuflensExport out.csv')
+  t.check('nothing is replaced by itself', t.told('out.csv exists'))
+  vim.cmd('BuflensExport out.what')
+  t.wait('a format that there is not', function()
+    return t.told('there is no format `what`')
+  end)
+
   -- Lenses and hints are shown without being asked for.
   t.wait('code lenses', function()
     return #vim.lsp.codelens.get({ bufnr = 0 }) > 0

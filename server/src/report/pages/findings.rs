@@ -107,7 +107,7 @@ mod tests {
             .write_markdown(&mut out)
             .unwrap();
         expect![[r#"
-            **jit\_f: findings: 1 error, 1 hint**
+            **jit_f: findings: 1 error, 1 hint**
 
             | severity | code | message | place | line | see also |
             |---|---|---|---|---|---|

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use maud::{Markup, html};
+
 use super::length;
 use crate::model::bytes::{grouped, rounded, signed};
 use crate::report::printable;
@@ -51,6 +53,17 @@ impl Cell {
             Self::Difference(number) => signed(*number, grouped).into(),
             Self::Ratio(ratio) => format!("{ratio:.2}x").into(),
             Self::Percent(percent) => format!("{percent:.1} %").into(),
+        }
+    }
+
+    /// The same in a document, where a path may be broken after each of its steps.
+    pub(super) fn html(&self) -> Markup {
+        let shown = self.shown();
+        html! {
+            @for (at, part) in shown.split_inclusive('/').enumerate() {
+                @if at > 0 && self.is_text() { wbr; }
+                (part)
+            }
         }
     }
 
