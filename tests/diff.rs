@@ -322,10 +322,7 @@ fn the_server_compares_with_another_dump() {
     assert_eq!(ids(&diff["added"]), ids(&told["added"]));
     assert_eq!(diff["removed"][0]["location"]["uri"], other);
     let markdown = diff["markdown"].as_str().expect("text");
-    assert!(
-        markdown.starts_with("**jit_attention_grad: "),
-        "{markdown}"
-    );
+    assert!(markdown.starts_with("**jit_attention_grad: "), "{markdown}");
     let same = ask(json!({ "uri": uri, "other": uri })).expect("an answer");
     assert_eq!(same["nothing_changed"], true);
     let nowhere =

@@ -29,6 +29,7 @@ impl Buflens {
     }
 
     /// `tower-lsp` has no method for this one.
+    #[expect(clippy::unused_async, reason = "methods are asynchronous")]
     pub async fn cancel_progress(&self, params: lsp::WorkDoneProgressCancelParams) {
         self.0.indexing.cancel(&params.token);
     }

@@ -349,6 +349,8 @@ fn rename(kept: &mut [Kept], from: &Names, to: &mut Names) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use crate::workspace::find;
 
@@ -375,7 +377,11 @@ mod tests {
         );
         for (id, value) in values.iter().enumerate() {
             let offset = id * 4;
-            text += &format!(" value: <{id} {value} @0> (size=4,offset={offset}): f32[{id}]\n");
+            writeln!(
+                text,
+                " value: <{id} {value} @0> (size=4,offset={offset}): f32[{id}]"
+            )
+            .expect("a string");
         }
         let name = format!("module_0001.{name}.after_optimizations-buffer-assignment.txt");
         std::fs::write(folder.join(name), text).expect("a file");

@@ -2,6 +2,7 @@
 
 use super::counted;
 use super::summary::{below, folder, pattern};
+use crate::model::bytes::grouped;
 use crate::report::page::Page;
 use crate::report::records::{Listed, Listing};
 use crate::report::table::{Cell, Column, Place, Table};
@@ -51,7 +52,10 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
         .collect();
     page.table(table);
     if all.len() > limit {
-        page.text(format!("... and {}.", counted(all.len() - limit, "more")));
+        page.text(format!(
+            "... and {} more.",
+            grouped((all.len() - limit) as u64)
+        ));
     }
     if !listing.texts_alone.is_empty() {
         let texts = counted(listing.texts_alone.len(), "HLO text");
