@@ -43,7 +43,7 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
         Column::new("parts", "", Place::Row),
         Column::new("stages", "", Place::Row),
         Column::new("for", "", Place::Row),
-        Column::new("module", "", Place::Cut),
+        Column::new("module", "", Place::Whole),
         Column::new("path", "", Place::Whole),
     ]);
     let rows = all.iter().zip(&stems).take(limit);
