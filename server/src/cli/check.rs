@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
-use super::dumps::{self, Found};
+use super::dumps;
 use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
@@ -18,7 +18,7 @@ use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
 use crate::model::space;
 use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, markdown, sarif, text};
-use crate::workspace::Loaded;
+use crate::workspace::{self, Found, Loaded};
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
@@ -142,7 +142,7 @@ impl Check {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         };
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }

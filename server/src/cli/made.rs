@@ -15,7 +15,7 @@ use crate::model::source::Libraries;
 use crate::model::source_map::{Folders, SourceMap};
 use crate::report::pages::made as page;
 use crate::report::records::{self, FileLocation, Made, MadePart, Source};
-use crate::workspace::{Loaded, Note};
+use crate::workspace::{self, Loaded, Note};
 
 /// Show which values a line of source made, or its file: of their instructions, the line is among
 /// the frames.
@@ -44,7 +44,7 @@ pub struct Where {
 
 impl Where {
     pub fn run(&self) -> io::Result<ExitCode> {
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }

@@ -8,6 +8,7 @@ mod diff;
 mod dumps;
 mod export;
 mod hover;
+mod ls;
 mod lsp;
 mod made;
 mod map;
@@ -45,6 +46,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Ls(ls::Ls),
     Summary(summary::Summary),
     Peak(peak::Peak),
     Padding(padding::Padding),
@@ -65,6 +67,7 @@ enum Command {
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Ls(ls) => ls.run(),
         Command::Summary(summary) => summary.run(),
         Command::Peak(peak) => peak.run(),
         Command::Padding(padding) => padding.run(),

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use buflens_syntax::DocumentKind;
 use clap::Args;
 
-use super::dumps::{self, Found};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
@@ -16,7 +15,7 @@ use crate::checks;
 use crate::model::source::Libraries;
 use crate::model::{Dump, Part, Place, space};
 use crate::report::records::{FileLocation, Source};
-use crate::workspace::{self, Loaded};
+use crate::workspace::{self, Found, Loaded};
 
 /// So many dumps are named where one was wanted.
 const MOST_NAMED: usize = 20;
@@ -163,7 +162,7 @@ pub fn is_dump(dump: &Dump) -> bool {
 
 /// A file of the one dump that is at or below `paths`.
 pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
-    let (found, problems) = dumps::find(paths);
+    let (found, problems) = workspace::find(paths);
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem);
     }

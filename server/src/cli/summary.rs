@@ -14,7 +14,7 @@ use crate::audit;
 use crate::model::source::Libraries;
 use crate::report::pages::summary as page;
 use crate::report::records;
-use crate::workspace::{Loaded, Note};
+use crate::workspace::{self, Loaded, Note};
 
 /// Show what each dump reserves and occupies at its true peak, the largest first.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ struct Read {
 
 impl Summary {
     pub fn run(&self) -> io::Result<ExitCode> {
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }

@@ -16,6 +16,9 @@ pub const SECTION: &str = "buflens";
 /// Keys that editors' extensions keep in the same section for themselves.
 const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
 
+/// So many bytes of dumps are read for the index if nothing is chosen.
+const INDEX_BYTES: u64 = 2 << 30;
+
 /// What the user has chosen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
@@ -27,6 +30,8 @@ pub struct Config {
     source_map: Option<SourceMap>,
     advice: Advice,
     capacity: Option<Vec<(String, u64)>>,
+    index: Option<bool>,
+    index_bytes: Option<u64>,
 }
 
 /// What is chosen of the thresholds of advice.
@@ -76,6 +81,11 @@ impl Config {
                     }
                 }
                 ("codeLens", Value::Bool(is_on)) => config.code_lens = Some(*is_on),
+                ("index", Value::Bool(is_on)) => config.index = Some(*is_on),
+                ("indexBytes", value) if !value.is_null() => match chosen_bytes(value) {
+                    Ok(bytes) => config.index_bytes = Some(bytes),
+                    Err(problem) => problems.push(format!("`buflens.indexBytes`: {problem}")),
+                },
                 ("libraryPaths", Value::Array(paths)) => {
                     let paths = paths.iter().filter_map(Value::as_str).map(str::to_owned);
                     config.library_paths = Some(paths.collect());
@@ -116,14 +126,15 @@ impl Config {
                 }
                 (
                     "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "sourceMap"
-                    | "advice" | "capacity",
+                    | "advice" | "capacity" | "index" | "indexBytes",
                     Value::Null,
                 ) => {}
                 (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
                     problems.push(format!("the setting `buflens.{key}` is no object"));
                 }
-                ("codeLens", _) => problems
-                    .push("the setting `buflens.codeLens` is neither true nor false".to_owned()),
+                (key @ ("codeLens" | "index"), _) => problems.push(format!(
+                    "the setting `buflens.{key}` is neither true nor false"
+                )),
                 ("libraryPaths", _) => {
                     problems.push("the setting `buflens.libraryPaths` is no list".to_owned());
                 }
@@ -147,7 +158,19 @@ impl Config {
             source_map: self.source_map.clone().or_else(|| base.source_map.clone()),
             advice: self.advice.over(&base.advice),
             capacity: self.capacity.clone().or_else(|| base.capacity.clone()),
+            index: self.index.or(base.index),
+            index_bytes: self.index_bytes.or(base.index_bytes),
         }
+    }
+
+    /// Whether the folders of the workspace are searched for dumps.
+    pub fn index(&self) -> bool {
+        self.index.unwrap_or(true)
+    }
+
+    /// So many bytes of dumps are read for the index.
+    pub fn index_bytes(&self) -> u64 {
+        self.index_bytes.unwrap_or(INDEX_BYTES)
     }
 
     /// From when on something is worth advice.
@@ -293,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn the_index_is_switched_and_bounded() {
+        let config = Config::default();
+        assert!(config.index() && config.index_bytes() == 2 << 30);
+        let (off, problems) = Config::read(&json!({ "index": false, "indexBytes": "1MiB" }));
+        assert_eq!(problems, Vec::<String>::new());
+        assert!(!off.index() && off.index_bytes() == 1 << 20);
+        let (on, _) = Config::read(&json!({ "index": true, "indexBytes": null }));
+        let on = on.over(&off);
+        assert!(on.index() && on.index_bytes() == 1 << 20);
+    }
+
+    #[test]
     fn libraries_are_those_known_and_those_named() {
         let (config, problems) = Config::read(&json!({ "libraryPaths": ["/home/dev/vendor/"] }));
         assert_eq!(problems, Vec::<String>::new());
@@ -328,10 +363,12 @@ mod tests {
             "trace": { "server": "off" },
             "inlayHints": { "bites": true, "bytes": 1 },
             "codeLens": "yes",
+            "index": 1,
+            "indexBytes": "much",
             "libraryPaths": "/work",
         } }));
         assert_eq!(config, Config::default());
-        assert_eq!(problems.len(), 7, "{problems:?}");
+        assert_eq!(problems.len(), 9, "{problems:?}");
         assert_eq!(Config::read(&Value::Null), (Config::default(), vec![]));
     }
 

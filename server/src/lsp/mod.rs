@@ -14,6 +14,7 @@ mod completion;
 mod config;
 mod convert;
 mod diagnostics;
+mod indexing;
 mod made;
 mod navigation;
 mod outline;
@@ -74,7 +75,9 @@ pub fn run() -> ExitCode {
 }
 
 async fn serve() -> ExitCode {
-    let (service, socket) = LspService::new(Buflens::new);
+    let (service, socket) = LspService::build(Buflens::new)
+        .custom_method("window/workDoneProgress/cancel", Buflens::cancel_progress)
+        .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
     let input = Input {

@@ -1,15 +1,19 @@
 //! Symbols, folds, selections and links: the shape of a document.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use buflens_syntax::Document;
+use rustc_hash::FxHashSet;
 use tower_lsp::ls_types as lsp;
 
 use super::convert;
 use super::view::{View, dumps};
-use crate::ide::symbols::{self, Symbol};
+use crate::ide::symbols::{self, Symbol, SymbolKind};
 use crate::ide::{folding, links, selection};
-use crate::workspace::{Loaded, Unavailable};
+use crate::model::bytes::rounded;
+use crate::model::space;
+use crate::workspace::{self, DumpHit, Hit, Index, Loaded, Unavailable};
 
 const SYMBOLS: usize = 4000;
 const FOLDS: usize = 5000;
@@ -78,24 +82,79 @@ fn flatten(
     }
 }
 
-/// Symbols of all dumps of which a file is open.
+/// Symbols of all dumps of which a file is open, and of those in the index, the best first.
 #[allow(deprecated)]
-pub fn find(views: &[View], query: &str) -> lsp::WorkspaceSymbolResponse {
+pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolResponse {
+    let stem = |view: &View| {
+        let path = &view.snapshot.path;
+        workspace::stem(path).unwrap_or_else(|| path.clone())
+    };
+    let open: FxHashSet<_> = views.iter().map(stem).collect();
     let mut all = Vec::new();
     for (view, Loaded { dump, .. }) in dumps(views) {
-        let found = symbols::workspace_symbols(&dump, query, FOUND - all.len().min(FOUND));
+        let module = workspace::program_name(&dump);
+        let found = symbols::workspace_symbols(&dump, query, FOUND);
         all.extend(found.into_iter().filter_map(|found| {
-            Some(lsp::SymbolInformation {
+            let container = match found.container.as_str() {
+                "" => module.clone(),
+                container => format!("{module}, {container}"),
+            };
+            let symbol = lsp::SymbolInformation {
                 name: found.name,
                 kind: convert::symbol_kind(found.kind),
                 tags: None,
                 deprecated: None,
                 location: view.location(&dump, &found.place)?,
-                container_name: Some(found.container).filter(|container| !container.is_empty()),
-            })
+                container_name: Some(container),
+            };
+            Some((found.rank, symbol))
         }));
     }
-    lsp::WorkspaceSymbolResponse::Flat(all)
+    let hits = index.search(query, FOUND, |stem| open.contains(stem));
+    all.extend(hits.into_iter().filter_map(|hit| {
+        let rank = hit.rank;
+        Some((rank, indexed(hit)?))
+    }));
+    // Of equal rank, what is open comes first.
+    all.sort_by_key(|(rank, _)| *rank);
+    all.truncate(FOUND);
+    lsp::WorkspaceSymbolResponse::Flat(all.into_iter().map(|(_, symbol)| symbol).collect())
+}
+
+#[allow(deprecated)]
+fn indexed(hit: Hit) -> Option<lsp::SymbolInformation> {
+    let range = lsp::Range::new(
+        lsp::Position::new(hit.range.start.line, hit.range.start.column),
+        lsp::Position::new(hit.range.end.line, hit.range.end.column),
+    );
+    let kind = match hit.dump {
+        Some(_) => SymbolKind::Section,
+        None => SymbolKind::Value,
+    };
+    Some(lsp::SymbolInformation {
+        name: hit.name,
+        kind: convert::symbol_kind(kind),
+        tags: None,
+        deprecated: None,
+        location: lsp::Location::new(convert::uri(&hit.path)?, range),
+        container_name: Some(hit.dump.as_ref().map_or(hit.module, sizes)),
+    })
+}
+
+/// `tpu, HBM 1.3 GiB reserved, 966 MiB at its peak, no values`
+fn sizes(dump: &DumpHit) -> String {
+    let mut text = space::platform(dump.platforms).to_owned();
+    if let Some(first) = dump.spaces.first() {
+        let name = space::short(first.color, dump.platforms);
+        let _ = write!(text, ", {name} {} reserved", rounded(first.reserved));
+        if let Some(peak) = first.peak {
+            let _ = write!(text, ", {} at its peak", rounded(peak));
+        }
+    }
+    if !dump.missing.is_empty() {
+        let _ = write!(text, ", no {}", dump.missing.join(", "));
+    }
+    text
 }
 
 pub fn folds(view: &View) -> Result<Vec<lsp::FoldingRange>, Unavailable> {

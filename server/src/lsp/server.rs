@@ -28,6 +28,12 @@ impl Buflens {
         Self(Session::new(client))
     }
 
+    /// `tower-lsp` has no method for this one.
+    #[expect(clippy::unused_async, reason = "methods are asynchronous")]
+    pub async fn cancel_progress(&self, params: lsp::WorkDoneProgressCancelParams) {
+        self.0.indexing.cancel(&params.token);
+    }
+
     /// The four ways to go somewhere have the same parameters and answers.
     async fn goto(
         &self,
@@ -186,9 +192,10 @@ impl LanguageServer for Buflens {
         params: lsp::WorkspaceSymbolParams,
     ) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
         let views = self.0.views();
+        let index = Arc::clone(&self.0.indexing.index);
         self.0
             .pool
-            .run(move || outline::find(&views, &params.query))
+            .run(move || outline::find(&views, &index, &params.query))
             .await
             .map(Some)
     }

@@ -13,6 +13,7 @@ use tower_lsp::ls_types as lsp;
 use super::capabilities::Capabilities;
 use super::config::Config;
 use super::diagnostics::Checks;
+use super::indexing::Indexing;
 use super::pool::Pool;
 use super::publish::{self, Publisher};
 use super::source_files::SourceFiles;
@@ -26,6 +27,7 @@ pub struct Session {
     pub client: Client,
     pub pool: Pool,
     pub publisher: Publisher,
+    pub indexing: Indexing,
     /// Trips when the process that started the server has ended.
     pub orphaned: CancellationToken,
     pub is_shut_down: AtomicBool,
@@ -74,6 +76,7 @@ impl Session {
                 client,
                 pool: Pool::new(),
                 publisher: Publisher::default(),
+                indexing: Indexing::default(),
                 orphaned: CancellationToken::new(),
                 is_shut_down: AtomicBool::new(false),
                 capabilities: OnceLock::new(),
@@ -176,16 +179,21 @@ impl Session {
     /// Takes over the settings of the editor.
     pub async fn configure(self: &Arc<Self>, settings: &serde_json::Value) {
         let (config, problems) = Config::read(settings);
-        let is_new = {
+        let (is_new, is_other_index) = {
             let mut state = self.state();
             let config = config.over(&state.initial);
             let is_new = *state.config != config;
+            let of_index = |config: &Config| (config.index(), config.index_bytes());
+            let is_other_index = of_index(&state.config) != of_index(&config);
             if is_new {
                 state.config = Arc::new(config);
                 state.generation += 1;
             }
-            is_new
+            (is_new, is_other_index)
         };
+        if is_other_index {
+            self.indexing.refresh();
+        }
         if is_new {
             publish::schedule_all(self);
         }
@@ -211,6 +219,10 @@ impl Session {
 }
 
 impl State {
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// The open documents that belong to one dump with the file at `path`.
     pub fn open_siblings(&self, path: &Path) -> Vec<PathBuf> {
         let siblings = crate::workspace::siblings(path)

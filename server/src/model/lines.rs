@@ -22,6 +22,11 @@ impl Lines {
         }
     }
 
+    /// Whether the path of `file` is theirs or ends with it.
+    pub fn are_of(&self, file: &str) -> bool {
+        likeness(file, &self.file) >= Some(components(&self.file).count())
+    }
+
     /// How far `line` is from them; 0 for one of them.
     pub fn distance(&self, line: u32) -> u32 {
         self.range.as_ref().map_or(0, |range| {

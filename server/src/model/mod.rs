@@ -21,4 +21,4 @@ pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
     Step, Tables, Use, Value,
 };
-pub use names::{NameId, Names};
+pub use names::{NameId, Names, Rank};

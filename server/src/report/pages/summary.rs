@@ -159,21 +159,9 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
 pub(super) fn files<'m>(
     dumps: impl Iterator<Item = (&'m str, &'m str)> + Clone,
 ) -> (String, Vec<String>) {
-    let folder = common_folder(dumps.clone().map(|(stem, _)| stem));
-    let sentence = if folder.as_os_str().is_empty() {
-        String::new()
-    } else {
-        // `..` says nothing to who reads this elsewhere.
-        let whole = folder.canonicalize();
-        let whole = whole.as_ref().unwrap_or(&folder);
-        format!(" Files are below {}.", whole.display())
-    };
-    let below = |stem: &str| {
-        let stem = Path::new(stem);
-        let below = stem.strip_prefix(&folder).unwrap_or(stem);
-        below.to_string_lossy().into_owned()
-    };
-    let stems: Vec<String> = dumps.clone().map(|(stem, _)| below(stem)).collect();
+    let stems: Vec<&str> = dumps.clone().map(|(stem, _)| stem).collect();
+    let (folder, sentence) = folder(&stems);
+    let stems: Vec<String> = stems.iter().map(|stem| below(stem, &folder)).collect();
     let mut sorted: Vec<&str> = stems.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let modules = dumps.map(|(_, module)| module);
@@ -203,18 +191,33 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
     format!("{stem}-*")
 }
 
-/// The folder that all dumps are below.
-fn common_folder<'m>(stems: impl Iterator<Item = &'m str>) -> PathBuf {
-    let mut folders = stems.filter_map(|stem| Path::new(stem).parent());
-    let Some(first) = folders.next() else {
-        return PathBuf::new();
-    };
-    folders.fold(first.to_owned(), |common, folder| {
+/// The folder that all dumps are below, and a sentence that says so.
+fn folder(stems: &[&str]) -> (PathBuf, String) {
+    let mut folders = stems.iter().filter_map(|stem| Path::new(stem).parent());
+    let first = folders.next().map(Path::to_owned).unwrap_or_default();
+    let common = folders.fold(first, |common, folder| {
         let same = common.components().zip(folder.components());
         same.take_while(|(left, right)| left == right)
             .map(|(part, _)| part)
             .collect()
-    })
+    });
+    if common.as_os_str().is_empty() {
+        return (common, String::new());
+    }
+    // `..` says nothing to who reads this elsewhere.
+    let whole = common.canonicalize();
+    let sentence = format!(
+        " Files are below {}.",
+        whole.as_ref().unwrap_or(&common).display()
+    );
+    (common, sentence)
+}
+
+/// The rest of a path below `folder`.
+fn below(stem: &str, folder: &Path) -> String {
+    let stem = Path::new(stem);
+    let below = stem.strip_prefix(folder).unwrap_or(stem);
+    below.to_string_lossy().into_owned()
 }
 
 /// Every memory space of every dump, for programs.
