@@ -216,6 +216,41 @@ fn a_folder_is_read_in_the_background_once_and_its_symbols_lead_somewhere() {
 }
 
 #[test]
+fn a_line_of_source_leads_into_dumps_that_nobody_has_open() {
+    let folder = folder(&["tpu-split"]);
+    let mut server = start(folder.path(), &Value::Null);
+    wait_for_end(&mut server, 1);
+    let found = symbols(&mut server, "gen.py:116");
+    let names: Vec<&str> = found.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert!(names.contains(&"fusion.5: gen.py:116"), "{names:?}");
+    let fusion = found.iter().find(|it| it["name"] == "fusion.5: gen.py:116");
+    assert_eq!(text_at(fusion.expect("a symbol")), "fusion.5");
+    let made = |server: &mut Server| {
+        let arguments = json!([{ "file": "/here/gen.py", "line": 116 }]);
+        let params = json!({ "command": "buflens.where", "arguments": arguments });
+        server
+            .request("workspace/executeCommand", &params)
+            .expect("an answer")
+    };
+    let closed = made(&mut server);
+    let values = closed["values"].as_array().expect("a list");
+    assert!(
+        values.iter().any(|value| value["name"] == "fusion.5"),
+        "{closed:#}"
+    );
+    // What is open is not told twice.
+    let files = files_below(folder.path());
+    let open = files
+        .iter()
+        .find(|it| it.to_string_lossy().contains("jit_attention"));
+    server.open_file(open.expect("a dump"));
+    assert_eq!(
+        made(&mut server)["values"].as_array().map(Vec::len),
+        Some(values.len())
+    );
+}
+
+#[test]
 fn the_index_follows_the_disk_and_what_is_open_wins() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = write_dump(folder.path(), "before.1");

@@ -3,24 +3,28 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
 use super::convert;
+use super::session::Session;
 use super::view::{View, dumps};
 use crate::audit::Audit;
 use crate::model::Place;
 use crate::model::lines::Lines;
 use crate::report::records::{self, Made, Source};
-use crate::workspace::Loaded;
+use crate::workspace::{self, Loaded};
 
 /// The command's name.
 pub const COMMAND: &str = "buflens.where";
 
 /// So many values at most, if no other number is given.
 const LIMIT: usize = 1000;
+/// So many dumps that nobody has open are read for an answer.
+const MOST_READ: usize = 100;
 
 /// What is asked.
 #[derive(Debug, Deserialize)]
@@ -55,8 +59,8 @@ pub fn read(mut arguments: Vec<Value>) -> Result<Question> {
     Ok(question)
 }
 
-/// What the lines made in the dumps of `views`.
-pub fn answer(views: &[View], question: &Question) -> std::result::Result<Value, String> {
+/// What the lines made in the dumps that are open, and in those of the index that tell of the file.
+pub fn answer(session: &Session, question: &Question) -> std::result::Result<Value, String> {
     let uri = lsp::Uri::from_str(&question.file).ok();
     let uri = uri.filter(|_| question.file.starts_with("file:"));
     let file = uri.map_or_else(|| PathBuf::from(&question.file), |uri| convert::path(&uri));
@@ -67,16 +71,30 @@ pub fn answer(views: &[View], question: &Question) -> std::result::Result<Value,
             .map(|first| first..=question.last_line.unwrap_or(first)),
     };
     let limit = question.limit.unwrap_or(LIMIT);
-    let parts = dumps(views).map(|(view, Loaded { dump, file, .. })| {
-        let audit = Audit::new(&dump, view.config.libraries());
+    let part = |view: &View, Loaded { dump, file, .. }: &Loaded| {
+        let audit = Audit::new(dump, view.config.libraries());
         let source = Source {
             audit: &audit,
-            locate: &|place: &Place| view.location(&dump, place),
+            locate: &|place: &Place| view.location(dump, place),
         };
-        let path = &dump.files[file].path;
+        let path = &dump.files[*file].path;
         records::made(&source, path, &lines, view.config.source_map(), limit)
-    });
-    let made = Made::new(&lines, parts.collect(), limit);
+    };
+    let views = session.views();
+    let open = views.iter().map(View::stem);
+    let open: FxHashSet<PathBuf> = open.collect();
+    let mut parts: Vec<_> = dumps(&views)
+        .map(|(view, loaded)| part(view, &loaded))
+        .collect();
+    let closed = session.indexing.index.dumps_made_by(&lines.file);
+    let closed = closed.iter().map(|path| session.view(path));
+    let closed = closed.filter(|view| !open.contains(&view.stem()));
+    // A file that went away in the meantime tells nothing.
+    parts.extend(closed.take(MOST_READ).filter_map(|view| {
+        let loaded = workspace::load(&view.snapshot.path).ok()?;
+        Some(part(&view, &loaded))
+    }));
+    let made = Made::new(&lines, parts, limit);
     serde_json::to_value(made).map_err(|problem| problem.to_string())
 }
 

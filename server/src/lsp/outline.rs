@@ -85,11 +85,7 @@ fn flatten(
 /// Symbols of all dumps of which a file is open, and of those in the index, the best first.
 #[allow(deprecated)]
 pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolResponse {
-    let stem = |view: &View| {
-        let path = &view.snapshot.path;
-        workspace::stem(path).unwrap_or_else(|| path.clone())
-    };
-    let open: FxHashSet<_> = views.iter().map(stem).collect();
+    let open: FxHashSet<_> = views.iter().map(View::stem).collect();
     let mut all = Vec::new();
     for (view, Loaded { dump, .. }) in dumps(views) {
         let module = workspace::program_name(&dump);

@@ -320,8 +320,8 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::LSPAny>> {
         if params.command == made::COMMAND {
             let question = made::read(params.arguments)?;
-            let views = self.0.views();
-            let answer = self.0.pool.run(move || made::answer(&views, &question));
+            let session = Arc::clone(&self.0);
+            let answer = self.0.pool.run(move || made::answer(&session, &question));
             return answer.await?.map(Some).map_err(Error::invalid_params);
         }
         let question = commands::read(params)?;

@@ -15,7 +15,7 @@ use super::convert;
 use super::diagnostics::Checks;
 use super::source_files::SourceFiles;
 use crate::model::{Dump, FileId, Place};
-use crate::workspace::{Loaded, Moment, Snapshot, Unavailable};
+use crate::workspace::{self, Loaded, Moment, Snapshot, Unavailable};
 
 /// What a request looks at.
 #[derive(Debug)]
@@ -31,6 +31,12 @@ pub struct View {
 }
 
 impl View {
+    /// What the files of the dump have in common, or the file itself.
+    pub fn stem(&self) -> PathBuf {
+        let path = &self.snapshot.path;
+        workspace::stem(path).unwrap_or_else(|| path.clone())
+    }
+
     /// The state of the document asked for, if it is open.
     pub fn moment(&self) -> Option<&Moment> {
         self.moment_of(&self.snapshot.path)

@@ -2,18 +2,20 @@
 //!
 //! No text is kept and no dump, only numbers and interned names, so many for each dump at most.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use buflens_syntax::{Encoding, LineColumn};
+use rustc_hash::FxHashMap;
 
 use super::buffer::lock;
 use super::compilation::{PARTS, has_part, program_name};
 use super::load::Loaded;
 use super::names::{SUFFIXES, siblings};
-use crate::model::lines::Lines;
+use crate::model::lines::{Lines, likeness};
 use crate::model::origin::Origins;
 use crate::model::source::Libraries;
 use crate::model::{Dump, NameId, Names, Place, Platforms, Rank, Value};
@@ -115,7 +117,7 @@ impl Record {
         let dump = &*loaded.dump;
         let mut order: Vec<&Value> = dump.values.iter().collect();
         // Of equal size, the order is that of the text.
-        order.sort_by_key(|value| std::cmp::Reverse(value.size));
+        order.sort_by_key(|value| Reverse(value.size));
         order.truncate(MOST_VALUES);
         let mut names = Names::default();
         let origins = Origins::new(dump);
@@ -235,6 +237,27 @@ impl Index {
         (state.entries.len(), bytes.fold(0, u64::saturating_add))
     }
 
+    /// One file of each dump that holds a value made by a file of source called as `file` is, those
+    /// whose paths are most alike first.
+    pub fn dumps_made_by(&self, file: &str) -> Vec<PathBuf> {
+        let state = lock(&self.0);
+        let mut known: FxHashMap<NameId, Option<usize>> = FxHashMap::default();
+        let mut alike = |name: NameId| {
+            let likeness = || likeness(&state.names[name], file);
+            *known.entry(name).or_insert_with(likeness)
+        };
+        let mut found = Vec::new();
+        for (stem, entry) in &state.entries {
+            let kept = entry.records.iter().flat_map(|record| &record.kept);
+            let best = kept.max_by_key(|kept| alike(kept.source));
+            if let Some((kept, likeness)) = best.and_then(|it| Some((it, alike(it.source)?))) {
+                found.extend(path_at(stem, kept.file.into()).map(|path| (likeness, path)));
+            }
+        }
+        found.sort_by_key(|&(likeness, _)| Reverse(likeness));
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+
     /// At most `limit` dumps and values, the best first, whose name, `op_name` or shape contains
     /// `query`, or which `query`, a line of source, made; without the dumps that are `left_out`.
     ///
@@ -295,12 +318,14 @@ type Found<'i> = (
     Option<&'i str>,
 );
 
+/// The file of a dump at a place among its siblings.
+fn path_at(stem: &Path, place: usize) -> Option<PathBuf> {
+    let (suffix, _) = SUFFIXES.get(place)?;
+    let name = stem.file_name()?.to_string_lossy();
+    Some(stem.with_file_name(format!("{name}{suffix}.txt")))
+}
+
 fn hit(names: &Names, &(rank, stem, record, kept, aside): &Found) -> Option<Hit> {
-    let path = |file: usize| {
-        let (suffix, _) = SUFFIXES.get(file)?;
-        let name = stem.file_name()?.to_string_lossy();
-        Some(stem.with_file_name(format!("{name}{suffix}.txt")))
-    };
     let module = record.module.clone();
     let Some(kept) = kept else {
         let start = LineColumn { line: 0, column: 0 };
@@ -312,7 +337,7 @@ fn hit(names: &Names, &(rank, stem, record, kept, aside): &Found) -> Option<Hit>
             name: module.clone(),
             module,
             dump: Some(record.dump.clone()),
-            path: path(first?)?,
+            path: path_at(stem, first?)?,
             range: start..start,
         });
     };
@@ -326,7 +351,7 @@ fn hit(names: &Names, &(rank, stem, record, kept, aside): &Found) -> Option<Hit>
         name: aside.map_or_else(|| name.to_owned(), |aside| format!("{name}: {aside}")),
         module,
         dump: None,
-        path: path(usize::from(kept.file))?,
+        path: path_at(stem, kept.file.into())?,
         range: at(kept.columns.0)..at(kept.columns.1),
     })
 }
@@ -433,6 +458,8 @@ mod tests {
         );
         assert_eq!(names(&index, "gen.py:9"), Vec::<String>::new());
         assert_eq!(names(&index, "en.py:94"), Vec::<String>::new());
+        assert_eq!(index.dumps_made_by("/here/gen.py").len(), 1);
+        assert_eq!(index.dumps_made_by("/here/en.py").len(), 0);
     }
 
     #[test]
