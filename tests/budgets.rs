@@ -249,18 +249,66 @@ fn a_baseline_is_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().join("base.json");
     let path = base.to_str().unwrap();
-    fs::write(&base, "old").unwrap();
+    let old = r#"{"schema":0}"#;
+    fs::write(&base, old).unwrap();
     let nowhere = folder.path().join("nowhere.txt");
     let (_, err) = check(
         &[MLP, nowhere.to_str().unwrap(), "--write-baseline", path],
         2,
     );
     assert!(err.contains("the baseline is not written"), "{err}");
-    assert_eq!(fs::read_to_string(&base).unwrap(), "old");
+    assert_eq!(fs::read_to_string(&base).unwrap(), old);
     let below = folder.path().join("no/base.json");
     let (_, err) = check(&[MLP, "--write-baseline", below.to_str().unwrap()], 2);
     assert!(err.contains("the baseline cannot be written"), "{err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_baseline_takes_the_place_of_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.txt");
+    let path = other.to_str().unwrap();
+    for text in ["BufferAssignment:\n", "[limits]\n", "{}", "[]"] {
+        fs::write(&other, text).unwrap();
+        let (_, err) = check(&[MLP, "--write-baseline", path], 2);
+        assert!(
+            err.contains("is no baseline, and is not overwritten"),
+            "{err}"
+        );
+        assert_eq!(fs::read_to_string(&other).unwrap(), text);
+    }
+    fs::write(&other, "").unwrap();
+    check(&[MLP, "--write-baseline", path], 0);
+}
+
+#[test]
+fn a_dump_that_is_broken_off_tells_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read_to_string(root().join("tests/fixtures/readme/planted-error.txt")).unwrap();
+    let cut = folder.path().join("cut.txt");
+    let end = whole.find("HloLiveRange").expect("a section") + 400;
+    fs::write(&cut, &whole[..end]).unwrap();
+    let cut = cut.to_str().unwrap();
+    let limits = [
+        "--max-temp",
+        "1TiB",
+        "--max-peak",
+        "1TiB",
+        "--max-padding",
+        "9x",
+    ];
+    let args = [&[cut, "--severity", "truncated=off"][..], &limits].concat();
+    assert_eq!(budgets(&args, 1), ["max-peak", "max-temp", "max-padding"]);
+    let (out, _) = check(&args, 1);
+    assert!(
+        out.contains("it cannot be told whether memory space `0` keeps `max-temp`"),
+        "{out}"
+    );
+    let base = folder.path().join("base.json");
+    let (_, err) = check(&[cut, "--write-baseline", base.to_str().unwrap()], 2);
+    assert!(err.contains("wrong numbers of"), "{err}");
+    assert!(!base.exists());
 }
 
 #[test]

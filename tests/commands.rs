@@ -34,6 +34,7 @@ fn the_server_answers_as_the_command_line_does() {
         "buflens.textMap",
         "buflens.diff",
         "buflens.export",
+        "buflens.where",
     ];
     assert_eq!(
         server.capabilities["executeCommandProvider"]["commands"],

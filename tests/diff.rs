@@ -261,6 +261,54 @@ fn folders_are_compared_program_by_program() {
 }
 
 #[test]
+fn an_unknown_time_is_not_another_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dump =
+        "tests/fixtures/dumps/tpu-split/module_0055.jit_attention.cl_933746096.after_optimizations";
+    let mut without = None;
+    for part in ["-buffer-assignment.txt", "-buffer-assignment-values.txt"] {
+        let from = Path::new(&format!("{dump}{part}")).to_owned();
+        let to = folder.path().join(from.file_name().expect("a name"));
+        fs::copy(root().join(&from), &to).expect("copied");
+        without.get_or_insert(to);
+    }
+    let without = without.expect("a file").display().to_string();
+    let with = root()
+        .join(format!("{dump}-buffer-assignment.txt"))
+        .display()
+        .to_string();
+    let (out, _) = run(&["diff", &with, &without, "--format", "json"], 0);
+    let diff: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        (number(&diff["shifted"]), number(&diff["matched"]) > 0),
+        (0, true),
+        "{diff}"
+    );
+}
+
+#[test]
+fn what_only_calls_itself_a_dump_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sides = ["before", "after"].map(|side| folder.path().join(side));
+    for side in &sides {
+        fs::create_dir(side).expect("a folder");
+        let name = "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt";
+        let dump = root().join("tests/fixtures/readme/planted-error.txt");
+        fs::copy(dump, side.join(name)).expect("copied");
+    }
+    let broken = sides[0].join("module_0002.jit_g.cpu_after_optimizations-buffer-assignment.txt");
+    fs::write(&broken, "\u{1}\u{2} no dump").expect("written");
+    let [before, after] = sides.map(|side| side.display().to_string());
+    let (_, err) = run(&["diff", &before, &after], 2);
+    assert!(
+        err.contains("module_0002") && err.contains("does not begin as a dump"),
+        "{err}"
+    );
+    let (out, err) = run(&["summary", &before], 2);
+    assert!(err.contains("module_0002") && !out.is_empty(), "{out}{err}");
+}
+
+#[test]
 fn names_cannot_do_harm() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, value: &str| {
@@ -322,10 +370,7 @@ fn the_server_compares_with_another_dump() {
     assert_eq!(ids(&diff["added"]), ids(&told["added"]));
     assert_eq!(diff["removed"][0]["location"]["uri"], other);
     let markdown = diff["markdown"].as_str().expect("text");
-    assert!(
-        markdown.starts_with("**jit_attention_grad: "),
-        "{markdown}"
-    );
+    assert!(markdown.starts_with("**jit_attention_grad: "), "{markdown}");
     let same = ask(json!({ "uri": uri, "other": uri })).expect("an answer");
     assert_eq!(same["nothing_changed"], true);
     let nowhere =

@@ -268,12 +268,26 @@ fn a_file_is_written_whole_or_not_at_all() {
     );
     assert_eq!(names(folder.path()), ["out.html"]);
 
-    // A report must not take the place of what it is about.
+    // Nothing takes the place of what it is about.
     let own = folder.path().join("f.txt");
     fs::copy(root().join(SMALLEST), &own).expect("copied");
     let before = fs::read(&own).expect("the dump");
     let err = refused(&[own.to_str().unwrap(), "-o", own.to_str().unwrap()]);
     assert!(err.contains("is not overwritten"), "{err}");
+    for command in [
+        "map",
+        "export --format csv",
+        "export --format json",
+        "map --format svg",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let link = folder.path().join("./f.txt");
+        let files = [own.to_str().unwrap(), "-o", link.to_str().unwrap()];
+        let output = run(&[&arguments[..], &files].concat());
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(err.contains("is not overwritten"), "{command}: {err}");
+    }
     assert_eq!(fs::read(&own).expect("the dump"), before);
 }
 

@@ -29,6 +29,8 @@ pub struct Server {
     published: Vec<Value>,
     /// The methods of what the server has asked.
     pub asked: Vec<String>,
+    /// Notifications other than diagnostics.
+    pub notified: Vec<Value>,
     /// What the server offered.
     pub capabilities: Value,
 }
@@ -51,8 +53,14 @@ impl Server {
 
     /// Starts the server with these capabilities of the client.
     pub fn start_with(capabilities: &Value) -> Self {
+        Self::start_in(capabilities, &json!({}), "warn")
+    }
+
+    /// The same with more parameters of `initialize`, and a filter for the log.
+    pub fn start_in(capabilities: &Value, more: &Value, log: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(["lsp", "--stdio"])
+            .env("BUFLENS_LOG", log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -89,13 +97,17 @@ impl Server {
             answers: HashMap::new(),
             published: Vec::new(),
             asked: Vec::new(),
+            notified: Vec::new(),
             capabilities: Value::Null,
         };
-        let parameters = json!({
+        let mut parameters = json!({
             "processId": std::process::id(),
             "rootUri": null,
             "capabilities": capabilities,
         });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            parameters[key] = value.clone();
+        }
         let answer = server
             .request("initialize", &parameters)
             .expect("initialize succeeds");
@@ -178,6 +190,19 @@ impl Server {
             }
             self.receive(deadline, &|| format!("diagnostics of {uri}"));
         }
+    }
+
+    /// Reads what the server says until `is_there`.
+    pub fn wait_until(&mut self, what: &str, is_there: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_there(self) {
+            self.receive(deadline, &|| what.to_owned());
+        }
+    }
+
+    /// All that the server has logged.
+    pub fn logged(&self) -> String {
+        self.stderr.lock().expect("the log").clone()
     }
 
     /// Ends the session as an editor does, and holds the server to it.
@@ -267,7 +292,7 @@ impl Server {
                 );
                 self.write(&bytes);
             }
-            _ => {}
+            _ => self.notified.push(message),
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod command;
 mod cut;
 pub mod dumps;
 pub mod extremes;
+pub mod frames;
 pub mod generate;
 pub mod occupancy;
 pub mod oracle;

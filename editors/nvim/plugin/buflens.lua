@@ -13,6 +13,11 @@ for _, name in ipairs({ 'peak', 'whatIf', 'valueAtOffset', 'padding', 'donation'
   end
 end
 
+-- From a file of source to the dumps; all other commands are those of a buffer with a dump.
+vim.api.nvim_create_user_command('BuflensWhere', function(given)
+  require('buflens.commands').where(given)
+end, { range = true, desc = 'The values that these lines of source made' })
+
 vim.api.nvim_create_autocmd('LspAttach', {
   group = vim.api.nvim_create_augroup('buflens', {}),
   callback = function(event)

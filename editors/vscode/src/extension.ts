@@ -6,7 +6,7 @@ import { Comparisons } from './compare';
 import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
 import { exportDump } from './export';
-import { auditCopies, auditDonation, findValueAtOffset, showPadding, whatIfWithout } from './lists';
+import { auditCopies, auditDonation, findValueAtOffset, showBuffersOfLine, showPadding, whatIfWithout } from './lists';
 import { Maps } from './map';
 import { activePart, noticeLarge, Parts } from './parts';
 import { Server } from './server';
@@ -131,6 +131,10 @@ export function activate(context: vscode.ExtensionContext): Api {
     onDump('showPadding', (uri) => showPadding(running, uri)),
     onDump('auditDonation', (uri) => auditDonation(running, uri)),
     onDump('auditCopies', (uri) => auditCopies(running, uri)),
+    register('buffersOfLine', async () => {
+      const editor = vscode.window.activeTextEditor;
+      if (editor !== undefined) await report(() => showBuffersOfLine(running, editor));
+    }),
     onDump('compareWith', (uri) => comparisons.compare(uri)),
     onDump('exportDump', (uri) => exportDump(running, uri)),
     register('sortPeak', () => explorer.sort()),

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Explorer } from './explorer';
 import { bytes, counted, exactBytes } from './numbers';
-import type { Copy, Donation, PaddedValue, Parameter, Value } from './results';
+import type { Copy, Donation, MadeValue, PaddedValue, Parameter, Value } from './results';
 import type { Server } from './server';
 import { nameOf, whatIfOf } from './values';
 
@@ -55,6 +55,26 @@ export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promis
   if (result === undefined) throw new Error(NOT_YET);
   const title = `Values over byte ${offset} of allocation ${allocation}, in the order of time`;
   await pick(title, result.values.map(valueEntry), 'No value holds this byte');
+}
+
+/** Shows what the lines of source that are selected made, in all dumps that the server knows. */
+export async function showBuffersOfLine(server: Server, { document, selection }: vscode.TextEditor): Promise<void> {
+  const line = selection.start.line + 1;
+  // A selection of whole lines ends where the next one begins.
+  const last_line = Math.max(line, selection.end.line + (selection.end.character === 0 ? 0 : 1));
+  const result = await server.command('buflens.where', undefined, { file: document.uri.toString(), line, last_line });
+  if (result === undefined) throw new Error(NOT_YET);
+  if (result.dumps_read === 0) throw new Error('no dump is known: open one of the program that this file is part of');
+  const lines = `${vscode.workspace.asRelativePath(document.uri)}:${line}${last_line === line ? '' : `-${last_line}`}`;
+  const held = result.dumps.slice(0, 1).flatMap(({ module, spaces }) =>
+    spaces.flatMap(({ name, at_peak_bytes, peak }) =>
+      at_peak_bytes === null || peak === null ? [] : [`${bytes(at_peak_bytes)} of ${bytes(peak.occupied_bytes)} ${name} at the peak of ${module}`],
+    ),
+  );
+  const near = result.nearest.flatMap(({ line }) => (line === null ? [] : [line]));
+  const nearest = near.length === 0 ? 'No dump names this file' : `The nearest lines that made values are ${near.join(', ')}`;
+  const title = [`Buffers of ${lines}`, ...held].join('; ');
+  await pick(title, result.values.map(madeEntry), `It made none. ${nearest}`, result.values_left_out);
 }
 
 /** Asks which of the values at the peak go away, and says what remains. */
@@ -173,6 +193,13 @@ function valueEntry(value: Value): Entry {
     detail: [value.shape, value.op_name].filter(Boolean).join('  '),
     location: value.location,
   };
+}
+
+function madeEntry(value: MadeValue): Entry {
+  const { label, description, detail, location } = valueEntry(value);
+  const peak = value.at_peak === true ? ', at the peak' : '';
+  const through = value.is_direct || value.source === null ? [] : [`in ${value.source.replace(/^.*[/\\]/, '')}`];
+  return { label, description: `${description ?? ''}${peak}`, detail: [value.module, ...through, detail].filter(Boolean).join('  '), location };
 }
 
 async function askNumber(prompt: string): Promise<number | undefined> {

@@ -155,12 +155,35 @@ export interface Export {
   extension: string;
 }
 
+/** A value that a line of source made. */
+export interface MadeValue extends Value {
+  module: string;
+  line: number | null;
+  is_direct: boolean;
+  at_peak: boolean | null;
+}
+
+export interface MadeLine {
+  file: string;
+  line: number | null;
+  values: number;
+}
+
+/** What lines of source made. */
+export interface Made {
+  dumps_read: number;
+  dumps: { module: string; spaces: { name: string; at_peak_bytes: number | null; peak: Moment | null }[] }[];
+  values: MadeValue[];
+  values_left_out: number;
+  nearest: MadeLine[];
+}
+
 /** Only what the extension itself reads; the rest is for the page, see server/src/report/html/map-model.js. */
 export interface MemoryMap {
   module: string;
 }
 
-/** The commands of the server: arguments besides `uri`, and results. */
+/** The commands of the server: arguments besides the `uri` of a dump that most of them have, and results. */
 export interface Commands {
   'buflens.peak': [{ space?: number; step?: number; without?: number[]; limit?: number }, Peak];
   'buflens.whatIf': [{ space?: number; without: number[] }, WhatIf];
@@ -170,5 +193,6 @@ export interface Commands {
   'buflens.copies': [{ limit?: number }, Copies];
   'buflens.diff': [{ other: string; limit?: number }, Diff];
   'buflens.export': [{ format: string }, Export];
+  'buflens.where': [{ file: string; line?: number; last_line?: number; limit?: number }, Made];
   'buflens.map': [{ limit?: number }, MemoryMap];
 }

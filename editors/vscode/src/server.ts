@@ -59,10 +59,10 @@ export class Server implements vscode.Disposable {
     return this.stop();
   }
 
-  /** Runs a command of the server. Nothing if the server does not know the document yet. */
+  /** Runs a command of the server, about a dump if there is a `uri`. Nothing if the server does not know the document yet. */
   async command<Name extends keyof Commands>(
     name: Name,
-    uri: vscode.Uri,
+    uri: vscode.Uri | undefined,
     args: Commands[Name][0],
   ): Promise<Commands[Name][1] | undefined> {
     const client = await this.start();
@@ -70,7 +70,8 @@ export class Server implements vscode.Disposable {
     if (!client.initializeResult?.capabilities.executeCommandProvider?.commands.includes(name)) {
       throw new Error(`this server (${this.version}) has no ${name}; a newer one answers here`);
     }
-    const params = { command: name, arguments: [{ uri: client.code2ProtocolConverter.asUri(uri), ...args }] };
+    const about = uri && { uri: client.code2ProtocolConverter.asUri(uri) };
+    const params = { command: name, arguments: [{ ...about, ...args }] };
     const result: Commands[Name][1] | null = await client.sendRequest('workspace/executeCommand', params);
     return result ?? undefined;
   }

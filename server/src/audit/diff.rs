@@ -239,8 +239,11 @@ impl Diff {
             });
             return;
         }
-        let whereabouts = values.map(|value| (value.allocation, value.offset, value.live));
-        self.shifted += usize::from(whereabouts[0] != whereabouts[1]);
+        let places = values.map(|value| (value.allocation, value.offset));
+        // An unknown time is not another one.
+        let times = values.map(|value| value.live_range.map(|_| value.live));
+        let is_elsewhen = times[0] != times[1] && !times.contains(&None);
+        self.shifted += usize::from(places[0] != places[1] || is_elsewhen);
         self.relaid += usize::from(texts[0] != texts[1]);
     }
 

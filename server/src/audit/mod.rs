@@ -12,6 +12,7 @@ pub mod donation;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod kernels;
+pub mod made;
 pub mod offload;
 pub mod out_of_memory;
 pub mod padding;

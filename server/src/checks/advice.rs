@@ -10,9 +10,6 @@ mod spaces;
 mod tests;
 mod values;
 
-pub use self::spaces::check_space;
-pub(super) use self::spaces::{has_space, is_space};
-
 use super::labels::{cut, title, value_place};
 use super::{Code, Finding, Findings};
 use crate::audit::Audit;

@@ -13,13 +13,12 @@ use std::cmp::Reverse;
 pub use self::baseline::{Baseline, Key, Space, program, spaces};
 pub use self::limits::{Percent, Ratio};
 
-use super::advice::{has_space, is_space};
 use super::labels::{size_place, space_title, step_place, step_title, title, value_place};
 use super::{Code, Finding};
 use crate::model::bytes::{display, rounded};
 use crate::model::occupancy::{Kind, alive};
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, Place, Platforms};
+use crate::model::{Dump, FileId, Part, Place, Platforms, space};
 
 /// So many of the largest values are named with a finding.
 const NAMED: usize = 3;
@@ -70,24 +69,39 @@ impl Budgets {
 
 /// Whether a program of `platforms` can have a memory space called `name`.
 pub fn applies(name: &str, platforms: Platforms) -> bool {
-    has_space(name, platforms)
+    space::called(name, platforms).is_some()
 }
 
-/// The budgets that a dump does not keep. `measured` are its [`spaces`], `before` those of the same
-/// program in the baseline.
+/// Whether a part of the dump that tells of memory was broken off, by what was `found` in it.
+fn is_cut(dump: &Dump, found: &[Finding]) -> bool {
+    let tells = |file: FileId| {
+        let part = dump
+            .files
+            .get(file)
+            .map(|it| Part::from(it.document.kind()));
+        !matches!(part, Some(Part::Module | Part::Report))
+    };
+    let mut found = found.iter();
+    found.any(|finding| finding.code == Code::Truncated && tells(finding.place.file))
+}
+
+/// The budgets that a dump does not keep, in which all of this was `found`. `measured` are its
+/// [`spaces`], `before` those of the same program in the baseline.
 pub fn check(
     dump: &Dump,
+    found: &[Finding],
     budgets: &Budgets,
     measured: &[Space],
     before: Option<&[Space]>,
 ) -> Vec<Finding> {
     let check = Check { dump, measured };
-    let mut findings = Vec::new();
-    if measured.is_empty() {
-        findings.extend(check.nothing(Code::MaxPeak, &budgets.peak));
-        findings.extend(check.nothing(Code::MaxTemp, &budgets.temp));
-        findings.extend(check.nothing(Code::MaxPadding, &budgets.padding));
+    if is_cut(dump, found) {
+        return check.nothing(budgets, before, "the dump is broken off");
     }
+    if measured.is_empty() {
+        return check.nothing(budgets, before, "the allocations are not there");
+    }
+    let mut findings = Vec::new();
     for space in measured {
         let (color, platforms) = (space.color, dump.platforms);
         let peak = limit(&budgets.peak, color, platforms);
@@ -106,7 +120,7 @@ pub fn check(
 /// The limit of memory space `color`.
 fn limit<T: Copy>(limits: &Limits<T>, color: u64, platforms: Platforms) -> Option<T> {
     let mut limits = limits.iter().rev();
-    let (_, limit) = limits.find(|(name, _)| is_space(name, color, platforms))?;
+    let (_, limit) = limits.find(|(name, _)| space::called(name, platforms) == Some(color))?;
     Some(*limit)
 }
 
@@ -117,17 +131,41 @@ struct Check<'d> {
 }
 
 impl Check<'_> {
-    /// Without allocations nothing can be told.
-    fn nothing<T>(&self, code: Code, limits: &Limits<T>) -> Option<Finding> {
+    /// Nothing can be told of the memory spaces that are limited, for one reason.
+    fn nothing(&self, budgets: &Budgets, before: Option<&[Space]>, why: &str) -> Vec<Finding> {
         let platforms = self.dump.platforms;
-        let (name, _) = limits
-            .iter()
-            .rfind(|(name, _)| has_space(name, platforms))?;
-        let message = format!(
-            "it cannot be told whether memory space `{name}` keeps `{code}`: the allocations are \
-             not there"
-        );
-        Some(Finding::new(code, top(), message))
+        let is_there = |name: &&str| applies(name, platforms);
+        let last = |limits: &Limits<u64>| {
+            let mut names = limits.iter().map(|(name, _)| name.as_str());
+            names
+                .rfind(is_there)
+                .map(|name| format!("memory space `{name}`"))
+        };
+        let padding = budgets.padding.iter().map(|(name, _)| name.as_str());
+        let padding = padding.rev().find(is_there);
+        let limited = [
+            (Code::MaxPeak, last(&budgets.peak)),
+            (Code::MaxTemp, last(&budgets.temp)),
+            (
+                Code::MaxPadding,
+                padding.map(|name| format!("memory space `{name}`")),
+            ),
+            (
+                Code::MaxGrowth,
+                budgets
+                    .growth
+                    .and(before)
+                    .map(|_| "this program".to_owned()),
+            ),
+        ];
+        let finding = |(code, subject): (Code, Option<String>)| {
+            let message = format!(
+                "it cannot be told whether {} keeps `{code}`: {why}",
+                subject?
+            );
+            Some(Finding::new(code, top(), message))
+        };
+        limited.into_iter().filter_map(finding).collect()
     }
 
     fn peak(&self, space: &Space, limit: u64) -> Option<Finding> {
@@ -329,7 +367,7 @@ fn grown(most: Percent, before: u64, now: u64) -> Option<String> {
         0 if more <= FROM_NOTHING => return None,
         0 => String::new(),
         before if most.allows(before, now) => return None,
-        before => format!(" by {:.2} %", more as f64 * 100.0 / before as f64),
+        before => format!(" by {}", most.exceeded(more, before)),
     };
     Some(format!(
         "has grown{percent} from {} to {}, {} more than in the baseline; `max-growth` is {most}",

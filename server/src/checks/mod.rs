@@ -30,7 +30,7 @@ use self::structure::Section;
 use crate::model::shapes::Shapes;
 use crate::model::{Dump, Place};
 
-pub use advice::{Thresholds, check_space};
+pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.

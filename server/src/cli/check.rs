@@ -10,14 +10,15 @@ use clap::{Args, ValueEnum};
 
 use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
-use super::dumps::{self, Found};
+use super::dumps;
 use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
-use crate::checks::{self, Finding, Severities, Severity, Thresholds, check_space};
+use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
+use crate::model::space;
 use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, markdown, sarif, text};
-use crate::workspace::Loaded;
+use crate::workspace::{self, Found, Loaded};
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
@@ -120,7 +121,7 @@ fn chosen_severity(text: &str) -> Result<(String, String), String> {
 /// `SPACE=BYTES`, as the server's configuration has it.
 pub(super) fn chosen_capacity(text: &str) -> Result<(String, u64), String> {
     let (space, bytes) = text.split_once('=').ok_or("expected SPACE=BYTES")?;
-    check_space(space)?;
+    space::called_anywhere(space)?;
     Ok((space.to_owned(), u64::read(bytes)?))
 }
 
@@ -141,7 +142,7 @@ impl Check {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         };
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }
@@ -150,6 +151,7 @@ impl Check {
         }
         let mut totals = Totals {
             is_unreadable: !problems.is_empty(),
+            notes: problems,
             ..Totals::default()
         };
         match self.format {
@@ -215,6 +217,16 @@ impl Check {
             growth: self.max_growth,
         };
         let is_written = self.write_baseline.is_some();
+        if let Some(path) = &self.write_baseline {
+            let text = path
+                .is_file()
+                .then(|| std::fs::read(path).unwrap_or_default());
+            let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
+            if text.is_some_and(|text| !text.is_empty() && !Baseline::is_one(&text)) {
+                let path = path.display();
+                return Err(format!("{path} is no baseline, and is not overwritten"));
+            }
+        }
         let mut account = Account::new(config.budgets, config.modules, own, is_written);
         // What is to be replaced by what is there now is nothing to measure it against.
         let configured = config.baseline.filter(|_| !is_written);
@@ -231,7 +243,8 @@ impl Check {
             }
             None if account.limits_growth() && !is_written => {
                 return Err(
-                    "growth is limited, but against what? --baseline names the file, and                      --write-baseline writes it"
+                    "growth is limited, but against what? --baseline names the file, and \
+                     --write-baseline writes it"
                         .to_owned(),
                 );
             }
@@ -253,7 +266,12 @@ impl Check {
         let Some(path) = &self.write_baseline else {
             return;
         };
-        let problem = if totals.is_unreadable {
+        let problem = if let Some(broken) = &totals.broken {
+            format!(
+                "the baseline is not written, as it would hold wrong numbers of {}",
+                broken.display()
+            )
+        } else if totals.is_unreadable {
             "the baseline is not written, as it would not hold everything".to_owned()
         } else {
             match write_whole(path, |out| now.write(out)) {
@@ -291,8 +309,7 @@ fn check_all(
     dumps::for_each(found, check, |checked| match checked {
         Ok((loaded, findings, measured)) => {
             for note in loaded.notes.iter() {
-                complain(note);
-                totals.is_unreadable = true;
+                totals.unreadable(note);
             }
             if is_text(&loaded.dump) {
                 totals.counts.texts += 1;
@@ -301,8 +318,11 @@ fn check_all(
             }
             let measured = measured.as_deref();
             let mut all = measured.map_or_else(Vec::new, |measured| {
-                account.findings(&loaded.dump, measured)
+                account.findings(&loaded.dump, &findings, measured)
             });
+            if totals.broken.is_none() && is_broken(&findings) {
+                totals.broken = Some(loaded.dump.files[loaded.file].path.clone());
+            }
             all.extend(findings);
             let findings = judged(all, severities);
             for judged in &findings {
@@ -312,8 +332,7 @@ fn check_all(
             write(&loaded.dump, &findings)
         }
         Err(problem) => {
-            complain(problem);
-            totals.is_unreadable = true;
+            totals.unreadable(&problem);
             Ok(())
         }
     })?;
@@ -322,8 +341,14 @@ fn check_all(
         complain(text);
     }
     totals.is_unreadable |= !problems.is_empty();
-    totals.notes = [notes, problems].concat();
+    totals.notes.extend([notes, problems].concat());
     Ok(())
+}
+
+/// Whether what was found says that numbers are missing.
+fn is_broken(findings: &[Finding]) -> bool {
+    let mut codes = findings.iter().map(|finding| finding.code);
+    codes.any(|code| matches!(code, Code::Syntax | Code::Truncated))
 }
 
 /// Whether there is the HLO text alone: that of a stage of compilation, or of a program whose dump
@@ -340,6 +365,18 @@ struct Totals {
     is_unreadable: bool,
     /// What is to be said of the run as a whole.
     notes: Vec<String>,
+    /// The first file of a dump whose numbers are not all there.
+    broken: Option<PathBuf>,
+}
+
+impl Totals {
+    /// Something could not be read.
+    fn unreadable(&mut self, problem: &impl ToString) {
+        let problem = problem.to_string();
+        complain(&problem);
+        self.notes.push(problem);
+        self.is_unreadable = true;
+    }
 }
 
 /// Findings with their severities, without those that are off.

@@ -11,9 +11,10 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::check::Deny;
+use crate::checks::Severities;
 use crate::checks::budgets::{Budgets, Limits, Percent, Ratio};
-use crate::checks::{Severities, check_space};
 use crate::model::bytes;
+use crate::model::space;
 
 /// The file that is looked for.
 const NAME: &str = "buflens.toml";
@@ -194,7 +195,7 @@ impl Amount for Percent {
 /// With what is expected.
 pub fn limit<T: Amount>(text: &str) -> Result<(String, T), String> {
     let (space, amount) = text.split_once('=').unwrap_or(("0", text));
-    check_space(space)?;
+    space::called_anywhere(space)?;
     Ok((space.to_owned(), T::read(amount)?))
 }
 
@@ -281,7 +282,7 @@ struct SpaceName(String);
 impl<'de> Deserialize<'de> for SpaceName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        check_space(&name).map_err(de::Error::custom)?;
+        space::called_anywhere(&name).map_err(de::Error::custom)?;
         Ok(Self(name))
     }
 }
@@ -375,7 +376,7 @@ mod tests {
             2:12: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
             2:12: invalid type: boolean `true`, expected a number, a text with a unit, or a table such as `{ hbm = "15
             2:20: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
-            2:14: no platform has a memory space `hmb`; expected a name such as `HBM` or `VMEM`, or a number such as `
+            2:14: no platform has a memory space `hmb`; there are CMEM, HBM, SMEM, SparseCore memory, SparseCore priva
             2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
             2:14: invalid type: map, expected a number, or a text with a unit
             2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::dumps::{self, Found};
 use super::one::{Problem, is_dump, no_dump};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain};
@@ -16,7 +15,7 @@ use crate::model::source::Libraries;
 use crate::model::{Dump, Part, Place};
 use crate::report::pages::diff as page;
 use crate::report::records::{self, Answer, Diffs, FileLocation, Source};
-use crate::workspace::{self, Loaded};
+use crate::workspace::{self, Found, Loaded};
 
 /// Show what changed between two compiles: totals, peaks, values, donation and copies.
 ///
@@ -54,7 +53,7 @@ impl Diff {
         let is_changed = if paths.iter().any(|path| path.is_dir()) {
             let mut sides = [Vec::new(), Vec::new()];
             for (side, path) in sides.iter_mut().zip(paths) {
-                let (found, problems) = dumps::find(std::slice::from_ref(path));
+                let (found, problems) = workspace::find(std::slice::from_ref(path));
                 for problem in &problems {
                     complain(problem);
                 }
@@ -105,6 +104,12 @@ impl Diff {
         let compared =
             compared.filter_map(|[before, after]| self.compared([before, after], is_unreadable));
         let compared: Vec<Compared> = compared.collect();
+        for path in alone.iter().flatten() {
+            if let Some(problem) = workspace::head_problem(path) {
+                complain(problem);
+                *is_unreadable = true;
+            }
+        }
         let stem = |path: PathBuf| records::stem(&path).to_string_lossy().into_owned();
         let alone = alone.map(|paths| paths.into_iter().map(stem).collect());
         let diffs = Diffs::new(compared, alone);

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::check::judged;
 use super::one::Given;
-use super::output::write_whole;
+use super::output::{named, write_about};
 use crate::checks::{self, Severities};
 use crate::report::export::{self, Format};
 
@@ -21,7 +21,7 @@ pub struct Export {
     /// What is written: one object, a row for each value, or a trace for ui.perfetto.dev.
     #[arg(long, value_parser = formats())]
     format: Format,
-    /// The file that is written, whole or not at all; stdout if it is not given.
+    /// The file that is written, whole or not at all; stdout if it is not given, or `-`.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -42,14 +42,12 @@ impl Export {
             if let Some(problem) = export.problem(self.format) {
                 return Err(problem);
             }
-            let Some(path) = &self.output else {
+            let Some(path) = named(self.output.as_deref()) else {
                 let mut out = BufWriter::new(io::stdout().lock());
                 let written = export.write(self.format, &mut out);
                 return Ok(written.and_then(|()| out.flush()));
             };
-            write_whole(path, |out| export.write(self.format, out))
-                .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
-            Ok(Ok(()))
+            write_about(dump, path, |out| export.write(self.format, out)).map(Ok)
         })
     }
 }

@@ -35,7 +35,8 @@ impl Hover {
 
     fn explain(&self) -> Result<String, Failure> {
         let at = self.position.locate()?;
-        let hover = ide::hover::hover(&at.dump, at.file, at.offset, &Libraries::default());
+        let libraries = Libraries::default();
+        let hover = ide::hover::hover(&at.dump, at.file, at.offset, &(&libraries).into());
         hover
             .map(|hover| hover.markdown)
             .ok_or_else(|| self.position.without("explanation"))

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::one::{Given, Problem, space_named};
-use super::output::{self, write_whole};
+use super::output;
 use crate::report::chart::Selection;
 use crate::report::records::{self, Answer, FileLocation, Source};
 use crate::report::{svg, text_map};
@@ -36,7 +36,7 @@ pub struct Map {
     /// How high, if nothing needs more: in lines (40 if it is not given), of an SVG in pixels.
     #[arg(long, value_name = "N")]
     height: Option<u32>,
-    /// The file to write; it is written whole or not at all.
+    /// The file to write, whole or not at all; stdout if it is not given, or `-`.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -75,22 +75,17 @@ impl Map {
         if let Some(problem) = selection.problem(&map.content) {
             return Err(problem);
         }
-        Ok(match (&self.output, self.format) {
-            (Some(path), Format::Text) => {
-                let mut plain = anstream::StripStream::new(Vec::new());
-                let written = self.write(&mut plain, &map, selection);
-                written.and_then(|()| write_whole(path, |out| out.write_all(&plain.into_inner())))
-            }
-            (Some(path), _) => write_whole(path, |mut out| self.write(&mut out, &map, selection)),
-            (None, Format::Text) => {
-                let mut out = BufWriter::new(anstream::stdout().lock());
-                self.write(&mut out, &map, selection)
-            }
-            (None, _) => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                self.write(&mut out, &map, selection)
-            }
+        let Some(path) = output::named(self.output.as_deref()) else {
+            // A terminal shows colours, and anything else gets none.
+            let mut out = BufWriter::new(anstream::stdout().lock());
+            return Ok(self.write(&mut out, &map, selection));
+        };
+        output::write_about(dump, path, |out| {
+            let mut plain = anstream::StripStream::new(Vec::new());
+            self.write(&mut plain, &map, selection)?;
+            out.write_all(&plain.into_inner())
         })
+        .map(Ok)
     }
 
     fn write(

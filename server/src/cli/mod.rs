@@ -9,7 +9,9 @@ mod dumps;
 mod export;
 mod hover;
 mod log;
+mod ls;
 mod lsp;
+mod made;
 mod map;
 mod one;
 mod oom;
@@ -45,6 +47,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Ls(ls::Ls),
     Summary(summary::Summary),
     Peak(peak::Peak),
     Padding(padding::Padding),
@@ -54,6 +57,7 @@ enum Command {
     Export(export::Export),
     Report(report::Report),
     Oom(oom::Oom),
+    Where(made::Where),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),
@@ -64,6 +68,7 @@ enum Command {
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Ls(ls) => ls.run(),
         Command::Summary(summary) => summary.run(),
         Command::Peak(peak) => peak.run(),
         Command::Padding(padding) => padding.run(),
@@ -73,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Report(report) => report.run(),
         Command::Oom(oom) => oom.run(),
+        Command::Where(lines) => lines.run(),
         Command::Check(check) => check.run(),
         Command::Hover(hover) => hover.run(),
         Command::Definition(definition) => definition.run(),

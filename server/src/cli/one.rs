@@ -8,33 +8,17 @@ use std::process::ExitCode;
 use buflens_syntax::DocumentKind;
 use clap::Args;
 
-use super::dumps::{self, Found};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::checks;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Part, Place, Platforms, space};
+use crate::model::{Dump, Part, Place, space};
 use crate::report::records::{FileLocation, Source};
-use crate::workspace::{self, Loaded};
+use crate::workspace::{self, Found, Loaded};
 
 /// So many dumps are named where one was wanted.
 const MOST_NAMED: usize = 20;
-/// Memory spaces with names.
-const SPACES: std::ops::RangeInclusive<u64> = 0..=12;
-
-const NONE: Platforms = Platforms {
-    cpu: false,
-    gpu: false,
-    tpu: false,
-};
-/// Each platform alone, the one with the most memory spaces first.
-const EACH: [Platforms; 3] = [
-    Platforms { tpu: true, ..NONE },
-    Platforms { gpu: true, ..NONE },
-    Platforms { cpu: true, ..NONE },
-];
-
 /// Which dump.
 #[derive(Debug, Args)]
 pub struct Given {
@@ -161,6 +145,12 @@ pub fn no_dump(loaded: &Loaded) -> String {
     )
 }
 
+/// Whether the file is called a part of a dump and holds none.
+pub fn is_broken(loaded: &Loaded) -> bool {
+    let file = &loaded.dump.files[loaded.file];
+    has_suffix(&file.path) && Part::from(file.document.kind()) == Part::None
+}
+
 /// Whether there is anything to say about memory.
 pub fn is_dump(dump: &Dump) -> bool {
     let mut parts = dump
@@ -172,7 +162,7 @@ pub fn is_dump(dump: &Dump) -> bool {
 
 /// A file of the one dump that is at or below `paths`.
 pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
-    let (found, problems) = dumps::find(paths);
+    let (found, problems) = workspace::find(paths);
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem);
     }
@@ -218,7 +208,7 @@ fn has_suffix(path: &Path) -> bool {
 
 /// The number of the memory space that `text` names: `1`, `@1`, `VMEM`, or the start of a name.
 pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
-    if let Some(color) = color_named(text, &[dump.platforms]) {
+    if let Some(color) = space::called(text, dump.platforms) {
         return Ok(color);
     }
     let there = dump.occupancy().spaces.iter();
@@ -229,33 +219,6 @@ pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
         "there is no memory space `{text}`; the dump has {}",
         there.join(", ")
     ))
-}
-
-/// The number of the memory space that `text` names on some platform.
-pub fn space_named_anywhere(text: &str) -> Result<u64, String> {
-    color_named(text, &EACH).ok_or_else(|| {
-        let names = |platforms| SPACES.filter_map(move |color| space::name(color, platforms));
-        let mut known: Vec<&str> = EACH.into_iter().flat_map(names).collect();
-        known.sort_unstable();
-        known.dedup();
-        format!("no platform has it; there are {}", known.join(", "))
-    })
-}
-
-/// The number of the memory space that `text` names on one of `platforms`; the start of a name
-/// counts where nothing has it all.
-fn color_named(text: &str, platforms: &[Platforms]) -> Option<u64> {
-    if let Ok(color) = text.trim_start_matches('@').parse() {
-        return Some(color);
-    }
-    let wanted = text.to_lowercase();
-    let names = |&on: &Platforms| {
-        SPACES.filter_map(move |color| Some((color, space::name(color, on)?.to_lowercase())))
-    };
-    let known: Vec<(u64, String)> = platforms.iter().flat_map(names).collect();
-    let same = known.iter().find(|(_, name)| *name == wanted);
-    let begins = || known.iter().find(|(_, name)| name.starts_with(&wanted));
-    Some(same.or_else(begins)?.0)
 }
 
 /// The values that `text` names, as numbers into [`Dump::values`]: ids, names and names with an
@@ -302,28 +265,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_spaces_have_names_and_numbers() {
-        for (text, color) in [
-            ("7", 7),
-            ("@1", 1),
-            ("vmem", 1),
-            ("HBM", 0),
-            ("host", 5),
-            ("host RAM", 0),
-            ("device", 0),
-        ] {
-            assert_eq!(space_named_anywhere(text), Ok(color), "{text}");
-        }
-        let problem = space_named_anywhere("HDD").unwrap_err();
-        assert!(
-            problem.contains("HBM") && problem.contains("collective memory"),
-            "{problem}"
-        );
-        assert_eq!(color_named("host", &[EACH[2]]), Some(0));
-        assert_eq!(color_named("VMEM", &[NONE]), None);
-    }
 
     #[test]
     fn commas_of_an_index_do_not_part() {

@@ -7,6 +7,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::one::Problem;
+use crate::model::Dump;
 use crate::report::html;
 use crate::report::page::Page;
 use crate::report::table::Table;
@@ -75,6 +77,38 @@ pub fn width() -> usize {
     let width = of_terminal.or_else(chosen).unwrap_or(WIDTH);
     // A table does not get any smaller.
     width.max(40)
+}
+
+/// Writes what is said of a dump to a file, whole or not at all, and never over a part of the dump.
+///
+/// # Errors
+/// With a sentence that names the file.
+pub fn write_about(
+    dump: &Dump,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Problem> {
+    let shown = path.display();
+    if is_part_of(path, dump) {
+        return Err(format!(
+            "{shown} is a file of the dump, and is not overwritten"
+        ));
+    }
+    write_whole(path, write).map_err(|error| format!("{shown} cannot be written: {error}"))
+}
+
+/// Whether `path` is one of the dump's own files.
+fn is_part_of(path: &Path, dump: &Dump) -> bool {
+    let Ok(path) = path.canonicalize() else {
+        return false;
+    };
+    let mut files = dump.files.iter();
+    files.any(|file| file.path.canonicalize().is_ok_and(|file| file == path))
+}
+
+/// The file that was named, unless it is `-`, stdout.
+pub fn named(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
 }
 
 /// Writes a file whole or not at all: who reads `path` sees the old text or the new one.

@@ -1,16 +1,15 @@
 //! `buflens report`: everything about one dump in one file for a browser.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::check::chosen_capacity;
 use super::one::{Given, Problem};
-use super::output::write_whole;
+use super::output::{named, write_about};
 use crate::checks::Thresholds;
-use crate::model::Dump;
 use crate::model::device::Device;
 use crate::report::html::dump::{self, Wanted};
 use crate::report::records::{FileLocation, Source};
@@ -47,12 +46,6 @@ impl Report {
         if let Some(problem) = device.and_then(|device| device.problem(dump.platforms)) {
             return Err(problem);
         }
-        if is_part_of(&self.output, dump) {
-            let path = self.output.display();
-            return Err(format!(
-                "{path} is a file of the dump, and is not overwritten"
-            ));
-        }
         let of_device = device.map(|device| ("@0".to_owned(), device.bytes));
         let wanted = Wanted {
             limit: self.limit,
@@ -66,20 +59,9 @@ impl Report {
             },
         };
         let document = dump::report(source, &wanted);
-        if self.output == Path::new("-") {
-            return Ok(io::stdout().lock().write_all(document.as_bytes()));
+        match named(Some(&self.output)) {
+            None => Ok(io::stdout().lock().write_all(document.as_bytes())),
+            Some(path) => write_about(dump, path, |out| out.write_all(document.as_bytes())).map(Ok),
         }
-        write_whole(&self.output, |out| out.write_all(document.as_bytes()))
-            .map(Ok)
-            .map_err(|error| format!("{} cannot be written: {error}", self.output.display()))
     }
-}
-
-/// Whether `path` is one of the dump's own files.
-fn is_part_of(path: &Path, dump: &Dump) -> bool {
-    let Ok(path) = path.canonicalize() else {
-        return false;
-    };
-    let mut files = dump.files.iter();
-    files.any(|file| file.path.canonicalize().is_ok_and(|file| file == path))
 }

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_dump, no_dump, space_named_anywhere};
+use super::one::{is_broken, is_dump, no_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit;
 use crate::model::source::Libraries;
 use crate::report::pages::summary as page;
 use crate::report::records;
-use crate::workspace::{Loaded, Note};
+use crate::workspace::{self, Loaded, Note};
 
 /// Show what each dump reserves and occupies at its true peak, the largest first.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub struct Summary {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// The memory space that dumps are sorted by, by number or name: `1`, `VMEM`, `host`.
-    #[arg(long, value_name = "SPACE", default_value = "0", value_parser = space_named_anywhere)]
+    #[arg(long, value_name = "SPACE", default_value = "0", value_parser = crate::model::space::called_anywhere)]
     space: u64,
     /// So many dumps at most.
     #[arg(long, value_name = "N")]
@@ -39,12 +39,14 @@ struct Read {
     path: PathBuf,
     /// What it is if it says nothing about memory.
     module: Result<records::Module, String>,
+    /// It is called a part of a dump, and is none.
+    is_broken: bool,
     notes: std::sync::Arc<[Note]>,
 }
 
 impl Summary {
     pub fn run(&self) -> io::Result<ExitCode> {
-        let (found, problems) = dumps::find(&self.paths);
+        let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }
@@ -58,9 +60,10 @@ impl Summary {
                         is_unreadable = true;
                     }
                     // Whoever names a file means that one.
+                    let is_meant = read.is_broken || self.paths.contains(&read.path);
                     match read.module {
                         Ok(module) => modules.push(module),
-                        Err(problem) if self.paths.contains(&read.path) => {
+                        Err(problem) if is_meant => {
                             complain(format_args!("{}: {problem}", read.path.display()));
                             is_unreadable = true;
                         }
@@ -103,6 +106,7 @@ fn read(loaded: Loaded) -> Read {
     };
     Read {
         path,
+        is_broken: is_broken(&loaded),
         module,
         notes: loaded.notes,
     }

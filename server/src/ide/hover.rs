@@ -29,9 +29,9 @@ use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, Syn
 
 use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
+pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
-use crate::model::source::Libraries;
 use crate::model::{Allocation, Dump, FileId, NameId, Platforms, glossary};
 
 /// An explanation.
@@ -43,8 +43,8 @@ pub struct Hover {
     pub range: Range<u32>,
 }
 
-/// Explains what is at `offset`. Lines of source in `libraries` are not the user's own.
-pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> Option<Hover> {
+/// Explains what is at `offset`.
+pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Option<Hover> {
     let document = &dump.files.get(file)?.document;
     let (start, token) = document.token_at(offset)?;
     let block = document.block(document.block_at(start)?)?.1;
@@ -53,7 +53,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
         .find(|node| node.kind().is_line())?;
     let context = Context {
         dump,
-        libraries,
+        sources,
         platforms: dump.platforms,
         computation: dump.computation_at(file, offset),
     };
@@ -80,7 +80,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, libraries: &Libraries) -> O
 /// What every subject needs to know.
 struct Context<'d> {
     dump: &'d Dump,
-    libraries: &'d Libraries,
+    sources: &'d Sources<'d>,
     platforms: Platforms,
     /// The computation of the HLO text that the cursor is in: names are looked up in it.
     computation: Option<u32>,
@@ -195,7 +195,7 @@ impl Cursor<'_, '_> {
                 source::frame(
                     dump,
                     self.number_on_line(SyntaxKind::Count)?,
-                    context.libraries,
+                    context.sources,
                 )
             }
             SyntaxKind::Heading => match self.token.kind() {
@@ -534,15 +534,14 @@ impl Cursor<'_, '_> {
 
     /// A name, or anything else of an instruction.
     fn instruction(&self) -> Option<String> {
-        let (dump, block) = (self.context.dump, self.block.text());
+        let dump = self.context.dump;
         let is_name = self.token.kind() == SyntaxKind::Name;
         let name = dump.names.get(self.token.text()).filter(|_| is_name);
         if let Some(mut text) = name.and_then(|name| self.named(name)) {
             // Where it is written down, what it reads is a part of it.
             if self.line.kind() == SyntaxKind::InstructionLine
                 && let Some(node) = self.token.parent().and_then(ast::Instruction::cast)
-                && let read = Instruction::read(dump, block, &node)
-                && let Some(own) = read.operands_table(self.context)
+                && let Some(own) = self.read(&node).operands_table(self.context)
             {
                 text.extend(["\n\n", &own]);
             }
@@ -551,7 +550,13 @@ impl Cursor<'_, '_> {
         let node = ast::Instruction::around(&self.token);
         // Before the instruction, at `from instruction:`, it is meant too.
         let node = node.or_else(|| self.line.children().find_map(ast::Instruction::cast))?;
-        Some(Instruction::read(dump, block, &node).hover(self.context))
+        Some(self.read(&node).hover(self.context))
+    }
+
+    fn read(&self, node: &ast::Instruction) -> Instruction<'_> {
+        let range = Range::<usize>::from(node.syntax().text_range());
+        let text = self.block.text().get(range).unwrap_or_default();
+        Instruction::read(self.context.dump, text)
     }
 
     /// An attribute's name, and all of the metadata.
@@ -559,20 +564,16 @@ impl Cursor<'_, '_> {
         let attribute = self.ancestor(|kind| kind == SyntaxKind::Attribute);
         let key = attribute.as_ref().and_then(SyntaxNode::first_token);
         if let Some(key) = key.filter(|key| key.text() == "metadata")
-            && let Some(instruction) = ast::Instruction::around(&key)
-            && let Some(text) = source::Metadata::read(self.context.dump, &instruction)
-                .hover(self.context.libraries)
+            && let Some(node) = ast::Instruction::around(&key)
+            && let Some(text) = source::hover(&self.read(&node).origin, self.context.sources)
         {
             return Some(text);
         }
         if key_is(attribute.as_ref(), "custom_call_target")
             && let Some(node) = ast::Instruction::around(&self.token)
         {
-            let read = Instruction::read(self.context.dump, self.block.text(), &node);
-            return Some(format!(
-                "**`custom_call_target`**: {}",
-                read.custom_call(self.context)
-            ));
+            let called = self.read(&node).custom_call(self.context);
+            return Some(format!("**`custom_call_target`**: {called}"));
         }
         if self.token.kind() != SyntaxKind::AttributeName {
             return None;

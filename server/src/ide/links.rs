@@ -1,7 +1,6 @@
 //! Links from metadata to source files.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use buflens_syntax::SyntaxKind as K;
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
@@ -16,7 +15,7 @@ pub struct Link {
     /// The text.
     pub range: Range<u32>,
     /// The file as the dump names it. Whether it exists is for the caller to see.
-    pub path: PathBuf,
+    pub path: String,
     /// The line, from 1, if it is named.
     pub line: Option<u32>,
 }
@@ -74,7 +73,7 @@ fn of_source_file(entry: &MetadataEntry, start: u32) -> Option<Link> {
     let range = Range::<u32>::from(path.text_range());
     Some(Link {
         range: start + range.start + 1..start + range.end - 1,
-        path: PathBuf::from(unescaped(path.text())),
+        path: unescaped(path.text()),
         line,
     })
 }
@@ -86,7 +85,7 @@ fn of_stack_frame(dump: &Dump, entry: &MetadataEntry, start: u32) -> Option<Link
     let range = entry.range();
     Some(Link {
         range: start + range.start..start + range.end,
-        path: PathBuf::from(innermost.file),
+        path: innermost.file,
         line: innermost.line,
     })
 }
@@ -119,7 +118,7 @@ fn of_table_row(dump: &Dump, file: FileId, at: u32) -> Option<Link> {
     };
     Some(Link {
         range: start + range.start..start + range.end,
-        path: PathBuf::from(path),
+        path,
         line,
     })
 }
@@ -142,7 +141,7 @@ mod tests {
             let line = link
                 .line
                 .map_or_else(String::new, |line| format!(":{line}"));
-            writeln!(lines, "{place} {text} -> {}{line}", link.path.display()).unwrap();
+            writeln!(lines, "{place} {text} -> {}{line}", link.path).unwrap();
         }
         expected.assert_eq(&lines);
     }

@@ -39,6 +39,22 @@ pub fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
+/// `markdown` as a link to `address`, a URI. What would end the link is escaped in it.
+pub fn link(markdown: &str, address: &str) -> String {
+    let mut escaped = String::with_capacity(address.len());
+    for char in address.chars() {
+        match char {
+            '(' => escaped.push_str("%28"),
+            ')' => escaped.push_str("%29"),
+            char if char.is_ascii_graphic() && !matches!(char, '<' | '>' | '\\') => {
+                escaped.push(char);
+            }
+            _ => {}
+        }
+    }
+    format!("[{markdown}]({escaped})")
+}
+
 /// Line breaks and other control characters become blanks; marks that reorder text or hide in it
 /// are shown as unknown.
 fn visible(char: char) -> char {

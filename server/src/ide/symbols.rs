@@ -9,7 +9,7 @@ pub use search::workspace_symbols;
 
 use super::entries::{is_section, sections as sections_of};
 use crate::model::bytes::{grouped, rounded};
-use crate::model::{Dump, FileId, Place};
+use crate::model::{Dump, FileId, Place, Rank};
 
 mod module;
 mod out_of_memory;
@@ -53,6 +53,8 @@ pub struct Symbol {
 /// A symbol found by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
+    /// How well it fits.
+    pub rank: Rank,
     /// Its name.
     pub name: String,
     /// Where it belongs: the allocation, the computation.

@@ -28,6 +28,7 @@ pub struct Capabilities {
     pub answers_configuration: bool,
     pub registers_configuration: bool,
     pub registers_watchers: bool,
+    pub shows_progress: bool,
 }
 
 impl Capabilities {
@@ -96,6 +97,11 @@ impl Capabilities {
             registers_watchers: workspace
                 .did_change_watched_files
                 .and_then(|watched| watched.dynamic_registration)
+                .unwrap_or_default(),
+            shows_progress: client
+                .window
+                .as_ref()
+                .and_then(|window| window.work_done_progress)
                 .unwrap_or_default(),
         }
     }

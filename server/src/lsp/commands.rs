@@ -17,7 +17,7 @@ use crate::report::{Judged, export, html, svg, text_map};
 use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
-pub const COMMANDS: [&str; 10] = [
+pub const COMMANDS: [&str; 11] = [
     "buflens.peak",
     "buflens.whatIf",
     "buflens.valueAtOffset",
@@ -28,6 +28,7 @@ pub const COMMANDS: [&str; 10] = [
     "buflens.textMap",
     "buflens.diff",
     "buflens.export",
+    super::made::COMMAND,
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.

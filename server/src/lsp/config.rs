@@ -3,16 +3,21 @@
 
 use serde_json::Value;
 
-use crate::checks::{Code, Severities, Severity, Thresholds, check_space};
+use crate::checks::{Code, Severities, Severity, Thresholds};
 use crate::ide::hints::Kind;
 use crate::model::bytes;
 use crate::model::source::Libraries;
+use crate::model::source_map::{Folders, SourceMap};
+use crate::model::space;
 
 /// The section of the editor's configuration.
 pub const SECTION: &str = "buflens";
 
 /// Keys that editors' extensions keep in the same section for themselves.
 const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
+
+/// So many bytes of dumps are read for the index if nothing is chosen.
+const INDEX_BYTES: u64 = 2 << 30;
 
 /// What the user has chosen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,8 +27,11 @@ pub struct Config {
     hints: [Option<bool>; Kind::ALL.len()],
     code_lens: Option<bool>,
     library_paths: Option<Vec<String>>,
+    source_map: Option<SourceMap>,
     advice: Advice,
     capacity: Option<Vec<(String, u64)>>,
+    index: Option<bool>,
+    index_bytes: Option<u64>,
 }
 
 /// What is chosen of the thresholds of advice.
@@ -73,9 +81,26 @@ impl Config {
                     }
                 }
                 ("codeLens", Value::Bool(is_on)) => config.code_lens = Some(*is_on),
+                ("index", Value::Bool(is_on)) => config.index = Some(*is_on),
+                ("indexBytes", value) if !value.is_null() => match chosen_bytes(value) {
+                    Ok(bytes) => config.index_bytes = Some(bytes),
+                    Err(problem) => problems.push(format!("`buflens.indexBytes`: {problem}")),
+                },
                 ("libraryPaths", Value::Array(paths)) => {
                     let paths = paths.iter().filter_map(Value::as_str).map(str::to_owned);
                     config.library_paths = Some(paths.collect());
+                }
+                ("sourceMap", Value::Object(folders)) => {
+                    let mut chosen = Vec::new();
+                    for (from, to) in folders {
+                        match Folders::new(from, to.as_str().unwrap_or_default()) {
+                            Ok(folders) => chosen.push(folders),
+                            Err(problem) => {
+                                problems.push(format!("`buflens.sourceMap.{from}`: {problem}"));
+                            }
+                        }
+                    }
+                    config.source_map = Some(SourceMap::new(chosen));
                 }
                 ("advice", Value::Object(advice)) => {
                     for (key, value) in advice {
@@ -100,14 +125,16 @@ impl Config {
                     config.capacity = Some(capacity);
                 }
                 (
-                    "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "advice" | "capacity",
+                    "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "sourceMap"
+                    | "advice" | "capacity" | "index" | "indexBytes",
                     Value::Null,
                 ) => {}
-                (key @ ("severity" | "inlayHints" | "advice" | "capacity"), _) => {
+                (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
                     problems.push(format!("the setting `buflens.{key}` is no object"));
                 }
-                ("codeLens", _) => problems
-                    .push("the setting `buflens.codeLens` is neither true nor false".to_owned()),
+                (key @ ("codeLens" | "index"), _) => problems.push(format!(
+                    "the setting `buflens.{key}` is neither true nor false"
+                )),
                 ("libraryPaths", _) => {
                     problems.push("the setting `buflens.libraryPaths` is no list".to_owned());
                 }
@@ -128,9 +155,22 @@ impl Config {
                 .library_paths
                 .clone()
                 .or_else(|| base.library_paths.clone()),
+            source_map: self.source_map.clone().or_else(|| base.source_map.clone()),
             advice: self.advice.over(&base.advice),
             capacity: self.capacity.clone().or_else(|| base.capacity.clone()),
+            index: self.index.or(base.index),
+            index_bytes: self.index_bytes.or(base.index_bytes),
         }
+    }
+
+    /// Whether the folders of the workspace are searched for dumps.
+    pub fn index(&self) -> bool {
+        self.index.unwrap_or(true)
+    }
+
+    /// So many bytes of dumps are read for the index.
+    pub fn index_bytes(&self) -> u64 {
+        self.index_bytes.unwrap_or(INDEX_BYTES)
     }
 
     /// From when on something is worth advice.
@@ -164,6 +204,12 @@ impl Config {
     /// Whose lines of source are not the user's own.
     pub fn libraries(&self) -> Libraries {
         Libraries::default().with(self.library_paths.iter().flatten().cloned())
+    }
+
+    /// Where the files of source are that dumps name.
+    pub fn source_map(&self) -> &SourceMap {
+        static NONE: SourceMap = SourceMap::EMPTY;
+        self.source_map.as_ref().unwrap_or(&NONE)
     }
 
     /// The severity of a code; `None` if it is off.
@@ -215,7 +261,7 @@ impl Advice {
 
 /// The bytes that a memory space has.
 fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
-    check_space(space)?;
+    space::called_anywhere(space)?;
     chosen_bytes(value).map_err(|problem| format!("`{space}`: {problem}"))
 }
 
@@ -270,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn the_index_is_switched_and_bounded() {
+        let config = Config::default();
+        assert!(config.index() && config.index_bytes() == 2 << 30);
+        let (off, problems) = Config::read(&json!({ "index": false, "indexBytes": "1MiB" }));
+        assert_eq!(problems, Vec::<String>::new());
+        assert!(!off.index() && off.index_bytes() == 1 << 20);
+        let (on, _) = Config::read(&json!({ "index": true, "indexBytes": null }));
+        let on = on.over(&off);
+        assert!(on.index() && on.index_bytes() == 1 << 20);
+    }
+
+    #[test]
     fn libraries_are_those_known_and_those_named() {
         let (config, problems) = Config::read(&json!({ "libraryPaths": ["/home/dev/vendor/"] }));
         assert_eq!(problems, Vec::<String>::new());
@@ -284,6 +342,20 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_another_machine_are_those_of_this() {
+        let (config, problems) = Config::read(&json!({ "sourceMap": { "/app": "/home/dev" } }));
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(config.source_map().here("/app/m.py"), "/home/dev/m.py");
+        assert_eq!(
+            Config::default().source_map().here("/app/m.py"),
+            "/app/m.py"
+        );
+        assert_eq!(Config::default().over(&config), config);
+        let (_, problems) = Config::read(&json!({ "sourceMap": { "/app": 1, "": "/home" } }));
+        assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+
+    #[test]
     fn what_is_not_understood_is_told() {
         let (config, problems) = Config::read(&json!({ "buflens": {
             "severity": { "no-such-code": "off", Code::ALL[0].name(): "loud" },
@@ -291,10 +363,12 @@ mod tests {
             "trace": { "server": "off" },
             "inlayHints": { "bites": true, "bytes": 1 },
             "codeLens": "yes",
+            "index": 1,
+            "indexBytes": "much",
             "libraryPaths": "/work",
         } }));
         assert_eq!(config, Config::default());
-        assert_eq!(problems.len(), 7, "{problems:?}");
+        assert_eq!(problems.len(), 9, "{problems:?}");
         assert_eq!(Config::read(&Value::Null), (Config::default(), vec![]));
     }
 

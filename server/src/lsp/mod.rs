@@ -14,6 +14,8 @@ mod completion;
 mod config;
 mod convert;
 mod diagnostics;
+mod indexing;
+mod made;
 mod navigation;
 mod outline;
 mod parent;
@@ -21,6 +23,7 @@ mod pool;
 mod publish;
 mod server;
 mod session;
+mod source_files;
 mod sync;
 mod tokens;
 mod view;
@@ -72,7 +75,9 @@ pub fn run() -> ExitCode {
 }
 
 async fn serve() -> ExitCode {
-    let (service, socket) = LspService::new(Buflens::new);
+    let (service, socket) = LspService::build(Buflens::new)
+        .custom_method("window/workDoneProgress/cancel", Buflens::cancel_progress)
+        .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
     let input = Input {

@@ -4,8 +4,10 @@ use tower_lsp::ls_types as lsp;
 
 use super::convert;
 use super::view::View;
+use crate::ide::hover::{self, Sources};
 use crate::ide::navigation::{Navigation, Target};
-use crate::ide::{hover, references};
+use crate::ide::references;
+use crate::model::source::Frame;
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Note, Unavailable};
 
@@ -14,8 +16,17 @@ const LIMIT: usize = 10_000;
 
 pub fn hover(view: &View, position: lsp::Position) -> Result<lsp::Hover, Unavailable> {
     let (Loaded { dump, file, notes }, offset) = view.cursor(position)?;
-    let mut hover =
-        hover::hover(&dump, file, offset, &view.config.libraries()).ok_or(Unavailable::Absent)?;
+    // A client that shows plain text has no links.
+    let address = |frame: &Frame| {
+        let is_shown = view.capabilities.markdown_hover;
+        let uri = is_shown.then(|| view.source(&dump, file, &frame.file, frame.line))?;
+        Some(uri?.as_str().to_owned())
+    };
+    let sources = Sources {
+        libraries: &view.config.libraries(),
+        address: &address,
+    };
+    let mut hover = hover::hover(&dump, file, offset, &sources).ok_or(Unavailable::Absent)?;
     for note in notes
         .iter()
         .filter(|note| matches!(note, Note::Reading { .. }))

@@ -1,18 +1,19 @@
 //! Symbols, folds, selections and links: the shape of a document.
 
+use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use buflens_syntax::Document;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use tower_lsp::ls_types as lsp;
 
 use super::convert;
-use super::view::View;
-use crate::ide::symbols::{self, Symbol};
+use super::view::{View, dumps};
+use crate::ide::symbols::{self, Symbol, SymbolKind};
 use crate::ide::{folding, links, selection};
-use crate::workspace::{self, Loaded, Unavailable};
+use crate::model::bytes::rounded;
+use crate::model::space;
+use crate::workspace::{self, DumpHit, Hit, Index, Loaded, Unavailable};
 
 const SYMBOLS: usize = 4000;
 const FOLDS: usize = 5000;
@@ -81,32 +82,79 @@ fn flatten(
     }
 }
 
-/// Symbols of all dumps of which a file is open.
+/// Symbols of all dumps of which a file is open, and of those in the index, the best first.
 #[allow(deprecated)]
-pub fn find(views: &[View], query: &str) -> lsp::WorkspaceSymbolResponse {
-    let (mut all, mut seen) = (Vec::new(), Vec::new());
-    for view in views {
-        let Ok(Loaded { dump, .. }) = view.loaded() else {
-            continue;
-        };
-        // Several of its files may be open.
-        if seen.iter().any(|other| Arc::ptr_eq(other, &dump)) {
-            continue;
-        }
-        seen.push(Arc::clone(&dump));
-        let found = symbols::workspace_symbols(&dump, query, FOUND - all.len().min(FOUND));
+pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolResponse {
+    let stem = |view: &View| {
+        let path = &view.snapshot.path;
+        workspace::stem(path).unwrap_or_else(|| path.clone())
+    };
+    let open: FxHashSet<_> = views.iter().map(stem).collect();
+    let mut all = Vec::new();
+    for (view, Loaded { dump, .. }) in dumps(views) {
+        let module = workspace::program_name(&dump);
+        let found = symbols::workspace_symbols(&dump, query, FOUND);
         all.extend(found.into_iter().filter_map(|found| {
-            Some(lsp::SymbolInformation {
+            let container = match found.container.as_str() {
+                "" => module.clone(),
+                container => format!("{module}, {container}"),
+            };
+            let symbol = lsp::SymbolInformation {
                 name: found.name,
                 kind: convert::symbol_kind(found.kind),
                 tags: None,
                 deprecated: None,
                 location: view.location(&dump, &found.place)?,
-                container_name: Some(found.container).filter(|container| !container.is_empty()),
-            })
+                container_name: Some(container),
+            };
+            Some((found.rank, symbol))
         }));
     }
-    lsp::WorkspaceSymbolResponse::Flat(all)
+    let hits = index.search(query, FOUND, |stem| open.contains(stem));
+    all.extend(hits.into_iter().filter_map(|hit| {
+        let rank = hit.rank;
+        Some((rank, indexed(hit)?))
+    }));
+    // Of equal rank, what is open comes first.
+    all.sort_by_key(|(rank, _)| *rank);
+    all.truncate(FOUND);
+    lsp::WorkspaceSymbolResponse::Flat(all.into_iter().map(|(_, symbol)| symbol).collect())
+}
+
+#[allow(deprecated)]
+fn indexed(hit: Hit) -> Option<lsp::SymbolInformation> {
+    let range = lsp::Range::new(
+        lsp::Position::new(hit.range.start.line, hit.range.start.column),
+        lsp::Position::new(hit.range.end.line, hit.range.end.column),
+    );
+    let kind = match hit.dump {
+        Some(_) => SymbolKind::Section,
+        None => SymbolKind::Value,
+    };
+    Some(lsp::SymbolInformation {
+        name: hit.name,
+        kind: convert::symbol_kind(kind),
+        tags: None,
+        deprecated: None,
+        location: lsp::Location::new(convert::uri(&hit.path)?, range),
+        container_name: Some(hit.dump.as_ref().map_or(hit.module, sizes)),
+    })
+}
+
+/// `tpu, HBM 1.3 GiB reserved, 966 MiB at its peak, no values`
+fn sizes(dump: &DumpHit) -> String {
+    let mut text = space::platform(dump.platforms).to_owned();
+    if let Some(first) = dump.spaces.first() {
+        let name = space::short(first.color, dump.platforms);
+        let _ = write!(text, ", {name} {} reserved", rounded(first.reserved));
+        if let Some(peak) = first.peak {
+            let _ = write!(text, ", {} at its peak", rounded(peak));
+        }
+    }
+    if !dump.missing.is_empty() {
+        let _ = write!(text, ", no {}", dump.missing.join(", "));
+    }
+    text
 }
 
 pub fn folds(view: &View) -> Result<Vec<lsp::FoldingRange>, Unavailable> {
@@ -158,22 +206,10 @@ pub fn selections(
 pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
     let Loaded { dump, file, .. } = view.loaded()?;
     let document = &dump.files[file].document;
-    let folder = dump.files[file]
-        .path
-        .parent()
-        .filter(|folder| folder.is_absolute());
-    let mut sources: FxHashMap<PathBuf, Option<PathBuf>> = FxHashMap::default();
     let mut links = Vec::new();
     for (start, block) in document.blocks() {
         for link in links::links(&dump, file, start..start + block.text().len() as u32) {
-            let named = link.path.clone();
-            let source = sources
-                .entry(link.path)
-                .or_insert_with(|| source(&named, &view.folders, folder));
-            let Some(target) = source
-                .as_ref()
-                .and_then(|source| convert::uri_of_line(source, link.line))
-            else {
+            let Some(target) = view.source(&dump, file, &link.path, link.line) else {
                 continue;
             };
             links.push(lsp::DocumentLink {
@@ -189,62 +225,4 @@ pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
         }
     }
     Ok(links)
-}
-
-/// The regular file that a dump means by `named`: a path from the root, or from a folder that is
-/// open, or from where the dump lies.
-fn source(named: &Path, folders: &[PathBuf], folder: Option<&Path>) -> Option<PathBuf> {
-    // Looking for a network path would send the user's credentials to whoever the dump names.
-    let text = named.to_string_lossy();
-    if text.starts_with("//") || text.starts_with(r"\\") {
-        return None;
-    }
-    let from = |folder: &Path| workspace::normalized(&folder.join(named));
-    let mut candidates: Vec<PathBuf> = if named.is_absolute() {
-        vec![workspace::normalized(named)]
-    } else {
-        folders
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(folder)
-            .map(from)
-            .collect()
-    };
-    candidates.retain(|path| path.is_file());
-    candidates.into_iter().next()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_regular_files_are_sources() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path();
-        std::fs::create_dir(root.join("pkg")).expect("a folder");
-        std::fs::write(root.join("pkg/f.py"), "").expect("a file");
-        let folders = [root.to_owned()];
-        let find = |named: &str| source(Path::new(named), &folders, None);
-        assert_eq!(find("pkg/f.py"), Some(root.join("pkg/f.py")));
-        assert_eq!(
-            find(&root.join("pkg/f.py").to_string_lossy()),
-            Some(root.join("pkg/f.py"))
-        );
-        assert_eq!(
-            source(Path::new("f.py"), &[], Some(&root.join("pkg"))),
-            Some(root.join("pkg/f.py"))
-        );
-        for other in [
-            "pkg",
-            "pkg/g.py",
-            "",
-            "<string>",
-            "https://example.org/f.py",
-            "command:f",
-            "//host/share/f.py",
-        ] {
-            assert_eq!(find(other), None, "{other}");
-        }
-    }
 }

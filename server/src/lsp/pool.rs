@@ -11,6 +11,7 @@ use tower_lsp::jsonrpc::Error;
 #[derive(Debug, Clone)]
 pub struct Pool {
     permits: Arc<Semaphore>,
+    processors: usize,
 }
 
 impl Pool {
@@ -19,7 +20,13 @@ impl Pool {
         let processors = std::thread::available_parallelism().map_or(2, |count| count.get().max(2));
         Self {
             permits: Arc::new(Semaphore::new(processors)),
+            processors,
         }
+    }
+
+    /// Whether some work is done, or waits for its turn.
+    pub fn is_busy(&self) -> bool {
+        self.permits.available_permits() < self.processors
     }
 
     /// Runs `work` when it is its turn. If the future is dropped before, `work` never begins. A
@@ -60,6 +67,8 @@ mod tests {
             let outcome: Result<(), Error> = pool.run(|| panic!("a test of panics")).await;
             assert_eq!(outcome, Err(Error::internal_error()));
         }
+        let busy = pool.clone();
+        assert_eq!(pool.run(move || busy.is_busy()).await, Ok(true));
         assert_eq!(pool.run(|| 7).await, Ok(7));
     }
 }

@@ -13,8 +13,8 @@ use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
 use super::{
-    actions, annotations, calls, commands, completion, diagnostics, navigation, outline, sync,
-    tokens,
+    actions, annotations, calls, commands, completion, diagnostics, made, navigation, outline,
+    sync, tokens,
 };
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
@@ -26,6 +26,12 @@ pub struct Buflens(pub Arc<Session>);
 impl Buflens {
     pub fn new(client: Client) -> Self {
         Self(Session::new(client))
+    }
+
+    /// `tower-lsp` has no method for this one.
+    #[expect(clippy::unused_async, reason = "methods are asynchronous")]
+    pub async fn cancel_progress(&self, params: lsp::WorkDoneProgressCancelParams) {
+        self.0.indexing.cancel(&params.token);
     }
 
     /// The four ways to go somewhere have the same parameters and answers.
@@ -186,9 +192,10 @@ impl LanguageServer for Buflens {
         params: lsp::WorkspaceSymbolParams,
     ) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
         let views = self.0.views();
+        let index = Arc::clone(&self.0.indexing.index);
         self.0
             .pool
-            .run(move || outline::find(&views, &params.query))
+            .run(move || outline::find(&views, &index, &params.query))
             .await
             .map(Some)
     }
@@ -311,6 +318,12 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::ExecuteCommandParams,
     ) -> Result<Option<lsp::LSPAny>> {
+        if params.command == made::COMMAND {
+            let question = made::read(params.arguments)?;
+            let views = self.0.views();
+            let answer = self.0.pool.run(move || made::answer(&views, &question));
+            return answer.await?.map(Some).map_err(Error::invalid_params);
+        }
         let question = commands::read(params)?;
         let uri = question.uri.clone();
         let other = question

@@ -13,8 +13,10 @@ use tower_lsp::ls_types as lsp;
 use super::capabilities::Capabilities;
 use super::config::Config;
 use super::diagnostics::Checks;
+use super::indexing::Indexing;
 use super::pool::Pool;
 use super::publish::{self, Publisher};
+use super::source_files::SourceFiles;
 use super::view::View;
 use super::{convert, parent};
 use crate::workspace::{Unavailable, Workspace};
@@ -25,11 +27,13 @@ pub struct Session {
     pub client: Client,
     pub pool: Pool,
     pub publisher: Publisher,
+    pub indexing: Indexing,
     /// Trips when the process that started the server has ended.
     pub orphaned: CancellationToken,
     pub is_shut_down: AtomicBool,
     capabilities: OnceLock<Arc<Capabilities>>,
     checks: Arc<Checks>,
+    source_files: Arc<SourceFiles>,
     state: Mutex<State>,
     told: Mutex<FxHashSet<String>>,
 }
@@ -72,10 +76,12 @@ impl Session {
                 client,
                 pool: Pool::new(),
                 publisher: Publisher::default(),
+                indexing: Indexing::default(),
                 orphaned: CancellationToken::new(),
                 is_shut_down: AtomicBool::new(false),
                 capabilities: OnceLock::new(),
                 checks: Arc::default(),
+                source_files: Arc::default(),
                 state: Mutex::new(state),
                 told: Mutex::default(),
             }
@@ -135,6 +141,7 @@ impl Session {
             generation: state.generation,
             folders: Arc::clone(&state.folders),
             checks: Arc::clone(&self.checks),
+            source_files: Arc::clone(&self.source_files),
         }
     }
 
@@ -172,16 +179,21 @@ impl Session {
     /// Takes over the settings of the editor.
     pub async fn configure(self: &Arc<Self>, settings: &serde_json::Value) {
         let (config, problems) = Config::read(settings);
-        let is_new = {
+        let (is_new, is_other_index) = {
             let mut state = self.state();
             let config = config.over(&state.initial);
             let is_new = *state.config != config;
+            let of_index = |config: &Config| (config.index(), config.index_bytes());
+            let is_other_index = of_index(&state.config) != of_index(&config);
             if is_new {
                 state.config = Arc::new(config);
                 state.generation += 1;
             }
-            is_new
+            (is_new, is_other_index)
         };
+        if is_other_index {
+            self.indexing.refresh();
+        }
         if is_new {
             publish::schedule_all(self);
         }
@@ -207,6 +219,10 @@ impl Session {
 }
 
 impl State {
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// The open documents that belong to one dump with the file at `path`.
     pub fn open_siblings(&self, path: &Path) -> Vec<PathBuf> {
         let siblings = crate::workspace::siblings(path)

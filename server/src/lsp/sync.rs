@@ -4,15 +4,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use tower_lsp::ls_types as lsp;
 
 use super::config::SECTION;
-use super::convert;
 use super::publish::{self, Trigger};
 use super::session::Session;
+use super::{convert, indexing};
 use crate::workspace::{self, Change, SUFFIXES};
+
+/// How long the index waits for a client to tell its settings.
+const ANSWERED: Duration = Duration::from_secs(2);
 
 pub fn opened(session: &Arc<Session>, params: lsp::DidOpenTextDocumentParams) {
     let lsp::TextDocumentItem {
@@ -48,14 +52,17 @@ pub fn changed(session: &Arc<Session>, params: lsp::DidChangeTextDocumentParams)
 pub fn closed(session: &Arc<Session>, params: &lsp::DidCloseTextDocumentParams) {
     let path = convert::path(&params.text_document.uri);
     session.state().workspace.close(&path);
+    session.indexing.touch([path.clone()]);
     publish::schedule_closing(session, path);
 }
 
-/// Files are looked at whenever a dump is asked for, so this only has to start new checks.
+/// Files are looked at whenever a dump is asked for, so this only has to start new checks, and to
+/// have the index look again.
 pub fn files_changed(session: &Arc<Session>, params: &lsp::DidChangeWatchedFilesParams) {
     let mut stems = FxHashSet::default();
-    for change in &params.changes {
-        let path = convert::path(&change.uri);
+    let paths = params.changes.iter().map(|it| convert::path(&it.uri));
+    session.indexing.touch(paths.clone());
+    for path in paths {
         if stems.insert(workspace::stem(&path)) {
             publish::schedule_related(session, &path);
         }
@@ -77,6 +84,8 @@ pub fn folders_changed(session: &Arc<Session>, params: &lsp::DidChangeWorkspaceF
         .filter(|folder| !removed.contains(folder))
         .cloned();
     state.folders = kept.chain(added).collect();
+    drop(state);
+    session.indexing.refresh();
 }
 
 pub fn configuration_changed(session: &Arc<Session>, params: lsp::DidChangeConfigurationParams) {
@@ -98,10 +107,19 @@ pub fn initialized(session: &Arc<Session>) {
         let session = Arc::clone(session);
         tokio::spawn(async move { session.warn_once(problems).await });
     }
-    if session.capabilities().answers_configuration {
+    let asked = session.capabilities().answers_configuration.then(|| {
         let session = Arc::clone(session);
-        tokio::spawn(async move { ask_configuration(&session).await });
-    }
+        tokio::spawn(async move { ask_configuration(&session).await })
+    });
+    indexing::start(session);
+    let indexed = Arc::clone(session);
+    tokio::spawn(async move {
+        // The settings may be against it.
+        if let Some(asked) = asked {
+            let _ = tokio::time::timeout(ANSWERED, asked).await;
+        }
+        indexed.indexing.refresh();
+    });
     let registrations = registrations(session);
     if !registrations.is_empty() {
         let client = session.client.clone();

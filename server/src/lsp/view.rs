@@ -13,6 +13,7 @@ use super::capabilities::Capabilities;
 use super::config::Config;
 use super::convert;
 use super::diagnostics::Checks;
+use super::source_files::SourceFiles;
 use crate::model::{Dump, FileId, Place};
 use crate::workspace::{Loaded, Moment, Snapshot, Unavailable};
 
@@ -26,6 +27,7 @@ pub struct View {
     pub generation: u64,
     pub folders: Arc<[PathBuf]>,
     pub checks: Arc<Checks>,
+    pub source_files: Arc<SourceFiles>,
 }
 
 impl View {
@@ -74,6 +76,21 @@ impl View {
         }
     }
 
+    /// The URI of a line of source that `file` of the dump names, if it is on this machine.
+    pub fn source(
+        &self,
+        dump: &Dump,
+        file: FileId,
+        named: &str,
+        line: Option<u32>,
+    ) -> Option<lsp::Uri> {
+        let folder = dump.files.get(file)?.path.parent();
+        let folder = folder.filter(|folder| folder.is_absolute());
+        let map = self.config.source_map();
+        let source = self.source_files.find(named, map, &self.folders, folder)?;
+        convert::uri_of_line(&source, line)
+    }
+
     pub fn location(&self, dump: &Dump, place: &Place) -> Option<lsp::Location> {
         let file = dump.files.get(place.file)?;
         Some(lsp::Location::new(
@@ -81,4 +98,17 @@ impl View {
             self.range(&file.document, &place.range),
         ))
     }
+}
+
+/// The dumps of `views`, each once with one of its views: several of its files may be open.
+pub fn dumps(views: &[View]) -> impl Iterator<Item = (&View, Loaded)> {
+    let mut seen: Vec<Arc<Dump>> = Vec::new();
+    views.iter().filter_map(move |view| {
+        let loaded = view.loaded().ok()?;
+        if seen.iter().any(|other| Arc::ptr_eq(other, &loaded.dump)) {
+            return None;
+        }
+        seen.push(Arc::clone(&loaded.dump));
+        Some((view, loaded))
+    })
 }

@@ -375,6 +375,14 @@ impl Dump {
         self.at(value.instruction?)
     }
 
+    /// A value's name as it is printed: that of its instruction and, where this defines several
+    /// values, the index.
+    pub fn name_of(&self, value: &Value) -> String {
+        let at = self.placement(value).map(|at| at.text(at.row.value.index));
+        let printed = at.or_else(|| self.used(value).map(|at| at.text(at.row.value.index)));
+        format!("{}{}", &self.names[value.name], printed.unwrap_or_default())
+    }
+
     /// The first value with this id.
     pub fn value_with_id(&self, id: u64) -> Option<u32> {
         self.by_id.get(&id).copied()

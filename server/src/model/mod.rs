@@ -6,6 +6,7 @@ mod dump;
 pub mod failure;
 pub mod glossary;
 mod join;
+pub mod lines;
 mod module;
 mod names;
 pub mod occupancy;
@@ -13,10 +14,11 @@ pub mod opcodes;
 pub mod origin;
 pub mod shapes;
 pub mod source;
+pub mod source_map;
 pub mod space;
 
 pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
     Step, Tables, Use, Value,
 };
-pub use names::{NameId, Names};
+pub use names::{NameId, Names, Rank};

@@ -34,11 +34,65 @@ impl Names {
         id
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of all of them.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// All of them, each with its id, in the order of these.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
+        (0..self.ends.len() as u32).map(|id| (NameId(id), &self[NameId(id)]))
+    }
+
     /// The id of `name`, if the dump has it.
     pub fn get(&self, name: &str) -> Option<NameId> {
         self.table
             .find(hash(name), |&id| &self[id] == name)
             .copied()
+    }
+}
+
+impl NameId {
+    /// Its place in [`Names::iter`].
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How well something fits what is looked for; the better the less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// The name is what is looked for, in upper or lower case.
+    Equal,
+    /// The name begins with it.
+    Start,
+    /// The name has it.
+    Part,
+    /// What else is known has it.
+    Aside,
+}
+
+impl Rank {
+    /// How `query` is found in `name`, upper and lower case being the same.
+    pub fn of(name: &str, query: &str) -> Option<Self> {
+        let (name, query) = (name.as_bytes(), query.as_bytes());
+        let Some(&first) = query.first() else {
+            return Some(Self::Part);
+        };
+        let last = name.len().checked_sub(query.len())?;
+        let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+        let is_here = |&at: &usize| name[at..at + query.len()].eq_ignore_ascii_case(query);
+        let at = memchr::memchr2_iter(lower, upper, &name[..=last]).find(is_here)?;
+        Some(match at {
+            0 if name.len() == query.len() => Self::Equal,
+            0 => Self::Start,
+            _ => Self::Part,
+        })
     }
 }
 
@@ -58,4 +112,30 @@ fn lookup<'t>(text: &'t str, ends: &[usize], id: NameId) -> &'t str {
 
 fn hash(name: &str) -> u64 {
     FxBuildHasher.hash_one(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ranked_by_where_they_have_the_query() {
+        let rank = |name| Rank::of(name, "add.1");
+        assert_eq!(rank("ADD.1"), Some(Rank::Equal));
+        assert_eq!(rank("add.12"), Some(Rank::Start));
+        assert_eq!(rank("a_add.1"), Some(Rank::Part));
+        assert_eq!(rank("add"), None);
+        assert_eq!(rank(""), None);
+        assert_eq!(Rank::of("", ""), Some(Rank::Part));
+    }
+
+    #[test]
+    fn names_are_told_with_their_ids() {
+        let mut names = Names::default();
+        let ids = ["a", "", "b", "a"].map(|name| names.intern(name));
+        assert_eq!((names.count(), names.bytes()), (3, 2));
+        let all: Vec<_> = names.iter().collect();
+        assert_eq!(all, [(ids[0], "a"), (ids[1], ""), (ids[2], "b")]);
+        assert_eq!(ids[2].place(), 2);
+    }
 }

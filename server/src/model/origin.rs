@@ -20,7 +20,37 @@ pub struct Origin<'d> {
     pub frames: Arc<[Frame]>,
 }
 
-impl Origin<'_> {
+impl<'d> Origin<'d> {
+    /// Takes `text`, an instruction of `dump`, apart.
+    pub fn read(dump: &Dump, text: &'d str) -> Self {
+        Self::with(text, |id| frames(dump, id).into())
+    }
+
+    fn with(text: &'d str, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
+        let parts = InstructionParts::read(text);
+        let op_name = parts.entry("op_name").map(unescaped);
+        let frames = match parts.entry("stack_frame_id").and_then(|id| id.parse().ok()) {
+            Some(id) => frames(id),
+            None => Arc::default(),
+        };
+        let frames = match parts.entry("source_file") {
+            Some(file) if frames.is_empty() => Arc::from([Frame {
+                file: unescaped(file),
+                line: parts
+                    .entry("source_line")
+                    .and_then(|line| line.parse().ok())
+                    .filter(|&line| line > 0),
+                function: None,
+            }]),
+            _ => frames,
+        };
+        Self {
+            parts,
+            op_name: op_name.filter(|name| !name.is_empty()),
+            frames,
+        }
+    }
+
     /// The innermost line that is not a library's, else the innermost.
     pub fn source(&self, libraries: &Libraries) -> Option<&Frame> {
         let own = self
@@ -65,27 +95,8 @@ impl<'d> Origins<'d> {
     }
 
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
-        let parts = InstructionParts::read(self.dump.instruction_text(name)?);
-        let op_name = parts.entry("op_name").map(unescaped);
-        let frames = match parts.entry("stack_frame_id").and_then(|id| id.parse().ok()) {
-            Some(id) => self.frames(id),
-            None => Arc::default(),
-        };
-        let frames = match parts.entry("source_file") {
-            Some(file) if frames.is_empty() => Arc::from([Frame {
-                file: unescaped(file),
-                line: parts
-                    .entry("source_line")
-                    .and_then(|line| line.parse().ok()),
-                function: None,
-            }]),
-            _ => frames,
-        };
-        Some(Origin {
-            parts,
-            op_name: op_name.filter(|name| !name.is_empty()),
-            frames,
-        })
+        let text = self.dump.instruction_text(name)?;
+        Some(Origin::with(text, |id| self.frames(id)))
     }
 
     fn frames(&self, id: u64) -> Arc<[Frame]> {

@@ -2,6 +2,9 @@
 
 use super::Platforms;
 
+/// Memory spaces with names.
+const COLORS: std::ops::RangeInclusive<u64> = 0..=12;
+
 /// `cpu`, `gpu`, `tpu`, or `unknown` where several are possible.
 pub fn platform(platforms: Platforms) -> &'static str {
     match (platforms.cpu, platforms.gpu, platforms.tpu) {
@@ -40,6 +43,64 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
         },
         _ => None,
     }
+}
+
+/// The platforms, each alone, the one with the most memory spaces first.
+pub const EACH: [Platforms; 3] = [
+    Platforms { tpu: true, ..NONE },
+    Platforms { gpu: true, ..NONE },
+    Platforms { cpu: true, ..NONE },
+];
+
+const NONE: Platforms = Platforms {
+    cpu: false,
+    gpu: false,
+    tpu: false,
+};
+
+/// The names of memory spaces of a platform, with their colors; of all where several are possible.
+pub fn names(platforms: Platforms) -> impl Iterator<Item = (u64, &'static str)> {
+    let is_known = platform(platforms) != "unknown";
+    let platforms = if is_known {
+        vec![platforms]
+    } else {
+        EACH.to_vec()
+    };
+    let of = |on: Platforms| COLORS.filter_map(move |color| Some((color, name(color, on)?)));
+    platforms.into_iter().flat_map(of)
+}
+
+/// The color of the memory space that people call `text`: `1`, `@1`, `VMEM`, or the start of a name,
+/// in upper or lower case.
+pub fn called(text: &str, platforms: Platforms) -> Option<u64> {
+    let text = text.trim();
+    if let Ok(color) = text.trim_start_matches('@').parse() {
+        return Some(color);
+    }
+    let same = names(platforms).find(|(_, name)| name.eq_ignore_ascii_case(text));
+    let begins = |name: &str| {
+        let start = name.get(..text.len());
+        !text.is_empty() && start.is_some_and(|start| start.eq_ignore_ascii_case(text))
+    };
+    let found = same.or_else(|| names(platforms).find(|(_, name)| begins(name)));
+    found.map(|(color, _)| color)
+}
+
+/// The color of the memory space that people call `text` on some platform.
+///
+/// # Errors
+/// With a sentence that says which there are.
+pub fn called_anywhere(text: &str) -> Result<u64, String> {
+    let any = Platforms::default();
+    called(text, any).ok_or_else(|| {
+        let mut known: Vec<&str> = names(any).map(|(_, name)| name).collect();
+        known.sort_unstable();
+        known.dedup();
+        format!(
+            "no platform has a memory space `{text}`; there are {}, and numbers such as `@0`",
+            known.join(", ")
+        )
+    })
 }
 
 /// What memory space `color` is for, in a sentence; `None` where nobody knows.
@@ -88,6 +149,30 @@ pub fn is_flags(color: u64, platforms: Platforms) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_spaces_have_names_and_numbers() {
+        let [tpu, gpu, cpu] = EACH;
+        for (text, on, color) in [
+            ("7", NONE, Some(7)),
+            (" @1", NONE, Some(1)),
+            ("vmem", NONE, Some(1)),
+            ("HBM", NONE, Some(0)),
+            ("HBM", cpu, None),
+            ("host", NONE, Some(5)),
+            ("host", tpu, Some(5)),
+            ("host", cpu, Some(0)),
+            ("Host RAM", NONE, Some(0)),
+            ("device", gpu, Some(0)),
+            ("HDD", NONE, None),
+            ("", NONE, None),
+            ("\u{e9}", NONE, None),
+        ] {
+            assert_eq!(called(text, on), color, "{text}");
+        }
+        let problem = called_anywhere("HDD").unwrap_err();
+        assert!(problem.contains("collective memory"), "{problem}");
+    }
 
     #[test]
     fn a_color_means_what_its_platform_says() {

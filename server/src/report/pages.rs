@@ -4,6 +4,8 @@ pub mod allocation;
 pub mod audit;
 pub mod diff;
 pub mod findings;
+pub mod listing;
+pub mod made;
 pub mod oom;
 pub mod padding;
 pub mod peak;

@@ -5,6 +5,8 @@
 mod allocation;
 mod audit;
 mod diff;
+mod listing;
+mod made;
 mod map;
 mod oom;
 mod padding;
@@ -17,6 +19,8 @@ pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
 pub use self::audit::{copies, donation};
 pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
+pub use self::listing::{Listed, Listing, listed};
+pub use self::made::{Made, MadeDump, MadeLine, MadePart, MadeSpace, MadeValue, made};
 pub use self::map::{MOST_MAPPED, Map, MapAllocation, MapSpace, MapValues, TextId, map};
 pub use self::oom::{
     EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, Size, failed,
@@ -27,10 +31,11 @@ pub use self::peak::{
     attribution, peak, step_problem, values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
+pub use crate::workspace::program_name as module_name;
 
 use super::Spot;
 use crate::audit::Audit;
-use crate::model::{Dump, Part, Place, Value as DumpValue, occupancy, space};
+use crate::model::{Dump, Place, Value as DumpValue, occupancy, space};
 use crate::workspace;
 
 /// The version of the contract.
@@ -232,30 +237,6 @@ pub(super) fn spaces(audit: &Audit) -> Vec<Space> {
         }
     };
     dump.occupancy().spaces.iter().map(record).collect()
-}
-
-/// What the program is called: by its HLO text, else by the names of its files, else the name of
-/// its first file.
-pub fn module_name(dump: &Dump) -> String {
-    if let Some(name) = dump.file_of(Part::Module).and_then(|file| {
-        let (_, block) = dump.files.get(file)?.document.blocks().next()?;
-        let mut headings = block.facts().headings.iter();
-        headings.find_map(|(heading, _)| match heading {
-            buflens_syntax::facts::Heading::Module(name) => Some(name.text(block.text())),
-            _ => None,
-        })
-    }) {
-        return name.to_owned();
-    }
-    let Some(file) = dump.files.first() else {
-        return String::new();
-    };
-    if let Some(name) = workspace::module_name(&file.path) {
-        return name;
-    }
-    let stem = stem(&file.path);
-    let name = stem.file_name().unwrap_or(stem.as_os_str());
-    name.to_string_lossy().into_owned()
 }
 
 /// The path of a file of a dump without what tells it from its siblings: `dir/module_0001.jit_f.x`.

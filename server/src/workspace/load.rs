@@ -174,6 +174,7 @@ pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)
 
 /// Reads a file. What is not UTF-8 is replaced, and the file marked.
 pub(super) fn read(path: &Path) -> Result<File, ReadError> {
+    tracing::debug!("reading {}", path.display());
     let mut bytes = Vec::new();
     let limit = u64::from(u32::MAX) + 1;
     DiskFile::open(path)

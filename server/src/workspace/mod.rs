@@ -6,6 +6,9 @@
 mod beside;
 mod buffer;
 mod cache;
+mod compilation;
+mod find;
+mod index;
 mod load;
 mod names;
 
@@ -17,8 +20,11 @@ use rustc_hash::FxHashMap;
 
 pub use beside::{Beside, beside, within};
 pub use buffer::{Buffer, Change, Moment, Unavailable};
+pub use compilation::{PARTS, has_part, problems, program_name};
+pub use find::{Found, find, find_while, head_problem};
+pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
 pub use load::{LoadError, Loaded, Note, ReadError, load};
-pub use names::{SUFFIXES, Sibling, is_dump_head, is_dump_name, module_name, siblings, stem};
+pub use names::{SUFFIXES, Sibling, module_name, program_path, siblings, stem};
 
 use cache::{Cache, Source};
 

@@ -53,13 +53,32 @@ pub fn siblings(path: &Path) -> Vec<Sibling> {
 /// characters in it, and leave it out where a name would be too long.
 pub fn module_name(path: &Path) -> Option<String> {
     let (stem, _) = split(path)?;
-    let (head, rest) = stem.split_once('.')?;
-    let (head, rest) = if head.bytes().all(|byte| byte.is_ascii_digit()) {
-        rest.split_once('.')?
-    } else {
-        (head, rest)
+    program(stem).1
+}
+
+/// The path without what tells the stages of a compilation apart: `d/module_0001.jit_f` of
+/// `d/module_0001.jit_f.before_optimizations`, which is a stem.
+pub fn program_path(stem: &Path) -> PathBuf {
+    let name = stem.file_name().unwrap_or_default().to_string_lossy();
+    stem.with_file_name(program(&name).0)
+}
+
+/// How much of a stem the compilations of a program have in common in all stages, and the name of
+/// the program.
+fn program(stem: &str) -> (&str, Option<String>) {
+    let head = |rest: &str| stem[..stem.len() - rest.len()].trim_end_matches('.');
+    let Some((mut first, mut rest)) = stem.split_once('.') else {
+        return (stem, None);
     };
-    head.strip_prefix("module_")?;
+    if first.bytes().all(|byte| byte.is_ascii_digit()) {
+        let Some(parts) = rest.split_once('.') else {
+            return (stem, None);
+        };
+        (first, rest) = parts;
+    }
+    if !first.starts_with("module_") {
+        return (stem, None);
+    }
     // Both the name and the stage may hold dots.
     let is_stage = |part: &str| {
         let is_change_list = part
@@ -75,37 +94,32 @@ pub fn module_name(path: &Path) -> Option<String> {
     let parts: Vec<&str> = rest.split('.').collect();
     let stage = parts.iter().position(|part| is_stage(part));
     let name = parts[..stage.unwrap_or(parts.len() - 1)].join(".");
-    (!name.is_empty()).then_some(name)
+    let head = head(&rest[name.len()..]);
+    (head, (!name.is_empty()).then_some(name))
 }
 
-/// Whether a file is named as a compiler names an assignment, a values, a live-range file or a
-/// report: `[TIMESTAMP.]module_NNNN[.MODULE].STAGE-SUFFIX.txt`. Names without suffix are not
-/// enough: compilers write many other `module_NNNN.*.txt`; see [`is_dump_head`].
-pub fn is_dump_name(path: &Path) -> bool {
-    let Some((stem, part)) = split(path) else {
-        return false;
-    };
+/// The part of a dump that a file is, if it is named as a compiler names an assignment, a values, a
+/// live-range file or a report: `[TIMESTAMP.]module_NNNN[.MODULE].STAGE-SUFFIX.txt`. Names without
+/// suffix are not enough: compilers write many other `module_NNNN.*.txt`; see [`part_of_head`].
+pub(super) fn part_of_name(path: &Path) -> Option<Part> {
+    let (stem, part) = split(path)?;
     let stem = match stem.split_once('.') {
         Some((timestamp, rest)) if timestamp.bytes().all(|byte| byte.is_ascii_digit()) => rest,
         _ => stem,
     };
-    let Some((number, stage)) = stem
-        .strip_prefix("module_")
-        .and_then(|rest| rest.split_once('.'))
-    else {
-        return false;
-    };
-    part != Part::Module
+    let (number, stage) = stem.strip_prefix("module_")?.split_once('.')?;
+    let is_named = part != Part::Module
         && number.len() >= 4
         && number.bytes().all(|byte| byte.is_ascii_digit())
-        && !stage.is_empty()
+        && !stage.is_empty();
+    is_named.then_some(part)
 }
 
-/// Whether a text that begins with `head` (some KiB are enough) is part of a dump, by its
-/// headings: dumps get renamed.
-pub fn is_dump_head(head: &[u8]) -> bool {
+/// The part of a dump that a text beginning with `head` (some KiB are enough) is, by its headings:
+/// dumps get renamed.
+pub(super) fn part_of_head(head: &[u8]) -> Part {
     Document::new(&String::from_utf8_lossy(head))
-        .is_ok_and(|document| Part::from(document.kind()) != Part::None)
+        .map_or(Part::None, |document| Part::from(document.kind()))
 }
 
 fn split(path: &Path) -> Option<(&str, Part)> {
@@ -190,8 +204,29 @@ mod tests {
     }
 
     #[test]
+    fn stages_of_a_program_have_their_start_in_common() {
+        let path = |stem: &str| program_path(Path::new(stem)).to_string_lossy().into_owned();
+        for stage in [
+            "cl_8.after_optimizations",
+            "before_optimizations",
+            "sm_9.0a_gpu_after_optimizations",
+        ] {
+            assert_eq!(
+                path(&format!("d/module_0001.jit_f.{stage}")),
+                "d/module_0001.jit_f"
+            );
+            assert_eq!(
+                path(&format!("d/17.module_0001.{stage}")),
+                "d/17.module_0001"
+            );
+        }
+        assert_eq!(path("d/notes"), "d/notes");
+        assert_eq!(path("d/1.2"), "d/1.2");
+    }
+
+    #[test]
     fn names_of_dumps() {
-        let is_dump = |name: &str| is_dump_name(Path::new(name));
+        let is_dump = |name: &str| part_of_name(Path::new(name)).is_some();
         assert!(is_dump(
             "a/module_0093.jit_f.cl_933746096.after_optimizations-buffer-assignment-values.txt"
         ));
@@ -213,6 +248,7 @@ mod tests {
 
     #[test]
     fn heads_of_dumps() {
+        let is_dump_head = |head: &[u8]| part_of_head(head) != Part::None;
         assert!(is_dump_head(b"BufferAssignment:\nallocation 0: si"));
         assert!(is_dump_head(
             b"\nTotal bytes used: 4 (4B)\n\nUsed values:\n"

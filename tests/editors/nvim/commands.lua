@@ -104,6 +104,21 @@ t.test(function()
     return t.told('there is no format `what`')
   end)
 
+  -- From a line of source to what it made.
+  t.open(vim.fn.glob('module_0055.*-buffer-assignment.txt'))
+  vim.cmd('silent edit /elsewhere/models/gen.py')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.fn['repeat']({ '' }, 200))
+  title, items = list('112BuflensWhere')
+  t.check('what is asked', title:find('buffers of gen.py:112', 1, true) ~= nil, title)
+  t.check('the largest first', items[1].text:find('fusion.6{1}', 1, true) ~= nil, items[1].text)
+  t.check('leads to a dump', items[1].lnum > 0 and items[1].bufnr > 0, items[1])
+  vim.cmd('2,3BuflensWhere')
+  t.wait('what is near', function()
+    return t.told('gen.py:2-3: none; the nearest lines that did are')
+  end)
+  vim.cmd('bdelete! gen.py')
+  t.open(vim.fn.glob('module_0017.*-buffer-assignment.txt'))
+
   -- Lenses and hints are shown without being asked for.
   t.wait('code lenses', function()
     return #vim.lsp.codelens.get({ bufnr = 0 }) > 0

@@ -33,7 +33,10 @@ function M.ask(command, arguments, source, show)
     local message = ('this server (version %s) does not know `%s` yet; a newer one does'):format(version, command)
     return text.say(message, vim.log.levels.WARN)
   end
-  arguments = vim.tbl_extend('keep', arguments, { uri = vim.uri_from_bufnr(bufnr) })
+  -- What is asked about a file of source is asked of all dumps.
+  if not arguments.file then
+    arguments = vim.tbl_extend('keep', arguments, { uri = vim.uri_from_bufnr(bufnr) })
+  end
   client:request('workspace/executeCommand', { command = command, arguments = { arguments } }, function(err, result)
     if err then
       text.say(err.message or vim.inspect(err), vim.log.levels.ERROR)
@@ -309,6 +312,34 @@ function M.export(given)
     end
     text.say(('%s is written'):format(given.args))
   end)
+end
+
+--- Lists what the lines `given` of the current buffer made, in all dumps that the server knows.
+function M.where(given)
+  local client = vim.lsp.get_clients({ name = 'buflens' })[1]
+  if not client then
+    return text.say('no dump is known: open one of the program that this file is part of', vim.log.levels.WARN)
+  end
+  local file = vim.uri_from_bufnr(0)
+  local arguments = { file = file, line = given.line1, last_line = given.line2 }
+  M.ask('buflens.where', arguments, { client = client, bufnr = next(client.attached_buffers) }, M.list_made)
+end
+
+function M.list_made(result)
+  local rows = vim.tbl_map(function(value)
+    local row = value_row(value)
+    row.text = text.join({ row.text, value.at_peak and 'alive at the peak', value.module })
+    return row
+  end, result.values)
+  local first, last = unpack(result.lines)
+  local lines = first == last and first or ('%d-%d'):format(first, last)
+  local near = vim.tbl_map(function(line)
+    return line.line
+  end, result.nearest)
+  local nearest = near[1] and ('the nearest lines that did are ' .. table.concat(near, ', '))
+    or ('no value of %d dumps is from this file'):format(result.dumps_read)
+  local title = ('buffers of %s:%s'):format(vim.fs.basename(result.file), lines)
+  M.list(title .. left_out(result.values_left_out), rows, ('%s: none; %s'):format(title, nearest))
 end
 
 local SHOWN = {

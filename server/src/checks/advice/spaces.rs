@@ -122,67 +122,8 @@ impl Thresholds {
     pub fn capacity_of(&self, color: u64, platforms: Platforms) -> Option<u64> {
         let configured = self.capacity.iter();
         configured
-            .filter(|(name, _)| is_space(name, color, platforms))
+            .filter(|(name, _)| space::called(name, platforms) == Some(color))
             .map(|&(_, capacity)| capacity)
             .next_back()
     }
-}
-
-/// Whether `name` means memory space `color`: its number, with or without `@`, or its name, in
-/// upper or lower case. Where the platform is not known, that of any.
-pub(in crate::checks) fn is_space(name: &str, color: u64, platforms: Platforms) -> bool {
-    let name = name.trim();
-    if let Ok(number) = name.trim_start_matches('@').parse::<u64>() {
-        return number == color;
-    }
-    let is_name = |platforms| {
-        space::name(color, platforms).is_some_and(|known| known.eq_ignore_ascii_case(name))
-    };
-    match space::platform(platforms) {
-        "unknown" => EACH.into_iter().any(is_name),
-        _ => is_name(platforms),
-    }
-}
-
-/// Each platform alone.
-const EACH: [Platforms; 3] = [
-    Platforms {
-        cpu: true,
-        gpu: false,
-        tpu: false,
-    },
-    Platforms {
-        cpu: false,
-        gpu: true,
-        tpu: false,
-    },
-    Platforms {
-        cpu: false,
-        gpu: false,
-        tpu: true,
-    },
-];
-
-/// Whether a platform that the dump can come from has a memory space called `name`.
-pub(in crate::checks) fn has_space(name: &str, platforms: Platforms) -> bool {
-    is_space_number(name) || (0..16).any(|color| is_space(name, color, platforms))
-}
-
-/// Refuses a name that means no memory space of any platform.
-///
-/// # Errors
-/// With a sentence that says what is expected.
-pub fn check_space(name: &str) -> Result<(), String> {
-    let is_name = |platforms| has_space(name, platforms);
-    if EACH.into_iter().any(is_name) {
-        return Ok(());
-    }
-    Err(format!(
-        "no platform has a memory space `{name}`; expected a name such as `HBM` or `VMEM`, or a \
-         number such as `@0`"
-    ))
-}
-
-fn is_space_number(name: &str) -> bool {
-    name.trim().trim_start_matches('@').parse::<u64>().is_ok()
 }

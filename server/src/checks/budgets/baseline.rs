@@ -157,6 +157,11 @@ impl Baseline {
         Ok(Self { modules })
     }
 
+    /// Whether `text` is a baseline, of whatever version.
+    pub fn is_one(text: &str) -> bool {
+        serde_json::from_str::<AnyFile>(text).is_ok()
+    }
+
     /// Writes the baseline as JSON: the same bytes for the same programs.
     ///
     /// # Errors
@@ -180,6 +185,7 @@ impl Baseline {
 
 /// Any version of the file.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `schema`")]
 struct AnyFile {
     schema: u64,
 }

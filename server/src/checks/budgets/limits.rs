@@ -64,6 +64,18 @@ impl Percent {
     }
 }
 
+impl Percent {
+    /// How many percent `more` are of `before`, with as many decimals as it takes to see that it is
+    /// above the limit, and two at least.
+    pub(super) fn exceeded(self, more: u64, before: u64) -> String {
+        let percent = more as f64 * 100.0 / before as f64;
+        let mut shown = (2..=6).map(|decimals| format!("{percent:.decimals$}"));
+        let is_above = |text: &String| millionths(text).is_none_or(|it| it > self.0);
+        let exact = format!("{percent:.6}");
+        format!("{} %", shown.find(is_above).unwrap_or(exact))
+    }
+}
+
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %", decimal(self.0))
@@ -136,5 +148,7 @@ mod tests {
         assert!(three.allows(100, 103) && !three.allows(100, 104) && three.allows(100, 1));
         assert!(three.allows(u64::MAX, u64::MAX) && !three.allows(1, u64::MAX));
         assert!(Percent::read("0%").unwrap().allows(7, 7));
+        assert_eq!(three.exceeded(5, 100), "5.00 %");
+        assert_eq!(three.exceeded(30_001, 1_000_000), "3.0001 %");
     }
 }

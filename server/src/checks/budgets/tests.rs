@@ -8,7 +8,7 @@ fn measured(dump: &Dump) -> Vec<Space> {
 }
 
 fn found(dump: &Dump, budgets: &Budgets, before: Option<&[Space]>) -> Vec<Finding> {
-    check(dump, budgets, &measured(dump), before)
+    check(dump, &[], budgets, &measured(dump), before)
 }
 
 fn codes(findings: &[Finding]) -> Vec<Code> {

@@ -84,8 +84,9 @@ impl Account {
         all.any(|budgets| budgets.growth.is_some())
     }
 
-    /// The budgets that a dump does not keep. Dumps have to come in the order of their paths.
-    pub fn findings(&mut self, dump: &Dump, measured: &[Space]) -> Vec<Finding> {
+    /// The budgets that a dump does not keep, in which all of this was `found`. Dumps have to come in
+    /// the order of their paths.
+    pub fn findings(&mut self, dump: &Dump, found: &[Finding], measured: &[Space]) -> Vec<Finding> {
         let module = module_name(dump);
         let mut budgets = self.base.clone();
         for (section, is_met) in self.modules.iter().zip(&mut self.met) {
@@ -102,7 +103,7 @@ impl Account {
         let platform = space::platform(dump.platforms);
         let key = self.now.add(&module, platform, measured.to_vec());
         let before = self.before.as_ref().map(|before| before.get(&key));
-        let findings = budgets::check(dump, &budgets, measured, before.flatten());
+        let findings = budgets::check(dump, found, &budgets, measured, before.flatten());
         if before == Some(None) {
             self.unknown.push(key);
         }

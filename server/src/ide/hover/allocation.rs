@@ -80,9 +80,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
             hover.paragraph(&table.to_string());
             // A parameter's metadata is its argument's name, which stands above.
             let source = instruction.filter(|_| allocation.parameter.is_none());
-            if let Some(source) =
-                source.and_then(|instruction| instruction.metadata.summary(context.libraries))
-            {
+            if let Some(source) = source.and_then(|instruction| instruction.summary(context)) {
                 hover.paragraph(&source);
             }
         }

@@ -1,17 +1,14 @@
 //! Instructions: the opcode in plain words, operands and results with their bytes.
 
-use std::ops::Range;
-
-use buflens_syntax::ast::{self, AstNode};
 use buflens_syntax::facts::Use;
-use buflens_syntax::{ArrayShape, Shape, SyntaxNode, SyntaxToken};
+use buflens_syntax::{ArrayShape, OperandParts, Shape};
 
 use super::life::steps;
 use super::shape::{shown, taken};
-use super::source::Metadata;
-use super::{Context, opcode, peak, value};
+use super::{Context, opcode, peak, source, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
+use crate::model::origin::Origin;
 use crate::model::source::unescaped;
 use crate::model::space;
 use crate::model::{Dump, NameId};
@@ -22,54 +19,16 @@ const MAX_OPERANDS: usize = 8;
 /// The head of the table of operands.
 const HEAD: [&str; 4] = ["", "shape", "unpadded", "with padding"];
 
-/// An instruction as its tree says. A tuple's shape can be hundreds of KB long, so texts are borrowed.
+/// An instruction, and what it does.
 pub(super) struct Instruction<'d> {
-    pub(super) name: &'d str,
-    pub(super) opcode: &'d str,
-    pub(super) shape: &'d str,
-    /// The first operands: the shape where it is printed, and the name.
-    pub(super) operands: Vec<(Option<&'d str>, &'d str)>,
-    /// How many operands there are.
-    pub(super) operand_count: usize,
-    /// The number of a `parameter`.
-    pub(super) parameter: Option<&'d str>,
-    /// Whom a `custom-call` calls.
-    target: Option<String>,
-    pub(super) metadata: Metadata,
+    pub(super) origin: Origin<'d>,
 }
 
 impl<'d> Instruction<'d> {
-    /// Takes the parts of `node`, which is in a block with this text.
-    pub(super) fn read(dump: &Dump, text: &'d str, node: &ast::Instruction) -> Self {
-        let shown = |range| text.get(Range::<usize>::from(range)).unwrap_or_default();
-        let token = |token: Option<SyntaxToken>| token.map(|token| shown(token.text_range()));
-        let shape = |node: Option<SyntaxNode>| node.map(|node| shown(node.text_range()));
-        let mut operands = Vec::new();
-        let mut operand_count = 0;
-        for operand in node.operands() {
-            operand_count += 1;
-            if operands.len() < MAX_OPERANDS {
-                let name = token(operand.name()).unwrap_or_default();
-                operands.push((shape(operand.shape()), name));
-            }
-        }
-        let is_target = |attribute: &ast::Attribute| {
-            attribute
-                .key()
-                .is_some_and(|key| key.text() == "custom_call_target")
-        };
-        let target = node.attributes().find(is_target);
+    /// Takes `text`, an instruction of `dump`, apart.
+    pub(super) fn read(dump: &Dump, text: &'d str) -> Self {
         Self {
-            target: target
-                .and_then(|target| target.string())
-                .map(|string| unescaped(string.text())),
-            name: token(node.name()).unwrap_or_default(),
-            opcode: token(node.opcode()).unwrap_or_default(),
-            shape: shape(node.shape()).unwrap_or_default(),
-            operands,
-            operand_count,
-            parameter: token(node.parameter()),
-            metadata: Metadata::read(dump, node),
+            origin: Origin::read(dump, text),
         }
     }
 
@@ -80,17 +39,32 @@ impl<'d> Instruction<'d> {
         let at = with_value
             .and_then(|at| dump.instruction(&dump.values[at as usize]))
             .or_else(|| dump.at(dump.instruction_in(context.computation, name)?.row))?;
-        let document = &dump.files.get(at.file)?.document;
-        let (_, name) = document.token_at(at.start + at.row.name.start)?;
-        let node = ast::Instruction::around(&name)?;
-        Some(Self::read(dump, at.block.text(), &node))
+        Some(Self::read(dump, at.text(at.row.span)))
+    }
+
+    fn name(&self) -> &'d str {
+        self.origin.parts.name
+    }
+
+    pub(super) fn opcode(&self) -> &'d str {
+        self.origin.parts.opcode
+    }
+
+    pub(super) fn shape(&self) -> &'d str {
+        self.origin.parts.shape
+    }
+
+    /// The first operands.
+    pub(super) fn operands(&self) -> &[OperandParts<'d>] {
+        let all = &self.origin.parts.operands;
+        &all[..all.len().min(MAX_OPERANDS)]
     }
 
     /// What the instruction does, in plain words.
     pub(super) fn plain(&self, context: &Context) -> String {
-        let words = match self.opcode {
+        let words = match self.opcode() {
             "parameter" if self.is_loop_state(context.dump) => "loop state".to_owned(),
-            "parameter" => match self.parameter {
+            "parameter" => match self.origin.parts.parameter {
                 Some(number) => format!("parameter {number}"),
                 None => "parameter".to_owned(),
             },
@@ -108,8 +82,8 @@ impl<'d> Instruction<'d> {
                 Some((from, to)) => format!("asynchronous copy {from} -> {to}"),
                 None => "start of an asynchronous copy".to_owned(),
             },
-            "copy-done" => match self.operands.first() {
-                Some((_, start)) => {
+            "copy-done" => match self.operands().first() {
+                Some(OperandParts { name: start, .. }) => {
                     format!("end of the asynchronous copy {}", code(&cut(start, 60)))
                 }
                 None => "end of an asynchronous copy".to_owned(),
@@ -128,7 +102,7 @@ impl<'d> Instruction<'d> {
         match context
             .dump
             .names
-            .get(self.name)
+            .get(self.name())
             .and_then(|name| self.flight(context, name))
         {
             Some(flight) => format!("{words}, {flight}"),
@@ -138,7 +112,8 @@ impl<'d> Instruction<'d> {
 
     /// What a custom call does. Some targets are XLA's own.
     pub(super) fn custom_call(&self, context: &Context) -> String {
-        match self.target.as_deref() {
+        let target = self.origin.parts.attribute("custom_call_target");
+        match target.map(unescaped).as_deref() {
             Some("AllocateBuffer") => match self.first_use(context) {
                 Some(filler) => format!("room reserved without data; filled by {filler}"),
                 None => "room reserved without data, filled later".to_owned(),
@@ -154,7 +129,7 @@ impl<'d> Instruction<'d> {
     /// `while.4` (operand 0, element `{4}`)
     fn first_use(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
-        let at = value::named(dump, dump.names.get(self.name)?)?;
+        let at = value::named(dump, dump.names.get(self.name())?)?;
         let first = dump.values[at as usize].uses.clone().next()?;
         let at = dump.at::<Use>(dump.uses.get(first as usize)?.row)?;
         let name = code(&cut(at.text(at.row.name), 60));
@@ -171,7 +146,7 @@ impl<'d> Instruction<'d> {
     /// What a copy reads: the operand, or the value that the operand is another name of.
     fn source(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
-        let (_, operand) = self.operands.first()?;
+        let operand = self.operands().first()?.name;
         let value = dump
             .names
             .get(operand)
@@ -196,11 +171,13 @@ impl<'d> Instruction<'d> {
     /// From which memory space to which an asynchronous operation moves data, if its tuple tells: copies print the
     /// result first, others a tuple of their operands.
     fn spaces(&self, context: &Context) -> Option<(String, String)> {
-        let Ok(Shape::Tuple(elements)) = Shape::read(self.shape) else {
+        let Ok(Shape::Tuple(elements)) = Shape::read(self.shape()) else {
             return None;
         };
         let (from, to) = match elements.as_slice() {
-            [Shape::Array(to), Shape::Array(from), ..] if self.opcode == "copy-start" => (from, to),
+            [Shape::Array(to), Shape::Array(from), ..] if self.opcode() == "copy-start" => {
+                (from, to)
+            }
             [Shape::Tuple(operands), Shape::Array(to), ..] => match operands.first()? {
                 Shape::Array(from) => (from, to),
                 Shape::Tuple(_) => return None,
@@ -217,7 +194,7 @@ impl<'d> Instruction<'d> {
 
     /// Whether it is the parameter of a loop's condition or body.
     fn is_loop_state(&self, dump: &Dump) -> bool {
-        let values = dump.names.get(self.name).map(|name| dump.values_of(name));
+        let values = dump.names.get(self.name()).map(|name| dump.values_of(name));
         values
             .and_then(|mut values| values.next())
             .is_some_and(|at| value::is_phi(dump, &dump.values[at as usize]))
@@ -225,7 +202,7 @@ impl<'d> Instruction<'d> {
 
     /// Whether the instruction is in a computation that has no memory of its own: it has no step and defines nothing.
     fn is_fused(&self, dump: &Dump) -> bool {
-        let Some(name) = dump.names.get(self.name) else {
+        let Some(name) = dump.names.get(self.name()) else {
             return false;
         };
         dump.has_used_values()
@@ -237,7 +214,7 @@ impl<'d> Instruction<'d> {
 
     /// `in flight at steps 1-10`, of an asynchronous operation: as long as its tuple is alive.
     fn flight(&self, context: &Context, name: NameId) -> Option<String> {
-        if !self.opcode.ends_with("-start") {
+        if !self.opcode().ends_with("-start") {
             return None;
         }
         let whole = context
@@ -251,16 +228,16 @@ impl<'d> Instruction<'d> {
 
     /// The layouts of the operand and the result of a copy, if they differ.
     pub(super) fn layout_change(&self, context: &Context) -> Option<(String, String)> {
-        let [(printed, name)] = self.operands.as_slice() else {
+        let [operand] = self.operands() else {
             return None;
         };
-        let from = printed.or_else(|| value::shape_of_name(context, name))?;
+        let from = shape_of(context, operand)?;
         let layout = |text: &str| match Shape::read(text) {
             Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
             _ => None,
         };
         let (from_dimensions, from) = layout(from)?;
-        let (to_dimensions, to) = layout(self.shape)?;
+        let (to_dimensions, to) = layout(self.shape())?;
         let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
         if from_dimensions != to_dimensions || is_same {
             return None;
@@ -286,10 +263,10 @@ impl<'d> Instruction<'d> {
     /// What it reads, for a hover that says of its value what it is.
     pub(super) fn operands_table(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
-        let name = dump.names.get(self.name)?;
+        let name = dump.names.get(self.name())?;
         let has_value =
             dump.values_of(name).next().is_some() || dump.positions_at(name).next().is_some();
-        if !has_value || self.operands.is_empty() {
+        if !has_value || self.operands().is_empty() {
             return None;
         }
         let mut table = Table::default();
@@ -300,19 +277,17 @@ impl<'d> Instruction<'d> {
     }
 
     fn add_operands(&self, context: &Context, table: &mut Table) {
-        for (number, (printed, name)) in self.operands.iter().enumerate() {
-            let label = format!("operand {number} {}", code(&cut(name, 60)));
-            table.row(
-                match printed.or_else(|| value::shape_of_name(context, name)) {
-                    Some(shape) => row(context, &label, shape),
-                    None => shown_value(context, &label, name),
-                },
-            );
+        for (number, operand) in self.operands().iter().enumerate() {
+            let label = format!("operand {number} {}", code(&cut(operand.name, 60)));
+            table.row(match shape_of(context, operand) {
+                Some(shape) => row(context, &label, shape),
+                None => shown_value(context, &label, operand.name),
+            });
         }
     }
 
     fn more_operands(&self) -> Option<String> {
-        let more = self.operand_count - self.operands.len();
+        let more = self.origin.parts.operands.len() - self.operands().len();
         (more > 0).then(|| format!("and {} more operands", bytes::grouped(more as u64)))
     }
 
@@ -325,12 +300,12 @@ impl<'d> Instruction<'d> {
         };
         let mut hover = Text::new(&format!(
             "**{}**: {}{fused}",
-            code(&cut(self.name, value::NAME_LIMIT)),
+            code(&cut(self.name(), value::NAME_LIMIT)),
             self.plain(context)
         ));
         let mut table = Table::default();
         table.row(HEAD.map(str::to_owned));
-        table.row(row(context, "result", self.shape));
+        table.row(row(context, "result", self.shape()));
         self.add_operands(context, &mut table);
         hover.paragraph(&table.to_string());
         if let Some(more) = self.more_operands() {
@@ -341,24 +316,31 @@ impl<'d> Instruction<'d> {
                 "The data is rewritten from layout `{from}` to `{to}`."
             ));
         }
-        if let Some(peak) = peak::of_result(context, self.name) {
+        if let Some(peak) = peak::of_result(context, self.name()) {
             hover.paragraph(&peak);
         }
-        if let Some(source) = self.metadata.summary(context.libraries) {
+        if let Some(source) = self.summary(context) {
             hover.paragraph(&source);
         }
         hover.finish()
     }
 
+    /// The trace path and the lines of source that it comes from.
+    pub(super) fn summary(&self, context: &Context) -> Option<String> {
+        source::summary(&self.origin, context.sources)
+    }
+
     /// The argument's path, of a parameter: `params['w']`.
     pub(super) fn argument(&self) -> Option<String> {
-        let name = self
-            .metadata
-            .op_name
-            .as_deref()
-            .filter(|name| !name.is_empty())?;
-        (self.opcode == "parameter").then(|| code(&shorten(name, 100)))
+        let name = self.origin.op_name.as_deref()?;
+        (self.opcode() == "parameter").then(|| code(&shorten(name, 100)))
     }
+}
+
+/// The shape of an operand, where it is printed or its value known.
+fn shape_of<'d>(context: &Context<'d>, operand: &OperandParts<'d>) -> Option<&'d str> {
+    let printed = Some(operand.shape).filter(|shape| !shape.is_empty());
+    printed.or_else(|| value::shape_of_name(context, operand.name))
 }
 
 /// The row of an operand that is another name of a value, maybe under another shape: that value's.

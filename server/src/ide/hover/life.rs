@@ -32,7 +32,7 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
     let max = dump.max.as_ref().map(|(max, _)| max.value);
     let of = max.map(|max| format!(" of 0-{max}")).unwrap_or_default();
     let name = code(&cut(&dump.names[value.name], NAME_LIMIT));
-    let is_parameter = instruction.is_some_and(|instruction| instruction.opcode == "parameter");
+    let is_parameter = instruction.is_some_and(|instruction| instruction.opcode() == "parameter");
     let defined = match dump.step_of(value.name).map(u64::from) {
         _ if is_parameter && start == 0 => "there from the start".to_owned(),
         Some(step) if is_parameter && step > start => {
@@ -161,9 +161,9 @@ pub(super) fn written_over(
         (other.allocation, other.offset, other.size) == (value.allocation, value.offset, value.size)
     };
     let operands = instruction
-        .operands
+        .operands()
         .iter()
-        .filter_map(|(_, name)| named(dump, dump.names.get(name)?));
+        .filter_map(|operand| named(dump, dump.names.get(operand.name)?));
     let mut others = operands.map(|at| &dump.values[at as usize]);
     let other = others.find(|other| {
         value.size > 0

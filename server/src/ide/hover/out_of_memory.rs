@@ -199,7 +199,8 @@ Ran out of memory in memory space hbm. Used 2.0K of 1.0K hbm.
         let file = fixture.dump.files.len() - 1;
         let text = fixture.dump.files[file].document.text();
         let offset = text.find(at).expect("the text") as u32;
-        let hover = super::super::hover(&fixture.dump, file, offset, &Libraries::default());
+        let hover =
+            super::super::hover(&fixture.dump, file, offset, &(&Libraries::default()).into());
         let markdown = hover.expect("a hover").markdown;
         assert!(markdown.contains(expected), "{markdown}");
     }

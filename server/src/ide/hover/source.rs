@@ -1,154 +1,188 @@
 //! Metadata: where in the user's program an instruction comes from.
 
-use buflens_syntax::ast::Instruction;
+use std::fmt::Write as _;
 
-use crate::ide::markdown::{Text, code, shorten};
+use crate::ide::markdown::{Text, code, link, shorten};
 use crate::model::Dump;
-use crate::model::source::{Frame, Libraries, frames, unescaped};
+use crate::model::origin::Origin;
+use crate::model::source::{Frame, Libraries, frames};
 
-/// More frames than this are not shown.
+/// More frames than this are not shown in a list.
 const MAX_FRAMES: usize = 6;
+/// So many of the user's own frames are shown in a sentence.
+const MAX_OWN: usize = 4;
 /// A trace path is shown with so many characters.
 const PATH_LIMIT: usize = 150;
 
-/// The metadata of an instruction.
-#[derive(Debug, Default)]
-pub(super) struct Metadata {
-    /// The trace path, decoded: `jit(f)/while/body/add`; of a parameter the argument's path.
-    pub(super) op_name: Option<String>,
-    /// The innermost frame first.
-    frames: Vec<Frame>,
+/// What is known of lines of source outside of the dump.
+pub struct Sources<'s> {
+    /// Whose lines are not the user's own.
+    pub libraries: &'s Libraries,
+    /// The URI of a line whose file is on this machine.
+    pub address: &'s dyn Fn(&Frame) -> Option<String>,
 }
 
-impl Metadata {
-    /// Reads the metadata of `instruction`, with the tables of the HLO text if it is there.
-    pub(super) fn read(dump: &Dump, instruction: &Instruction) -> Self {
-        let mut metadata = Self::default();
-        let (mut file, mut line) = (None, None);
-        for entry in instruction.metadata() {
-            let (Some(key), Some(value)) = (entry.key(), entry.value()) else {
-                continue;
-            };
-            match key.text() {
-                "op_name" => metadata.op_name = Some(unescaped(value.text())),
-                "source_file" => file = Some(unescaped(value.text())),
-                "source_line" => line = value.text().parse().ok(),
-                "stack_frame_id" => {
-                    let id = value.text().parse();
-                    metadata.frames = id.map(|id| frames(dump, id)).unwrap_or_default();
-                }
-                _ => {}
-            }
-        }
-        if let Some(file) = file.filter(|_| metadata.frames.is_empty()) {
-            let function = None;
-            metadata.frames.push(Frame {
-                file,
-                line,
-                function,
-            });
-        }
-        metadata
+impl<'s> From<&'s Libraries> for Sources<'s> {
+    /// Without any file.
+    fn from(libraries: &'s Libraries) -> Self {
+        let address = &|_: &Frame| None;
+        Self { libraries, address }
     }
+}
 
-    /// One line for the end of a hover: the `op_name` and the line of source, the user's own first.
-    pub(super) fn summary(&self, libraries: &Libraries) -> Option<String> {
-        let op_name = self
-            .op_name
-            .as_deref()
-            .filter(|name| !name.is_empty())
-            .map(|name| {
-                // Old traces append the operation's parameters in brackets.
-                let path = if name.len() > PATH_LIMIT {
-                    name.split('[').next().unwrap_or(name)
-                } else {
-                    name
-                };
-                code(&shorten(
-                    if path.is_empty() { name } else { path },
-                    PATH_LIMIT,
-                ))
-            });
-        let source = self.frames.first().map(|innermost| {
-            let own = self
-                .frames
-                .iter()
-                .find(|frame| !libraries.hold(&frame.file));
-            match own {
-                Some(own) if own != innermost => {
-                    format!(
-                        "{}, in {}",
-                        shown(own, libraries),
-                        shown(innermost, libraries)
-                    )
-                }
-                _ => shown(innermost, libraries),
-            }
-        });
-        match (op_name, source) {
-            (None, None) => None,
-            (op_name, source) => Some(
-                [op_name, source]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            ),
+/// One line for the end of a hover: the `op_name`, and the lines of source, the innermost of the
+/// user's own first.
+pub(super) fn summary(origin: &Origin, sources: &Sources) -> Option<String> {
+    let op_name = origin.op_name.as_deref().map(|name| {
+        // Old traces append the operation's parameters in brackets.
+        let path = if name.len() > PATH_LIMIT {
+            name.split('[').next().unwrap_or(name)
+        } else {
+            name
+        };
+        code(&shorten(
+            if path.is_empty() { name } else { path },
+            PATH_LIMIT,
+        ))
+    });
+    let parts: Vec<String> = [op_name, chain(&origin.frames, sources)]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `train.py:12` in `step`, called from `main.py:3`, + 2 library frames
+fn chain(frames: &[Frame], sources: &Sources) -> Option<String> {
+    let frames = distinct(frames);
+    let is_library = |frame: &&&Frame| sources.libraries.hold(&frame.file);
+    let (libraries, own): (Vec<&Frame>, Vec<&Frame>) = frames.iter().partition(is_library);
+    let (innermost, callers) = match own.split_first() {
+        Some((innermost, callers)) => (*innermost, callers),
+        None => (*libraries.first()?, &[][..]),
+    };
+    let mut chain = shown(innermost, sources);
+    for (number, caller) in callers.iter().take(MAX_OWN - 1).enumerate() {
+        chain.push_str(if number == 0 { ", called from " } else { ", " });
+        chain.push_str(&shown(caller, sources));
+    }
+    let more = callers.len().saturating_sub(MAX_OWN - 1);
+    let folded = libraries.len() - usize::from(own.is_empty());
+    for (count, what) in [(more, "caller"), (folded, "library frame")] {
+        let plural = if count == 1 { "" } else { "s" };
+        if count > 0 {
+            let _ = write!(chain, ", + {count} {what}{plural}");
         }
     }
+    Some(chain)
+}
 
-    /// The hover on a metadata entry: the whole stack.
-    pub(super) fn hover(&self, libraries: &Libraries) -> Option<String> {
-        let mut text = Text::default();
-        if let Some(op_name) = &self.op_name {
-            text.paragraph(&format!("**op_name**: {}", code(&shorten(op_name, 600))));
-        }
-        let mut frames = self.frames.clone();
-        // A scanned or mapped function is on the stack several times in a row.
-        frames.dedup();
-        if let Some((innermost, callers)) = frames.split_first() {
-            let called = if callers.is_empty() {
-                ""
-            } else {
-                ", called from, innermost first:"
-            };
-            text.paragraph(&format!("{}{called}", shown(innermost, libraries)));
-            for frame in callers.iter().take(MAX_FRAMES) {
-                text.item(&shown(frame, libraries));
-            }
-            let more = callers.len().saturating_sub(MAX_FRAMES);
-            if more > 0 {
-                text.item(&format!("and {more} more"));
-            }
-        }
-        Some(text.finish()).filter(|text| !text.is_empty())
+/// The frames, a line that is on the stack several times in a row once: a scanned or mapped
+/// function is.
+fn distinct(frames: &[Frame]) -> Vec<&Frame> {
+    let mut frames: Vec<&Frame> = frames.iter().collect();
+    frames.dedup();
+    frames
+}
+
+/// The hover on metadata: the whole stack.
+pub(super) fn hover(origin: &Origin, sources: &Sources) -> Option<String> {
+    let mut text = Text::default();
+    if let Some(op_name) = &origin.op_name {
+        text.paragraph(&format!("**op_name**: {}", code(&shorten(op_name, 600))));
+    }
+    stack(&mut text, &origin.frames, sources);
+    Some(text.finish()).filter(|text| !text.is_empty())
+}
+
+fn stack(text: &mut Text, frames: &[Frame], sources: &Sources) {
+    let frames = distinct(frames);
+    let Some((innermost, callers)) = frames.split_first() else {
+        return;
+    };
+    let called = if callers.is_empty() {
+        ""
+    } else {
+        ", called from, innermost first:"
+    };
+    text.paragraph(&format!("{}{called}", shown(innermost, sources)));
+    for frame in callers.iter().take(MAX_FRAMES) {
+        text.item(&shown(frame, sources));
+    }
+    let more = callers.len().saturating_sub(MAX_FRAMES);
+    if more > 0 {
+        text.item(&format!("and {more} more"));
     }
 }
 
 /// The file, the line and the function of a frame.
-fn shown(frame: &Frame, libraries: &Libraries) -> String {
+fn shown(frame: &Frame, sources: &Sources) -> String {
     let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
     let place = match &frame.line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_owned(),
     };
+    let place = code(&shorten(&place, 120));
+    let place = match (sources.address)(frame) {
+        Some(address) => link(&place, &address),
+        None => place,
+    };
     let function = match frame.function.as_deref() {
         None | Some("") => String::new(),
         Some(function) => format!(" in {}", code(&shorten(function, 80))),
     };
-    let library = if libraries.hold(&frame.file) {
+    let library = if sources.libraries.hold(&frame.file) {
         " (library frame)"
     } else {
         ""
     };
-    format!("{}{function}{library}", code(&shorten(&place, 120)))
+    format!("{place}{function}{library}")
 }
 
 /// The hover on row `id` of the table of frames.
-pub(super) fn frame(dump: &Dump, id: u64, libraries: &Libraries) -> Option<String> {
-    Metadata {
-        op_name: None,
-        frames: frames(dump, id),
+pub(super) fn frame(dump: &Dump, id: u64, sources: &Sources) -> Option<String> {
+    let mut text = Text::default();
+    stack(&mut text, &frames(dump, id), sources);
+    Some(text.finish()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn frame(file: &str, line: u32) -> Frame {
+        Frame {
+            file: file.to_owned(),
+            line: Some(line),
+            function: None,
+        }
     }
-    .hover(libraries)
+
+    #[test]
+    fn the_users_own_frames_go_first_and_libraries_are_folded() {
+        let libraries = Libraries::default();
+        let sources = Sources {
+            libraries: &libraries,
+            address: &|frame| {
+                let is_here = frame.file == "/home/me/(a).py";
+                is_here.then(|| "file:///home/me/(a).py#L3".to_owned())
+            },
+        };
+        let library = frame("/x/site-packages/jax/numpy.py", 9);
+        let (a, b) = (frame("/home/me/(a).py", 3), frame("/home/me/b.py", 4));
+        let of = |frames: &[&Frame]| {
+            let frames: Vec<Frame> = frames.iter().map(|&frame| frame.clone()).collect();
+            chain(&frames, &sources).unwrap_or_default()
+        };
+        expect![
+            "[`(a).py:3`](file:///home/me/%28a%29.py#L3), called from `b.py:4`, + 2 library frames"
+        ]
+        .assert_eq(&of(&[&library, &a, &a, &library, &b]));
+        expect!["`numpy.py:9` (library frame)"].assert_eq(&of(&[&library, &library]));
+        expect!["`b.py:4`, called from [`(a).py:3`](file:///home/me/%28a%29.py#L3), `b.py:4`, [`(a).py:3`](file:///home/me/%28a%29.py#L3), + 2 callers"]
+            .assert_eq(&of(&[&b, &a, &b, &a, &b, &a]));
+        expect![""].assert_eq(&of(&[]));
+    }
 }

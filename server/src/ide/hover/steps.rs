@@ -77,9 +77,7 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
             value::line(context, at)
         ));
     }
-    if let Some(source) =
-        instruction.and_then(|instruction| instruction.metadata.summary(context.libraries))
-    {
+    if let Some(source) = instruction.and_then(|instruction| instruction.summary(context)) {
         hover.paragraph(&source);
     }
     Some(hover.finish())

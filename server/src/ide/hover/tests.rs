@@ -10,6 +10,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::model::File;
+use crate::model::source::Libraries;
 
 const TPU: &str = "module_0001.jit_f.cl_1.after_optimizations-buffer-assignment.txt";
 const CPU: &str = "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt";
@@ -95,7 +96,7 @@ HloLiveRange (max 7):
 
 /// The hover of somebody who has named no libraries.
 fn hover(dump: &Dump, file: FileId, offset: u32) -> Option<Hover> {
-    super::hover(dump, file, offset, &Libraries::default())
+    super::hover(dump, file, offset, &(&Libraries::default()).into())
 }
 
 fn dump(files: &[(&str, &str)]) -> Dump {

@@ -237,9 +237,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     }
     // A parameter's metadata is its argument's name, which stands above.
     let source = instruction.filter(|instruction| instruction.argument().is_none());
-    if let Some(source) =
-        source.and_then(|instruction| instruction.metadata.summary(context.libraries))
-    {
+    if let Some(source) = source.and_then(|instruction| instruction.summary(context)) {
         hover.paragraph(&source);
     }
     hover.finish()
@@ -278,7 +276,7 @@ fn description(
     let index = Some(&dump.names[value.index])
         .filter(|&index| index != "{}")
         .map(|index| code(&cut(index, NAME_LIMIT)));
-    let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode == wanted);
+    let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode() == wanted);
     let is_parameter = is_opcode("parameter");
     let is_scratch = dump
         .allocation_of(value)
@@ -298,10 +296,11 @@ fn description(
         });
     }
     let mut words = match instruction {
-        Some(instruction) if is_parameter && is_scratch => format!(
-            "argument {} of a computation called per element",
-            instruction.parameter.unwrap_or_default()
-        ),
+        Some(instruction) if is_parameter && is_scratch => {
+            let number = instruction.origin.parts.parameter;
+            let number = number.map_or_else(String::new, |number| format!(" {number}"));
+            format!("argument{number} of a computation called per element")
+        }
         Some(instruction) => match instruction.argument() {
             Some(argument) => format!("{}, {argument}", instruction.plain(context)),
             None => instruction.plain(context),

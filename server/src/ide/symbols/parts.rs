@@ -107,7 +107,7 @@ fn of_value(dump: &Dump, value: &Value, whole: Place, name: Place) -> Symbol {
     let shape = dump.placement(value).map(|at| at.text(at.row.shape));
     let shape: String = shape.unwrap_or_default().chars().take(SHAPE).collect();
     Symbol {
-        name: name_of(dump, value),
+        name: dump.name_of(value),
         detail: format!("{} {shape}", rounded(value.size))
             .trim_end()
             .to_owned(),
@@ -116,13 +116,6 @@ fn of_value(dump: &Dump, value: &Value, whole: Place, name: Place) -> Symbol {
         selection: name.range,
         children: Vec::new(),
     }
-}
-
-/// The name and, where the instruction defines several values, the index.
-pub(super) fn name_of(dump: &Dump, value: &Value) -> String {
-    let at = dump.placement(value).map(|at| at.text(at.row.value.index));
-    let printed = at.or_else(|| dump.used(value).map(|at| at.text(at.row.value.index)));
-    format!("{}{}", &dump.names[value.name], printed.unwrap_or_default())
 }
 
 /// The entries of section C in `file`: the `limit` largest values.

@@ -1,15 +1,21 @@
-//! Finding symbols by name and `op_name` in a whole dump.
+//! Finding symbols by name, `op_name` and shape in a whole dump.
+
+use std::cmp::Reverse;
 
 use buflens_syntax::lexer::{self, Token};
 use buflens_syntax::{DocumentKind, facts};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
-use super::{Found, SymbolKind, parts};
+use super::{Found, SymbolKind};
+use crate::audit::Audit;
+use crate::audit::made::made;
 use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
 use crate::ide::references::enclosing;
-use crate::model::source::unescaped;
-use crate::model::{Dump, NameId, Place};
+use crate::model::lines::Lines;
+use crate::model::source::{Libraries, unescaped};
+use crate::model::source_map::SourceMap;
+use crate::model::{Dump, NameId, Place, Rank};
 
 /// What matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,28 +26,48 @@ enum Hit {
     Instruction(NameId),
 }
 
-/// How well; the better the less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Equal,
-    Start,
-    Part,
+/// So many characters of a shape are shown.
+const SHAPE: usize = 200;
+
+/// At most `limit` values, allocations and instructions whose name, `op_name` or shape contains
+/// `query`. Upper and lower case are the same. The best come first: [`Rank`]. Before all of them are,
+/// the largest first, the values that a line of source made, if the query is one: `model.py:12`.
+pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+    let mut found = by_line(dump, query, limit);
+    let rest = limit - found.len();
+    found.extend(by_name(dump, query, rest));
+    found
 }
 
-/// At most `limit` values, allocations and instructions whose name or `op_name` contains `query`.
-/// Upper and lower case are the same. Equal names come first, then those that begin with the query.
-pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+/// What lines of source made. The editor filters by what it is shown, so the line becomes part of
+/// the name.
+fn by_line(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
+    let Some(lines) = query.parse::<Lines>().ok().filter(|it| it.range.is_some()) else {
+        return Vec::new();
+    };
+    // What is a library's makes no difference to what is found.
+    let audit = Audit::new(dump, Libraries::default());
+    let made = made(&audit, &lines, &SourceMap::EMPTY);
+    let mut values: Vec<u32> = made.at(&lines).iter().map(|hit| hit.value).collect();
+    values.sort_by_key(|&at| Reverse(dump.values[at as usize].size));
+    let values = values.into_iter().take(limit);
+    values
+        .filter_map(|at| describe(dump, Hit::Value(at), Rank::Equal, Some(query)))
+        .collect()
+}
+
+fn by_name(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
     let mut hits = Vec::new();
     for (number, allocation) in (0..).zip(&dump.allocations) {
         let name = format!("allocation {}", allocation.index);
-        hits.extend(rank(&name, query).map(|rank| (rank, Hit::Allocation(number))));
+        hits.extend(Rank::of(&name, query).map(|rank| (rank, Hit::Allocation(number))));
     }
     for (number, value) in (0..).zip(&dump.values) {
-        let of_name = rank(&dump.names[value.name], query);
+        let of_name = Rank::of(&dump.names[value.name], query);
         let of_name = of_name.or_else(|| {
             query
                 .contains('{')
-                .then(|| rank(&parts::name_of(dump, value), query))?
+                .then(|| Rank::of(&dump.name_of(value), query))?
         });
         hits.extend(of_name.map(|rank| (rank, Hit::Value(number))));
     }
@@ -49,15 +75,15 @@ pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
         let name = dump
             .at::<facts::Computation>(row)
             .and_then(|at| dump.names.get(at.text(at.row.name)));
-        let rank =
-            name.and_then(|name| Some((rank(&dump.names[name], query)?, Hit::Computation(name))));
+        let rank = name
+            .and_then(|name| Some((Rank::of(&dump.names[name], query)?, Hit::Computation(name))));
         hits.extend(rank);
     }
     let mut instructions: Vec<_> = dump
         .instructions
         .iter()
         .filter_map(|(&name, instruction)| {
-            Some((rank(&dump.names[name], query)?, instruction.row, name))
+            Some((Rank::of(&dump.names[name], query)?, instruction.row, name))
         })
         .collect();
     instructions.sort_unstable();
@@ -71,10 +97,15 @@ pub fn workspace_symbols(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
     hits.truncate(limit);
     let mut found: Vec<Found> = hits
         .iter()
-        .filter_map(|&(_, hit)| describe(dump, hit, None))
+        .filter_map(|&(rank, hit)| describe(dump, hit, rank, None))
         .collect();
     if found.len() < limit && !query.is_empty() {
-        by_op_name(dump, query, limit, &hits, &mut found);
+        let seen = hits.iter();
+        let mut seen = seen
+            .filter_map(|&(_, hit)| instruction_of(dump, hit))
+            .collect();
+        by_op_name(dump, query, limit, &mut seen, &mut found);
+        by_shape(dump, query, limit, &seen, &mut found);
     }
     found
 }
@@ -85,14 +116,10 @@ fn by_op_name(
     dump: &Dump,
     query: &str,
     limit: usize,
-    hits: &[(Rank, Hit)],
+    seen: &mut FxHashSet<NameId>,
     found: &mut Vec<Found>,
 ) {
     let finder = Finder::new("op_name=\"");
-    let mut seen: FxHashSet<NameId> = hits
-        .iter()
-        .filter_map(|&(_, hit)| instruction_of(dump, hit))
-        .collect();
     for file in &dump.files {
         let document = &file.document;
         let kind = document.kind();
@@ -110,7 +137,7 @@ fn by_op_name(
                     continue;
                 };
                 let op_name = unescaped(string.trim_matches('"'));
-                if rank(&op_name, query).is_none() {
+                if Rank::of(&op_name, query).is_none() {
                     continue;
                 }
                 let instruction = enclosing(&block.facts().instructions, at as u32);
@@ -126,7 +153,7 @@ fn by_op_name(
                 };
                 found.extend(
                     hits.into_iter()
-                        .filter_map(|hit| describe(dump, hit, Some(&op_name))),
+                        .filter_map(|hit| describe(dump, hit, Rank::Aside, Some(&op_name))),
                 );
                 if found.len() >= limit {
                     found.truncate(limit);
@@ -135,6 +162,26 @@ fn by_op_name(
             }
         }
     }
+}
+
+/// Adds the values that have `query` in their shape, which becomes part of the name as well.
+fn by_shape(
+    dump: &Dump,
+    query: &str,
+    limit: usize,
+    seen: &FxHashSet<NameId>,
+    found: &mut Vec<Found>,
+) {
+    let values = (0..).zip(&dump.values);
+    let new = values.filter(|(_, value)| !seen.contains(&value.name));
+    let shaped = new.filter_map(|(number, value)| {
+        let at = dump.placement(value)?;
+        let shape = at.text(at.row.shape);
+        Rank::of(shape, query)?;
+        let shape: String = shape.chars().take(SHAPE).collect();
+        describe(dump, Hit::Value(number), Rank::Aside, Some(&shape))
+    });
+    found.extend(shaped.take(limit.saturating_sub(found.len())));
 }
 
 /// The instruction that a hit is about.
@@ -146,7 +193,8 @@ fn instruction_of(dump: &Dump, hit: Hit) -> Option<NameId> {
     }
 }
 
-fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
+/// What is shown of a hit; `aside` is what it was found by if not by its name.
+fn describe(dump: &Dump, hit: Hit, rank: Rank, aside: Option<&str>) -> Option<Found> {
     let (name, container, kind, target): (String, String, SymbolKind, Option<Target>) = match hit {
         Hit::Allocation(number) => {
             let of_number = &dump.allocations[number as usize];
@@ -165,7 +213,7 @@ fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
                 .map(|holder| dump.allocations[holder as usize].index);
             let container = holder.map_or_else(String::new, |index| format!("allocation {index}"));
             (
-                parts::name_of(dump, value),
+                dump.name_of(value),
                 container,
                 SymbolKind::Value,
                 value_header(dump, number),
@@ -195,7 +243,7 @@ fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
             )
         }
     };
-    let name = op_name.map_or_else(|| name.clone(), |op_name| format!("{name}: {op_name}"));
+    let name = aside.map_or_else(|| name.clone(), |aside| format!("{name}: {aside}"));
     // Its name will do: an instruction can be half a megabyte long.
     let target = target?;
     let place = Place {
@@ -203,25 +251,10 @@ fn describe(dump: &Dump, hit: Hit, op_name: Option<&str>) -> Option<Found> {
         range: target.selection,
     };
     Some(Found {
+        rank,
         name,
         container,
         kind,
         place,
-    })
-}
-
-/// How `query` is found in `name`.
-fn rank(name: &str, query: &str) -> Option<Rank> {
-    let (name, query) = (name.as_bytes(), query.as_bytes());
-    if query.is_empty() {
-        return Some(Rank::Part);
-    }
-    let at = name
-        .windows(query.len())
-        .position(|part| part.eq_ignore_ascii_case(query))?;
-    Some(match at {
-        0 if name.len() == query.len() => Rank::Equal,
-        0 => Rank::Start,
-        _ => Rank::Part,
     })
 }

@@ -284,6 +284,7 @@ fn symbols_are_found_by_name_and_op_name() {
         "allocation 3",
         "region",
         "jit(F)/ADD",
+        "f32[16]{0:t(128)s(1)}",
         "nowhere",
     ]
     .map(|query| search(&text, query, 10));
@@ -304,6 +305,9 @@ fn symbols_are_found_by_name_and_op_name() {
           Computation region_1.7 () at m.txt:22
         "jit(F)/ADD"
           Value add.2: jit(f)/add.2 x.1 (allocation 1) at v.txt:46
+        "f32[16]{0:t(128)s(1)}"
+          Value copy-start{0}: f32[16]{0:T(128)S(1)} (allocation 2) at v.txt:19
+          Value copy-start{}: (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)}) (allocation 3) at v.txt:13
         "nowhere"
     "#]]
     .assert_eq(&answers.concat());

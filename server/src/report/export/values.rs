@@ -44,7 +44,12 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
         };
         let color = dump.allocation_of(found).map(|it| it.color);
         let has_peak = color.is_some_and(|color| dump.occupancy().peak(color).is_some());
-        let own = held.get(&at).copied();
+        // Nothing is held by a value of no bytes, wherever it is alive.
+        let is_empty_there = || {
+            let step = dump.occupancy().peak(color?)?.step;
+            (found.size == 0 && found.is_alive(step)).then_some(0)
+        };
+        let own = held.get(&at).copied().or_else(is_empty_there);
         // Without a shape that is understood it is not known either.
         let padding = value
             .logical_bytes

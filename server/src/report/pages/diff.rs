@@ -146,12 +146,20 @@ fn totals<L>(diff: &Diff<L>) -> Table {
             true,
         );
         for kind in &space.kinds {
-            bytes(format!("  of which {}", kind.kind), &kind.occupied_bytes, false);
+            bytes(
+                format!("  of which {}", kind.kind),
+                &kind.occupied_bytes,
+                false,
+            );
         }
         bytes("  of which padding".to_owned(), &space.padding_bytes, false);
         bytes(format!("{name} reserved"), &space.reserved_bytes, true);
         for kind in &space.kinds {
-            bytes(format!("  of which {}", kind.kind), &kind.reserved_bytes, false);
+            bytes(
+                format!("  of which {}", kind.kind),
+                &kind.reserved_bytes,
+                false,
+            );
         }
         bytes(
             format!("{name} thread-local"),

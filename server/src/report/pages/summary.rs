@@ -1,7 +1,7 @@
 //! What dumps reserve and occupy.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{STATIC, counted, missing};
 use crate::model::bytes::display;
@@ -94,26 +94,12 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
         "{}, by the bytes of {space} occupied at the true peak",
         counted(modules.len(), "dump")
     ));
-    let folder = common_folder(modules);
-    let below = if folder.as_os_str().is_empty() {
-        String::new()
-    } else {
-        // `..` says nothing to who reads this elsewhere.
-        let whole = folder.canonicalize();
-        let whole = whole.as_ref().unwrap_or(&folder);
-        format!(" Files are below {}.", whole.display())
-    };
-    let stems: Vec<String> = modules
-        .iter()
-        .map(|module| {
-            let stem = Path::new(&module.stem);
-            let below = stem.strip_prefix(&folder).unwrap_or(stem);
-            below.to_string_lossy().into_owned()
-        })
-        .collect();
+    let (below, files) = files(
+        modules
+            .iter()
+            .map(|it| (it.stem.as_str(), it.module.as_str())),
+    );
     page.text(format!("Static, each of one module only.{below}"));
-    let mut sorted: Vec<&str> = stems.iter().map(String::as_str).collect();
-    sorted.sort_unstable();
     let mut table = Table::new(&[
         Column::new("occupied", "", Place::Row),
         Column::new("at step", "", Place::Row),
@@ -124,9 +110,9 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     ]);
     table.rows = modules
         .iter()
-        .zip(&stems)
+        .zip(files)
         .take(limit)
-        .map(|(module, stem)| {
+        .map(|(module, files)| {
             let space = module.space(color);
             let peak = space.and_then(|space| space.peak.as_ref());
             let full = peak.filter(|peak| peak.occupied_bytes > 0);
@@ -136,7 +122,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
                 bytes(space.map(|space| space.reserved_bytes)),
                 bytes(space.and_then(|space| space.padding_bytes)),
                 Cell::text(&module.module),
-                Cell::text(pattern(stem, &module.module, &sorted)),
+                Cell::text(files),
             ]
         })
         .collect();
@@ -168,6 +154,22 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     page
 }
 
+/// Of dumps with these stems and names of programs, a sentence on the folder that all of them are
+/// below, and from there the files of each, as a shell understands it.
+pub(super) fn files<'m>(
+    dumps: impl Iterator<Item = (&'m str, &'m str)> + Clone,
+) -> (String, Vec<String>) {
+    let stems: Vec<&str> = dumps.clone().map(|(stem, _)| stem).collect();
+    let (folder, sentence) = folder(&stems);
+    let stems: Vec<String> = stems.iter().map(|stem| below(stem, &folder)).collect();
+    let mut sorted: Vec<&str> = stems.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let modules = dumps.map(|(_, module)| module);
+    let files = stems.iter().zip(modules);
+    let files = files.map(|(stem, module)| pattern(stem, module, &sorted));
+    (sentence, files.collect())
+}
+
 /// The files of a dump, as a shell understands it, and no files of the others, whose stems are
 /// `sorted`: what stands behind the name of the program is the same for most of them.
 /// `run/module_0001*`
@@ -189,20 +191,33 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
     format!("{stem}-*")
 }
 
-/// The folder that all dumps are below.
-fn common_folder(modules: &[Module]) -> std::path::PathBuf {
-    let mut folders = modules
-        .iter()
-        .filter_map(|module| Path::new(&module.stem).parent());
-    let Some(first) = folders.next() else {
-        return std::path::PathBuf::new();
-    };
-    folders.fold(first.to_owned(), |common, folder| {
+/// The folder that all dumps are below, and a sentence that says so.
+fn folder(stems: &[&str]) -> (PathBuf, String) {
+    let mut folders = stems.iter().filter_map(|stem| Path::new(stem).parent());
+    let first = folders.next().map(Path::to_owned).unwrap_or_default();
+    let common = folders.fold(first, |common, folder| {
         let same = common.components().zip(folder.components());
         same.take_while(|(left, right)| left == right)
             .map(|(part, _)| part)
             .collect()
-    })
+    });
+    if common.as_os_str().is_empty() {
+        return (common, String::new());
+    }
+    // `..` says nothing to who reads this elsewhere.
+    let whole = common.canonicalize();
+    let sentence = format!(
+        " Files are below {}.",
+        whole.as_ref().unwrap_or(&common).display()
+    );
+    (common, sentence)
+}
+
+/// The rest of a path below `folder`.
+fn below(stem: &str, folder: &Path) -> String {
+    let stem = Path::new(stem);
+    let below = stem.strip_prefix(folder).unwrap_or(stem);
+    below.to_string_lossy().into_owned()
 }
 
 /// Every memory space of every dump, for programs.

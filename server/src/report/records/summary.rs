@@ -59,16 +59,22 @@ impl Summary {
     /// The dumps sorted by the peak of memory space `color`, the highest first, those without
     /// last; then by name.
     pub fn new(mut modules: Vec<Module>, color: u64) -> Self {
-        modules.sort_by(|left, right| {
-            let peaks = right.peak_bytes(color).cmp(&left.peak_bytes(color));
-            let names = || (&left.module, &left.stem).cmp(&(&right.module, &right.stem));
-            peaks.then_with(names)
-        });
+        sort_by_peak(&mut modules, |module| module, color);
         Self {
             schema: SCHEMA,
             modules,
         }
     }
+}
+
+/// Sorts by the peak of memory space `color`, the highest first, those without last; then by name.
+pub(super) fn sort_by_peak<T>(all: &mut [T], module: impl Fn(&T) -> &Module, color: u64) {
+    all.sort_by(|left, right| {
+        let (left, right) = (module(left), module(right));
+        let peaks = right.peak_bytes(color).cmp(&left.peak_bytes(color));
+        let names = || (&left.module, &left.stem).cmp(&(&right.module, &right.stem));
+        peaks.then_with(names)
+    });
 }
 
 /// The record of a dump that was read for the sake of the file at `path`.

@@ -262,9 +262,14 @@ impl<'c> Section<'c> {
         };
         let mut notes = Vec::new();
         if together > 0 {
-            let are = count(together);
+            let own = if together == 1 {
+                "its own is"
+            } else {
+                "their own are"
+            };
             notes.push(format!(
-                "{are} too small for a rectangle of their own are drawn together, without names."
+                "{} too small for a rectangle of {own} drawn without a name.",
+                count(together)
             ));
         }
         if elsewhere > 0 {

@@ -148,7 +148,8 @@ ENTRY %main (x: f32[4]) -> f32[4] {
         | operand 0 `x` | `f32[4]{0}` | 16 B | same |
         | operand 1 `x` | `f32[4]{0}` | 16 B | same |
 
-        `jit(f)/add`, `train.py:12` in `step`, in `linear.py:663` in `Dense.<locals>.call` (library frame)"#]].assert_eq(&at("%y = "));
+        `jit(f)/add`, `train.py:12` in `step`, + 1 library frame"#]]
+    .assert_eq(&at("%y = "));
     expect![[r#"
         **op_name**: `jit(f)/add`
 

@@ -235,7 +235,7 @@ fn libraries_are_the_users_to_name() {
     let dump = dump(&[(CPU, SMALL)]);
     let at = SMALL.find("<2 a @0>\n").unwrap() as u32 + 1;
     let last = |libraries: &Libraries| {
-        let markdown = super::super::hover(&dump, 0, at, libraries)
+        let markdown = super::super::hover(&dump, 0, at, &libraries.into())
             .unwrap()
             .markdown;
         markdown.lines().last().unwrap_or_default().to_owned()

@@ -1,0 +1,106 @@
+//! `buflens ls`: which compilations there are, and which of their files.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::dumps;
+use super::output::Format;
+use super::{UNREADABLE, complain};
+use crate::audit::Audit;
+use crate::model::source::Libraries;
+use crate::report::pages::listing as page;
+use crate::report::records::{self, Listed, Listing};
+use crate::workspace::{self, Found, Loaded, Note};
+
+/// List compilations: their sizes, which of their files are there, and what is wrong with these.
+#[derive(Debug, Args)]
+pub struct Ls {
+    /// Folders, which are searched for dumps, and files, each of which stands for its whole dump.
+    #[arg(required = true, value_name = "DIR")]
+    paths: Vec<PathBuf>,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// What the list is sorted by.
+    #[arg(long, value_enum, default_value = "path")]
+    sort: Sort,
+    /// So many compilations at most.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// What the list is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// The paths of the files.
+    Path,
+    /// The bytes occupied at the true peak of memory space 0, the most first.
+    Peak,
+}
+
+impl Ls {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let (found, problems) = workspace::find(&self.paths);
+        for problem in &problems {
+            complain(problem);
+        }
+        let mut is_unreadable = !problems.is_empty();
+        // Texts of other stages say nothing about memory, and most of the bytes are theirs.
+        let (found, texts): (Vec<Found>, Vec<Found>) =
+            found.into_iter().partition(|found| found.is_compilation);
+        let mut listed = Vec::new();
+        dumps::for_each(&found, read, |read| {
+            match read {
+                Ok((record, notes)) => {
+                    for note in notes.iter() {
+                        complain(note);
+                        is_unreadable = true;
+                    }
+                    listed.extend(record);
+                }
+                Err(problem) => {
+                    complain(problem);
+                    is_unreadable = true;
+                }
+            }
+            Ok(())
+        })?;
+        let texts = texts.iter().map(Found::stem);
+        let mut listing = Listing::new(listed, texts.collect());
+        if self.sort == Sort::Peak {
+            listing.sort_by_peak();
+        }
+        if listing.compilations.is_empty() && !is_unreadable {
+            complain("there is no dump at the given paths");
+        }
+        let limit = self.limit.unwrap_or(usize::MAX);
+        if !self.format.is_for_people() {
+            listing.compilations.truncate(limit);
+        }
+        if !listing.compilations.is_empty() || self.format == Format::Json {
+            self.format.write(
+                &listing,
+                || page::page(&listing, limit),
+                || page::table(&listing),
+            )?;
+        }
+        Ok(ExitCode::from(if is_unreadable { UNREADABLE } else { 0 }))
+    }
+}
+
+/// What is listed of a dump, unless it is none, and what it had to do without.
+fn read(loaded: Loaded) -> (Option<Listed>, Arc<[Note]>) {
+    let dump = &loaded.dump;
+    let is_part = workspace::PARTS
+        .iter()
+        .any(|(part, _)| workspace::has_part(dump, *part));
+    let listed = is_part.then(|| {
+        let audit = Audit::new(dump, Libraries::default());
+        records::listed(&audit, &dump.files[loaded.file].path)
+    });
+    (listed, loaded.notes)
+}

@@ -1,0 +1,105 @@
+//! `buflens where`: the values that lines of source made.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::output::Format;
+use super::{FINDINGS, UNREADABLE, complain, dumps};
+use crate::audit::Audit;
+use crate::model::Place;
+use crate::model::lines::Lines;
+use crate::model::source::Libraries;
+use crate::model::source_map::{Folders, SourceMap};
+use crate::report::pages::made as page;
+use crate::report::records::{self, FileLocation, Made, MadePart, Source};
+use crate::workspace::{self, Loaded, Note};
+
+/// Show which values a line of source made, or its file: of their instructions, the line is among
+/// the frames.
+#[derive(Debug, Args)]
+pub struct Where {
+    /// The line, some lines, or all of a file: `model.py:12`, `model.py:10-20`, `model.py`. As much
+    /// of the path as tells which file is meant.
+    #[arg(value_name = "FILE[:LINE]")]
+    lines: Lines,
+    /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
+    #[arg(default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Source files with this in their path are a library's, not the user's own. May be repeated.
+    #[arg(long = "library", value_name = "MARK")]
+    libraries: Vec<String>,
+    /// A folder of the machine that compiled, and where the same is here. May be repeated.
+    #[arg(long = "source-map", value_name = "FROM=TO")]
+    folders: Vec<Folders>,
+}
+
+impl Where {
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let (found, problems) = workspace::find(&self.paths);
+        for problem in &problems {
+            complain(problem);
+        }
+        let limit = self.limit.unwrap_or(if self.format.is_for_people() {
+            20
+        } else {
+            usize::MAX
+        });
+        let map = SourceMap::new(self.folders.iter().cloned());
+        let mut is_unreadable = !problems.is_empty();
+        let mut parts = Vec::new();
+        let read = |loaded: Loaded| (self.part(&loaded, &map, limit), loaded.notes);
+        dumps::for_each(&found, read, |read| {
+            let notes: std::sync::Arc<[Note]> = match read {
+                Ok((part, notes)) => {
+                    parts.push(part);
+                    notes
+                }
+                Err(problem) => {
+                    complain(problem);
+                    is_unreadable = true;
+                    return Ok(());
+                }
+            };
+            for note in notes.iter() {
+                complain(note);
+                is_unreadable = true;
+            }
+            Ok(())
+        })?;
+        if parts.is_empty() && !is_unreadable {
+            complain("there is no dump at the given paths");
+        }
+        let made = Made::new(&self.lines, parts, limit);
+        self.format
+            .write(&made, || page::page(&made, limit), || page::values(&made))?;
+        Ok(ExitCode::from(if is_unreadable {
+            UNREADABLE
+        } else if made.dumps.is_empty() {
+            FINDINGS
+        } else {
+            0
+        }))
+    }
+
+    /// What one dump has of it.
+    fn part(&self, loaded: &Loaded, map: &SourceMap, limit: usize) -> MadePart<FileLocation> {
+        let dump = &*loaded.dump;
+        let libraries = Libraries::default().with(self.libraries.iter().cloned());
+        let audit = Audit::new(dump, libraries);
+        let source = Source {
+            audit: &audit,
+            locate: &|place: &Place| FileLocation::new(dump, place),
+        };
+        let path = &dump.files[loaded.file].path;
+        records::made(&source, path, &self.lines, map, limit)
+    }
+}

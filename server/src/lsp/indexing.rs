@@ -1,0 +1,411 @@
+//! Reading the dumps of the workspace's folders in the background, and again what changes on disk.
+//!
+//! One task does it, a piece at a time; a dump is begun only while no request is worked on. What is
+//! open is left to the requests, and read when it is closed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use buflens_syntax::Encoding;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tower_lsp::ls_types as lsp;
+
+use super::pool::Pool;
+use super::session::Session;
+use crate::model::bytes::{grouped, rounded};
+use crate::workspace::{self, Found, Index, Record};
+
+/// So many dumps are kept.
+const MOST_DUMPS: usize = 10_000;
+/// A dump of more bytes is not read for the index.
+const LARGEST: u64 = 256 << 20;
+/// So many files and folders are looked at.
+const MOST_ENTRIES: usize = 1_000_000;
+/// So many dumps are read at a time, if there are twice as many processors.
+const MOST_READERS: usize = 4;
+/// So much that cannot be read is named.
+const MOST_PROBLEMS: usize = 20;
+/// Compilers write several files of a dump one after the other.
+const SETTLED: Duration = Duration::from_millis(200);
+/// How often a reader looks whether it is its turn, and how often progress is told.
+const TURN: Duration = Duration::from_millis(2);
+const TOLD: Duration = Duration::from_millis(100);
+
+/// The index, and what has to be done for it.
+#[derive(Debug, Default)]
+pub struct Indexing {
+    pub index: Arc<Index>,
+    due: Mutex<Due>,
+    woken: Notify,
+    run: Mutex<Run>,
+}
+
+/// What has to be looked at.
+#[derive(Debug, Default)]
+struct Due {
+    is_all: bool,
+    paths: FxHashSet<PathBuf>,
+}
+
+/// The reading that is under way, or was last.
+#[derive(Debug, Default)]
+struct Run {
+    number: i32,
+    cancelled: CancellationToken,
+}
+
+/// How far a reading has come.
+#[derive(Debug, Default)]
+struct Progress {
+    dumps: AtomicUsize,
+    bytes: AtomicU64,
+    all_dumps: AtomicUsize,
+    all_bytes: AtomicU64,
+    is_done: AtomicBool,
+}
+
+/// What is to be read, and what is not.
+#[derive(Debug, Default)]
+struct Plan {
+    read: Vec<Found>,
+    problems: Vec<String>,
+}
+
+impl Indexing {
+    /// Looks through all folders again, from the start. To be called when these or the settings
+    /// have changed.
+    pub fn refresh(&self) {
+        lock(&self.run).cancelled.cancel();
+        lock(&self.due).is_all = true;
+        self.woken.notify_one();
+    }
+
+    /// Looks again at the dumps of these files, and at what was below folders of these names.
+    pub fn touch(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        lock(&self.due).paths.extend(paths);
+        self.woken.notify_one();
+    }
+
+    /// Ends the reading that the client knows by this name, on the user's wish. What has been read
+    /// stays.
+    pub fn cancel(&self, token: &lsp::ProgressToken) {
+        let run = lock(&self.run);
+        if *token == name(run.number) {
+            run.cancelled.cancel();
+        }
+    }
+}
+
+/// Works off what is due.
+pub fn start(session: &Arc<Session>) {
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        loop {
+            let indexing = &session.indexing;
+            indexing.woken.notified().await;
+            tokio::time::sleep(SETTLED).await;
+            let due = std::mem::take(&mut *lock(&indexing.due));
+            if due.is_all || !due.paths.is_empty() {
+                run(&session, due).await;
+            }
+        }
+    });
+}
+
+async fn run(session: &Arc<Session>, due: Due) {
+    let (number, cancelled) = {
+        let mut run = lock(&session.indexing.run);
+        run.number = run.number.wrapping_add(1);
+        run.cancelled = CancellationToken::new();
+        (run.number, run.cancelled.clone())
+    };
+    let progress = Arc::new(Progress::default());
+    // A few files that change are nobody's business.
+    let told = (due.is_all && session.capabilities().shows_progress).then(|| {
+        let (session, progress) = (Arc::clone(session), Arc::clone(&progress));
+        tokio::spawn(async move { tell(&session, &progress, number).await })
+    });
+    let work = {
+        let (session, progress) = (Arc::clone(session), Arc::clone(&progress));
+        move || {
+            let plan = plan(&session, &due, &cancelled);
+            read(&session, &plan.read, &progress, &cancelled);
+            plan.problems
+        }
+    };
+    let outcome = tokio::task::spawn_blocking(work).await;
+    progress.is_done.store(true, Ordering::Relaxed);
+    match outcome {
+        Ok(mut problems) => {
+            let more = problems.len().saturating_sub(MOST_PROBLEMS);
+            problems.truncate(MOST_PROBLEMS);
+            problems.extend((more > 0).then(|| {
+                let more = grouped(more as u64);
+                format!("{more} more files or folders cannot be read for the index")
+            }));
+            session.warn_once(problems).await;
+        }
+        Err(error) => tracing::error!("the index is not complete: {error}"),
+    }
+    drop(told);
+}
+
+/// What has to be read, after what is gone has been forgotten.
+fn plan(session: &Session, due: &Due, cancelled: &CancellationToken) -> Plan {
+    let index = &session.indexing.index;
+    let (folders, config) = {
+        let state = session.state();
+        (Arc::clone(&state.folders), Arc::clone(state.config()))
+    };
+    // A folder that is not on disk is nowhere.
+    let folders: Vec<PathBuf> = folders
+        .iter()
+        .filter(|it| it.is_absolute())
+        .cloned()
+        .collect();
+    if !config.index() || folders.is_empty() {
+        index.retain(|_| false);
+        return Plan::default();
+    }
+    let (mut found, mut problems) = if due.is_all {
+        let entries = AtomicUsize::new(0);
+        let is_within = || entries.fetch_add(1, Ordering::Relaxed) < MOST_ENTRIES;
+        let goes_on = || !cancelled.is_cancelled() && is_within();
+        let (found, mut problems) = workspace::find_while(&folders, &goes_on);
+        if entries.into_inner() > MOST_ENTRIES {
+            problems.push(format!(
+                "the folders hold more than {} files, and dumps behind these are not in the index",
+                grouped(MOST_ENTRIES as u64)
+            ));
+        } else if !cancelled.is_cancelled() {
+            let stems: FxHashSet<PathBuf> = found.iter().map(Found::stem).collect();
+            index.retain(|stem| stems.contains(stem));
+        }
+        (found, problems)
+    } else {
+        touched(index, &folders, &due.paths)
+    };
+    found.retain(|found| {
+        let is_open = || !session.state().open_siblings(&found.paths[0]).is_empty();
+        found.is_compilation && !index.has(&found.stem(), found.stamp) && !is_open()
+    });
+    problems.extend(within_bounds(
+        &mut found,
+        index.size(),
+        config.index_bytes(),
+    ));
+    Plan {
+        read: found,
+        problems,
+    }
+}
+
+/// The dumps of single files, those in `folders`.
+fn touched(
+    index: &Index,
+    folders: &[PathBuf],
+    paths: &FxHashSet<PathBuf>,
+) -> (Vec<Found>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let mut seen = FxHashSet::default();
+    for path in paths {
+        let stem = workspace::stem(path).unwrap_or_else(|| path.clone());
+        let is_inside = folders.iter().any(|folder| path.starts_with(folder));
+        if !is_inside || !seen.insert(stem.clone()) {
+            continue;
+        }
+        let files = workspace::siblings(path).into_iter().map(|it| it.path);
+        let files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
+        if files.is_empty() {
+            index.remove(path);
+            index.remove(&stem);
+            continue;
+        }
+        let (of_stem, unread) = workspace::find(&files);
+        if !of_stem.iter().any(|found| found.is_compilation) {
+            index.remove(&stem);
+        }
+        found.extend(of_stem);
+        problems.extend(unread);
+    }
+    (found, problems)
+}
+
+/// Takes out what is beyond the bounds, and says how much.
+fn within_bounds(found: &mut Vec<Found>, size: (usize, u64), most_bytes: u64) -> Vec<String> {
+    let (mut dumps, mut bytes) = size;
+    let (mut left_out, mut bytes_left_out) = (0_u64, 0_u64);
+    found.retain(|found| {
+        let is_within = found.bytes <= LARGEST
+            && dumps < MOST_DUMPS
+            && bytes.saturating_add(found.bytes) <= most_bytes;
+        if is_within {
+            dumps += 1;
+            bytes = bytes.saturating_add(found.bytes);
+        } else {
+            left_out += 1;
+            bytes_left_out = bytes_left_out.saturating_add(found.bytes);
+        }
+        is_within
+    });
+    let message = format!(
+        "left out of the index: {} of {} dumps, with {}; it holds {} dumps of at most {} each and {} \
+         together (`buflens.indexBytes`), and others are read when they are opened",
+        grouped(left_out),
+        grouped(left_out + dumps as u64),
+        rounded(bytes_left_out),
+        grouped(MOST_DUMPS as u64),
+        rounded(LARGEST),
+        rounded(most_bytes)
+    );
+    (left_out > 0).then_some(message).into_iter().collect()
+}
+
+/// Reads dumps, some at a time, on threads of their own, so that no request waits for them.
+fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &CancellationToken) {
+    let bytes = found.iter().map(|found| found.bytes);
+    progress.all_dumps.store(found.len(), Ordering::Relaxed);
+    progress
+        .all_bytes
+        .store(bytes.fold(0, u64::saturating_add), Ordering::Relaxed);
+    let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let readers = rayon::ThreadPoolBuilder::new()
+        .num_threads((processors / 2).clamp(1, MOST_READERS))
+        .thread_name(|_| "buflens-index".to_owned())
+        .build();
+    let readers = match readers {
+        Ok(readers) => readers,
+        Err(error) => {
+            tracing::error!("no threads to read dumps for the index: {error}");
+            return;
+        }
+    };
+    let encoding = session.capabilities().encoding;
+    readers.install(|| {
+        found.par_iter().for_each(|found| {
+            if is_turn(&session.pool, cancelled) {
+                read_one(&session.indexing.index, found, encoding);
+                progress.dumps.fetch_add(1, Ordering::Relaxed);
+                progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
+            }
+        });
+    });
+}
+
+/// Waits until no request is worked on. `false` if there is nothing to wait for any more.
+fn is_turn(pool: &Pool, cancelled: &CancellationToken) -> bool {
+    while !cancelled.is_cancelled() && pool.is_busy() {
+        std::thread::sleep(TURN);
+    }
+    !cancelled.is_cancelled()
+}
+
+fn read_one(index: &Index, found: &Found, encoding: Encoding) {
+    let mut records = Vec::new();
+    for record in found.load(&|loaded| Record::new(&loaded, encoding)) {
+        match record {
+            Ok(record) => records.push(record),
+            // It may be gone by now.
+            Err(error) => tracing::info!("not in the index: {error}"),
+        }
+    }
+    if !records.is_empty() {
+        index.insert(found.stem(), found.stamp, found.bytes, records);
+    }
+}
+
+/// What the client calls a reading.
+fn name(number: i32) -> lsp::ProgressToken {
+    lsp::ProgressToken::String(format!("buflens-index-{number}"))
+}
+
+/// Tells the client how far a reading has come until it is done. The client may never answer.
+async fn tell(session: &Session, progress: &Progress, number: i32) {
+    let client = &session.client;
+    if let Err(error) = client.create_work_done_progress(name(number)).await {
+        tracing::warn!("the client shows no progress: {error}");
+        return;
+    }
+    let shown = client
+        .progress(name(number), "Indexing dumps")
+        .with_percentage(0)
+        .with_cancel_button()
+        .begin()
+        .await;
+    let mut before = 0;
+    while !progress.is_done.load(Ordering::Relaxed) {
+        let (done, percent) = progress.reached();
+        if percent > before {
+            shown.report_with_message(done, percent, None).await;
+            before = percent;
+        }
+        tokio::time::sleep(TOLD).await;
+    }
+    shown.finish_with_message(progress.reached().0).await;
+}
+
+impl Progress {
+    /// `12 of 1,149 dumps`, and the share of the bytes in percent.
+    fn reached(&self) -> (String, u32) {
+        let dumps = |of: &AtomicUsize| grouped(of.load(Ordering::Relaxed) as u64);
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        let all = self.all_bytes.load(Ordering::Relaxed).max(1);
+        let percent = u128::from(bytes) * 100 / u128::from(all);
+        let text = format!("{} of {} dumps", dumps(&self.dumps), dumps(&self.all_dumps));
+        (text, u32::try_from(percent).unwrap_or(100).min(100))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, bytes: u64) -> Found {
+        Found {
+            paths: vec![PathBuf::from("/d").join(name)],
+            bytes,
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_the_bounds_is_counted() {
+        let mut all = vec![
+            found("a", 60),
+            found("b", LARGEST + 1),
+            found("c", 50),
+            found("d", 30),
+        ];
+        let messages = within_bounds(&mut all, (2, 10), 100);
+        assert_eq!(all, [found("a", 60), found("d", 30)]);
+        assert_eq!(messages.len(), 1);
+        assert!(
+            messages[0].contains(": 2 of 6 dumps, with 256"),
+            "{messages:?}"
+        );
+        let none = within_bounds(&mut all, (0, 0), 100);
+        assert_eq!(none, Vec::<String>::new());
+        within_bounds(&mut all, (MOST_DUMPS - 1, 0), u64::MAX);
+        assert_eq!(all.len(), 1);
+    }
+
+    #[test]
+    fn progress_is_that_of_the_bytes() {
+        let progress = Progress::default();
+        assert_eq!(progress.reached(), ("0 of 0 dumps".to_owned(), 0));
+        progress.all_dumps.store(2000, Ordering::Relaxed);
+        progress.all_bytes.store(3000, Ordering::Relaxed);
+        progress.bytes.store(1000, Ordering::Relaxed);
+        progress.dumps.store(1999, Ordering::Relaxed);
+        assert_eq!(progress.reached(), ("1,999 of 2,000 dumps".to_owned(), 33));
+    }
+}

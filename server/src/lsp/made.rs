@@ -1,0 +1,105 @@
+//! `buflens.where`: the values that lines of source made, in all dumps that are known.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::ls_types as lsp;
+
+use super::convert;
+use super::view::{View, dumps};
+use crate::audit::Audit;
+use crate::model::Place;
+use crate::model::lines::Lines;
+use crate::report::records::{self, Made, Source};
+use crate::workspace::Loaded;
+
+/// The command's name.
+pub const COMMAND: &str = "buflens.where";
+
+/// So many values at most, if no other number is given.
+const LIMIT: usize = 1000;
+
+/// What is asked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    file: String,
+    line: Option<u32>,
+    last_line: Option<u32>,
+    limit: Option<usize>,
+}
+
+/// Reads the argument of the command.
+pub fn read(mut arguments: Vec<Value>) -> Result<Question> {
+    let wrong =
+        |problem: &str| Error::invalid_params(format!("the argument of `{COMMAND}`: {problem}"));
+    let (Some(argument @ Value::Object(_)), true) = (arguments.pop(), arguments.is_empty()) else {
+        return Err(Error::invalid_params(format!(
+            "`{COMMAND}` takes one argument, an object"
+        )));
+    };
+    let question: Question =
+        serde_json::from_value(argument).map_err(|problem| wrong(&problem.to_string()))?;
+    let is_range = match (question.line, question.last_line) {
+        (Some(first), last) => 0 < first && last.is_none_or(|last| first <= last),
+        (None, last) => last.is_none(),
+    };
+    if !is_range {
+        return Err(wrong(
+            "`line` counts from 1, and `last_line` is not before it",
+        ));
+    }
+    Ok(question)
+}
+
+/// What the lines made in the dumps of `views`.
+pub fn answer(views: &[View], question: &Question) -> std::result::Result<Value, String> {
+    let uri = lsp::Uri::from_str(&question.file).ok();
+    let uri = uri.filter(|_| question.file.starts_with("file:"));
+    let file = uri.map_or_else(|| PathBuf::from(&question.file), |uri| convert::path(&uri));
+    let lines = Lines {
+        file: file.to_string_lossy().into_owned(),
+        range: question
+            .line
+            .map(|first| first..=question.last_line.unwrap_or(first)),
+    };
+    let limit = question.limit.unwrap_or(LIMIT);
+    let parts = dumps(views).map(|(view, Loaded { dump, file, .. })| {
+        let audit = Audit::new(&dump, view.config.libraries());
+        let source = Source {
+            audit: &audit,
+            locate: &|place: &Place| view.location(&dump, place),
+        };
+        let path = &dump.files[file].path;
+        records::made(&source, path, &lines, view.config.source_map(), limit)
+    });
+    let made = Made::new(&lines, parts.collect(), limit);
+    serde_json::to_value(made).map_err(|problem| problem.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_that_make_no_sense_are_told() {
+        let problem = |arguments: Vec<Value>| read(arguments).expect_err("a problem").message;
+        assert!(problem(vec![]).contains("takes one argument, an object"));
+        assert!(problem(vec![json!({})]).contains("missing field `file`"));
+        for lines in [
+            json!({ "line": 0 }),
+            json!({ "line": 3, "last_line": 2 }),
+            json!({ "last_line": 2 }),
+        ] {
+            let mut argument = lines;
+            argument["file"] = "m.py".into();
+            assert!(problem(vec![argument]).contains("counts from 1"));
+        }
+        assert!(read(vec![json!({ "file": "m.py", "line": 3, "last_line": 3 })]).is_ok());
+    }
+}

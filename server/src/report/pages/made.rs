@@ -1,0 +1,288 @@
+//! What lines of source made.
+
+use std::path::Path;
+
+use super::{STATIC, counted, live, percent, range, short_source, summary};
+use crate::model::bytes::rounded;
+use crate::report::page::Page;
+use crate::report::records::{FileLocation, Made, MadeDump, MadeLine, MadeSpace, MadeValue};
+use crate::report::table::{Cell, Column, Place, Table};
+
+/// The whole answer; at most `limit` lines and dumps.
+pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
+    let mut page = Page::default();
+    page.verdict(verdict(made));
+    if let [_, _, ..] = &made.files[..] {
+        page.text(format!(
+            "It may be any of {}: {}. More of its path says which.",
+            counted(made.files.len(), "file"),
+            made.files.join(", ")
+        ));
+    } else if let [file] = &made.files[..]
+        && *file != made.file
+    {
+        page.text(format!("Dumps name it {file}."));
+    }
+    if made.dumps.is_empty() {
+        nothing(&mut page, made);
+        return page;
+    }
+    if let [dump] = &made.dumps[..] {
+        let others = dump.spaces.iter().filter(|it| Some(*it) != fullest(dump));
+        for space in others {
+            page.text(format!("{}.", held(space)));
+        }
+        if let Some(reason) = dump.reason {
+            page.text(format!("No peak is known: {reason}."));
+        }
+    }
+    let stems = made
+        .dumps
+        .iter()
+        .map(|it| (it.stem.as_str(), it.module.as_str()));
+    let (below, files) = summary::files(stems);
+    page.text(match made.dumps[..] {
+        [_] => STATIC.to_owned(),
+        _ => format!("Static, each of one module only.{below}"),
+    });
+    // A line alone has been told of.
+    if made.lines.is_none_or(|[first, last]| first != last) {
+        page.heading("By line, with all that it calls");
+        page.table(lines(&made.by_line, limit, made.files.len() > 1));
+        rest(&mut page, made.by_line.len(), limit, "line");
+    }
+    if made.dumps.len() > 1 {
+        page.heading("By dump");
+        page.table(dumps(&made.dumps, files, limit));
+        rest(&mut page, made.dumps.len(), limit, "dump");
+    }
+    page.heading("Values, the largest first");
+    page.table(values(made));
+    if made.values_left_out > 0 {
+        page.text(format!(
+            "... and {} more.",
+            counted(made.values_left_out, "value")
+        ));
+    }
+    page
+}
+
+/// How many rows a table has left out.
+fn rest(page: &mut Page, rows: usize, limit: usize, what: &str) {
+    if rows > limit {
+        page.text(format!("... and {} more.", counted(rows - limit, what)));
+    }
+}
+
+/// `model.py:10-20`
+fn asked<L>(made: &Made<L>) -> String {
+    match made.lines {
+        Some([first, last]) => {
+            let lines = range((u64::from(first), u64::from(last)));
+            format!("{}:{lines}", made.file)
+        }
+        None => made.file.clone(),
+    }
+}
+
+fn verdict<L>(made: &Made<L>) -> String {
+    let asked = asked(made);
+    let values: usize = made.dumps.iter().map(|dump| dump.values).sum();
+    match &made.dumps[..] {
+        [] => format!(
+            "{asked} made no value in {}",
+            counted(made.dumps_read, "dump")
+        ),
+        [dump] => {
+            let of = match fullest(dump) {
+                Some(space) => format!(": {}", held(space)),
+                None => String::new(),
+            };
+            let module = &dump.module;
+            format!("{asked} made {} of {module}{of}", counted(values, "value"))
+        }
+        [first, ..] => {
+            let most = match fullest(first).filter(|space| space.at_peak_bytes > Some(0)) {
+                Some(space) => format!("; most in {}: {}", first.module, held(space)),
+                None => String::new(),
+            };
+            format!(
+                "{asked} made {} in {} of {}{most}",
+                counted(values, "value"),
+                made.dumps.len(),
+                counted(made.dumps_read, "dump")
+            )
+        }
+    }
+}
+
+/// The memory space that they hold the most of at its peak.
+fn fullest(dump: &MadeDump) -> Option<&MadeSpace> {
+    let spaces = dump.spaces.iter().rev();
+    spaces.max_by_key(|space| space.at_peak_bytes)
+}
+
+/// `325.0 MiB of the 965.7 MiB of HBM at its true peak, step 13 (33.7 %)`
+fn held(space: &MadeSpace) -> String {
+    match (space.at_peak_bytes, &space.peak) {
+        (Some(0), Some(peak)) => format!(
+            "nothing of the {} of {} at its true peak, step {}",
+            rounded(peak.occupied_bytes),
+            space.name,
+            peak.step
+        ),
+        (Some(bytes), Some(peak)) => format!(
+            "{} of the {} of {} at its true peak, step {} ({:.1} %)",
+            rounded(bytes),
+            rounded(peak.occupied_bytes),
+            space.name,
+            peak.step,
+            percent(bytes, peak.occupied_bytes)
+        ),
+        _ => format!("in {}", space.name),
+    }
+}
+
+/// Why there is nothing, as far as it is known.
+fn nothing<L>(page: &mut Page, made: &Made<L>) {
+    if made.dumps_read == 0 {
+    } else if made.dumps_with_source == 0 {
+        page.text(format!(
+            "{} which lines made its values: that is in the used values, and in newer dumps in \
+             tables of the HLO text, which has to lie beside them.",
+            match made.dumps_read {
+                1 => "It does not tell",
+                _ => "None of them tells",
+            }
+        ));
+    } else if made.nearest.is_empty() {
+        page.text(format!(
+            "No value comes from a file of this name. Files that made values: {}.",
+            made.other_files.join(", ")
+        ));
+    } else {
+        page.heading("The nearest lines of it that made values");
+        page.table(lines(&made.nearest, usize::MAX, made.files.len() > 1));
+    }
+}
+
+fn lines(lines: &[MadeLine], limit: usize, with_file: bool) -> Table {
+    let mut table = Table::new(&[
+        Column::new("line", "", Place::Row),
+        Column::new("at peak", "", Place::Row),
+        Column::new("largest", "", Place::Row),
+        Column::new("values", "", Place::Row),
+        Column::new("dumps", "", Place::Row),
+        Column::new("function", "", Place::Cut),
+        Column::new("file", "", Place::Below),
+    ]);
+    let row = |line: &MadeLine| {
+        vec![
+            line.line
+                .map_or(Cell::text("?"), |line| Cell::text(line.to_string())),
+            line.at_peak_bytes.map_or(Cell::Empty, Cell::Bytes),
+            Cell::Bytes(line.largest_bytes),
+            Cell::Number(line.values as u64),
+            Cell::Number(line.dumps as u64),
+            line.function.clone().into(),
+            with_file.then(|| line.file.clone()).into(),
+        ]
+    };
+    table.rows = lines.iter().take(limit).map(row).collect();
+    table
+}
+
+fn dumps(dumps: &[MadeDump], files: Vec<String>, limit: usize) -> Table {
+    let mut table = Table::new(&[
+        Column::new("at peak", "", Place::Row),
+        Column::new("of", "", Place::Row),
+        Column::new("space", "", Place::Row),
+        Column::new("values", "", Place::Row),
+        Column::new("module", "", Place::Cut),
+        Column::new("files", "", Place::Whole),
+    ]);
+    let row = |(dump, files): (&MadeDump, String)| {
+        let space = fullest(dump);
+        let of = space.and_then(|space| space.peak.as_ref());
+        vec![
+            space
+                .and_then(|space| space.at_peak_bytes)
+                .map_or(Cell::Empty, Cell::Bytes),
+            of.map_or(Cell::Empty, |peak| Cell::Bytes(peak.occupied_bytes)),
+            space.map(|space| space.name.clone()).into(),
+            Cell::Number(dump.values as u64),
+            Cell::text(&dump.module),
+            Cell::text(files),
+        ]
+    };
+    table.rows = dumps.iter().zip(files).take(limit).map(row).collect();
+    table
+}
+
+/// The values, exact enough for programs.
+pub fn values(made: &Made<FileLocation>) -> Table {
+    let mut table = Table::new(&[
+        Column::new("bytes", "bytes", Place::Row),
+        Column::new("at peak", "at_peak", Place::Row),
+        Column::new("alive", "", Place::Row),
+        Column::new("kind", "kind", Place::Row),
+        Column::new("opcode", "opcode", Place::Row),
+        Column::new("value", "value", Place::Cut),
+        Column::new("shape", "shape", Place::Below),
+        Column::new("made in", "", Place::Below),
+        Column::new("place", "", Place::Below),
+        Column::new("op_name", "op_name", Place::Spare),
+        Column::new("", "source", Place::Exact),
+        Column::new("", "source_line", Place::Exact),
+        Column::new("", "is_direct", Place::Exact),
+        Column::new("", "module", Place::Exact),
+        Column::new("", "id", Place::Exact),
+        Column::new("", "allocation", Place::Exact),
+        Column::new("", "offset", Place::Exact),
+        Column::new("", "logical_bytes", Place::Exact),
+        Column::new("", "first_step", Place::Exact),
+        Column::new("", "last_step", Place::Exact),
+        Column::new("", "file", Place::Exact),
+        Column::new("", "line", Place::Exact),
+    ]);
+    table.rows = made.values.iter().map(row).collect();
+    table
+}
+
+fn row(made: &MadeValue<FileLocation>) -> Vec<Cell> {
+    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
+    let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
+    let value = &made.value;
+    let location = value.location.as_ref();
+    let place = location.map(|at| {
+        let file = Path::new(&at.file).file_name().unwrap_or_default();
+        format!("{}:{}", file.to_string_lossy(), at.line)
+    });
+    let through = value.source.as_deref().filter(|_| !made.is_direct);
+    vec![
+        Cell::Bytes(value.bytes),
+        made.at_peak.map_or(Cell::Empty, yes),
+        live(value).into(),
+        value.kind.into(),
+        value.opcode.clone().into(),
+        Cell::text(value.label()),
+        value.shape.clone().into(),
+        short_source(through)
+            .map(|line| format!("in {line}"))
+            .into(),
+        place.into(),
+        value.op_name.clone().into(),
+        value.source.clone().into(),
+        number(made.line.map(u64::from)),
+        yes(made.is_direct),
+        Cell::text(&made.module),
+        Cell::Number(value.id),
+        number(value.allocation),
+        Cell::Number(value.offset),
+        number(value.logical_bytes),
+        number(value.live.map(|[start, _]| start)),
+        number(value.live.map(|[_, end]| end)),
+        location.map(|at| at.file.clone()).into(),
+        location.map_or(Cell::Empty, |at| Cell::Number(u64::from(at.line))),
+    ]
+}

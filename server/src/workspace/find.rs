@@ -1,0 +1,289 @@
+//! Which dumps are at and below some paths.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{File, Metadata};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ignore::{WalkBuilder, WalkState};
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::load::{LoadError, Loaded, load};
+use super::names::{part_of_head, part_of_name, stem};
+use crate::model::Part;
+
+/// So many bytes of a file are looked at to see whether it is part of a dump.
+const HEAD: u64 = 4096;
+
+/// Files whose names say that they belong to one dump.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Those that were met, in their order; at least one.
+    pub paths: Vec<PathBuf>,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Another number as soon as a file comes, goes or changes.
+    pub stamp: u64,
+    /// Whether there is more than HLO texts, which alone say nothing about memory.
+    pub is_compilation: bool,
+}
+
+impl Found {
+    /// The path that its files have in common.
+    pub fn stem(&self) -> PathBuf {
+        let path = self.paths.first().map_or(Path::new(""), PathBuf::as_path);
+        stem(path).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Reads the dump that the files are parts of. A file among them that is none, since it was
+    /// renamed or is no dump at all, is a dump of its own.
+    pub fn load<T>(&self, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
+        let (mut names, mut done): (Vec<OsString>, _) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            if names
+                .iter()
+                .any(|name| Some(name.as_os_str()) == path.file_name())
+            {
+                continue;
+            }
+            let loaded = load(path);
+            if let Ok(loaded) = &loaded {
+                let files = loaded.dump.files.iter();
+                names.extend(files.filter_map(|file| file.path.file_name().map(ToOwned::to_owned)));
+            }
+            done.push(loaded.map(work));
+        }
+        done
+    }
+}
+
+/// A file that is part of a dump.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    path: PathBuf,
+    bytes: u64,
+    stamp: u64,
+    is_text: bool,
+}
+
+impl Member {
+    fn new(path: &Path, metadata: &Metadata, part: Part) -> Self {
+        let mut hasher = FxHasher::default();
+        (path.file_name(), metadata.len(), metadata.modified().ok()).hash(&mut hasher);
+        Self {
+            path: path.to_owned(),
+            bytes: metadata.len(),
+            stamp: hasher.finish(),
+            is_text: part == Part::Module,
+        }
+    }
+}
+
+/// The dumps at and below `paths`, each once, in the order of their paths; and what could not be
+/// read, with the reason.
+pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
+    find_while(paths, &|| true)
+}
+
+/// The same as far as it is found while `goes_on`, which is asked at every file and folder.
+pub fn find_while(
+    paths: &[PathBuf],
+    goes_on: &(dyn Fn() -> bool + Sync),
+) -> (Vec<Found>, Vec<String>) {
+    let (mut members, mut problems) = (Vec::new(), Vec::new());
+    for path in paths {
+        match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => walk(path, goes_on, &mut members, &mut problems),
+            // Whatever was named is read, and checking says if it is no dump. A pipe has no head
+            // that could be read twice.
+            Ok(metadata) => {
+                let part = if metadata.is_file() {
+                    part_at(path)
+                } else {
+                    Ok(Part::None)
+                };
+                members.push(Member::new(path, &metadata, part.unwrap_or(Part::None)));
+            }
+            Err(error) => problems.push(format!("{}: {error}", path.display())),
+        }
+    }
+    members.sort();
+    let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
+    let mut folders = FxHashMap::default();
+    for member in members {
+        let found = dumps.entry(key(&member.path, &mut folders)).or_default();
+        if found
+            .paths
+            .iter()
+            .all(|known| known.file_name() != member.path.file_name())
+        {
+            found.paths.push(member.path);
+            found.bytes += member.bytes;
+            // In any order, as paths may be.
+            found.stamp = found.stamp.wrapping_add(member.stamp);
+            found.is_compilation |= !member.is_text;
+        }
+    }
+    let mut dumps: Vec<Found> = dumps.into_values().collect();
+    dumps.sort();
+    problems.sort();
+    (dumps, problems)
+}
+
+/// Collects the files below `folder` that are recognised as parts of dumps.
+fn walk(
+    folder: &Path,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    members: &mut Vec<Member>,
+    problems: &mut Vec<String>,
+) {
+    let found = Mutex::new((members, problems));
+    // Dumps often lie in folders that a `.gitignore` names, so such rules are off.
+    let walker = WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(true)
+        .build_parallel();
+    walker.run(|| {
+        Box::new(|entry| {
+            if !goes_on() {
+                return WalkState::Quit;
+            }
+            let (member, problem) = match entry {
+                Ok(entry) => judge(&entry),
+                Err(error) => (None, walk_problem(&error)),
+            };
+            if member.is_some() || problem.is_some() {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.0.extend(member);
+                found.1.extend(problem);
+            }
+            WalkState::Continue
+        })
+    });
+}
+
+/// The file at `entry` if it is part of a dump, or why that cannot be told.
+fn judge(entry: &ignore::DirEntry) -> (Option<Member>, Option<String>) {
+    // Reading a named pipe would wait for somebody to write.
+    if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        return (None, None);
+    }
+    let path = entry.path();
+    // Documents and programs quote dumps.
+    if path.extension().is_none_or(|extension| extension != "txt") {
+        return (None, None);
+    }
+    let member = part_at(path).and_then(|part| match part {
+        Part::None => Ok(None),
+        part => Ok(Some(Member::new(path, &path.metadata()?, part))),
+    });
+    match member {
+        Ok(member) => (member, None),
+        Err(error) => (None, Some(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// A link that leads in a circle or nowhere hides nothing; a folder that cannot be opened does.
+fn walk_problem(error: &ignore::Error) -> Option<String> {
+    let is_loop = matches!(error, ignore::Error::WithDepth { err, .. } if matches!(**err, ignore::Error::Loop { .. }));
+    let is_nowhere = error
+        .io_error()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    (!is_loop && !is_nowhere).then(|| error.to_string())
+}
+
+/// Which part of a dump the file is, by its name or else by its first lines.
+fn part_at(path: &Path) -> io::Result<Part> {
+    part_of_name(path).map_or_else(|| part_at_head(path), Ok)
+}
+
+fn part_at_head(path: &Path) -> io::Result<Part> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(part_of_head(&head))
+}
+
+/// Why the file is no part of a dump, by its first lines, without all of it being read.
+pub fn head_problem(path: &Path) -> Option<String> {
+    match part_at_head(path) {
+        Ok(Part::None) => Some(format!("{}: it does not begin as a dump", path.display())),
+        Ok(_) => None,
+        Err(error) => Some(format!("{}: {error}", path.display())),
+    }
+}
+
+/// What all files of a dump have in common: their folder and the stem of their names. `folders`
+/// keeps what was asked of the system.
+fn key(path: &Path, folders: &mut FxHashMap<PathBuf, PathBuf>) -> PathBuf {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let real = folders
+        .entry(folder.to_owned())
+        .or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+    let stem = stem(path).unwrap_or_else(|| path.to_owned());
+    real.join(stem.file_name().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn names(found: &[Found]) -> Vec<Vec<String>> {
+        let name = |path: &PathBuf| {
+            path.file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        };
+        found
+            .iter()
+            .map(|it| it.paths.iter().map(name).collect())
+            .collect()
+    }
+
+    #[test]
+    fn files_of_one_dump_are_found_together_and_circles_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).expect("a file");
+        };
+        write("module_0001.f.x-live-range.txt", "");
+        write("module_0001.f.x-buffer-assignment.txt", "");
+        write("module_0001.f.before_optimizations.txt", "HloModule f\n");
+        write("renamed.txt", "BufferAssignment:\n");
+        write("notes.txt", "notes\n");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("again")).expect("a link");
+        let (found, problems) = find(&[folder.path().to_owned()]);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            names(&found),
+            [
+                vec!["module_0001.f.before_optimizations.txt"],
+                vec![
+                    "module_0001.f.x-buffer-assignment.txt",
+                    "module_0001.f.x-live-range.txt"
+                ],
+                vec!["renamed.txt"],
+            ]
+        );
+        let are: Vec<bool> = found.iter().map(|it| it.is_compilation).collect();
+        assert_eq!(are, [false, true, true]);
+        let before = found[2].stamp;
+        write(
+            "renamed.txt",
+            "BufferAssignment:\nallocation 0: size 4, constant:\n",
+        );
+        let (found, _) = find(&[folder.path().to_owned()]);
+        assert_ne!(found[2].stamp, before);
+        let (found, _) = find_while(&[folder.path().to_owned()], &|| false);
+        assert_eq!(found, []);
+    }
+}

@@ -1,0 +1,138 @@
+//! `buflens ls`, run as a process.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+mod support;
+
+use support::command::{Output, run};
+use support::dumps::fixtures;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn ls(arguments: &[&str]) -> Output {
+    run(["ls"].iter().chain(arguments), LIMIT)
+}
+
+fn json(path: &Path) -> (Value, Output) {
+    let output = ls(&[&path.to_string_lossy(), "--format", "json"]);
+    let answer = serde_json::from_str(&output.stdout).expect("JSON");
+    (answer, output)
+}
+
+#[test]
+fn fixtures_are_listed_without_problems() {
+    let (answer, output) = json(&fixtures());
+    assert_eq!((output.code, answer["schema"].as_u64()), (Some(0), Some(1)));
+    let all = answer["compilations"].as_array().expect("a list");
+    assert!(all.len() > 40, "{}", all.len());
+    for listed in all {
+        assert_eq!(listed["problems"], Value::Array(vec![]), "{listed:#}");
+        assert!(listed["file_bytes"].as_u64() > Some(0), "{listed:#}");
+        let count = |key: &str| listed[key].as_array().expect("a list").len();
+        assert_eq!(count("there") + count("missing"), 5, "{listed:#}");
+    }
+    let stems: Vec<&str> = all.iter().filter_map(|it| it["stem"].as_str()).collect();
+    assert!(stems.is_sorted());
+}
+
+#[test]
+fn every_format_has_every_compilation_and_peaks_sort() {
+    let folder = fixtures().join("tpu-split");
+    let folder = folder.to_string_lossy();
+    let count = json(Path::new(&*folder)).0["compilations"]
+        .as_array()
+        .expect("a list")
+        .len();
+    for format in ["text", "csv", "markdown", "html"] {
+        let output = ls(&[&folder, "--format", format, "--sort", "peak"]);
+        assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+        let modules = output.stdout.matches("jit_").count();
+        assert!(modules >= count, "{format}: {modules}");
+        if format == "text" {
+            let widest = output.stdout.lines().map(|it| it.chars().count()).max();
+            assert!(widest <= Some(80), "{}", output.stdout);
+        }
+    }
+    let output = ls(&[
+        &folder, "--format", "json", "--sort", "peak", "--limit", "2",
+    ]);
+    let answer: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let peak = |at: usize| {
+        let listed = &answer["compilations"][at];
+        listed["spaces"][0]["peak"]["occupied_bytes"]
+            .as_u64()
+            .expect("a peak")
+    };
+    assert!(peak(0) >= peak(1));
+    assert_eq!(answer["compilations"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_is_wrong_with_files_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(format!("module_0001.{name}.txt"));
+        fs::write(path, text).expect("a file");
+    };
+    let assignment = "BufferAssignment:\nallocation 0: size 4, constant:\n value: <0 c @0> (size=4,offset=0): f32[]\n";
+    write("jit_twice.x-buffer-assignment", &assignment.repeat(2));
+    write(
+        "jit_values.x-buffer-assignment-values",
+        "Total bytes used: 4 (4B)\n\nUsed values:\n",
+    );
+    write("jit_stage.x-buffer-assignment", assignment);
+    write(
+        "jit_stage.x",
+        "HloModule f\n\nENTRY e {\n  d = f32[] constant(1)\n}\n",
+    );
+    write("jit_stage.before_optimizations", "HloModule f\n");
+    write("jit_alone.before_optimizations", "HloModule f\n");
+    let (answer, output) = json(folder.path());
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let of = |name: &str| {
+        let mut all = answer["compilations"].as_array().expect("a list").iter();
+        let is_it = |listed: &&Value| listed["stem"].as_str().is_some_and(|it| it.contains(name));
+        all.find(is_it).expect("it is listed").clone()
+    };
+    let problem = |name: &str| {
+        of(name)["problems"][0]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(problem("jit_twice").contains("2 assignments"));
+    assert!(problem("jit_values").contains("no assignment beside the values"));
+    assert!(problem("jit_stage").contains("HLO text"));
+    assert_eq!(of("jit_stage")["stage_texts"], 1);
+    let alone = answer["texts_alone"].as_array().expect("a list");
+    assert_eq!(alone.len(), 1);
+    let text = ls(&[&folder.path().to_string_lossy()]).stdout;
+    assert!(text.contains("3 compilations, 3 with problems"), "{text}");
+    assert!(
+        text.contains("Problems") && text.contains("1 HLO text"),
+        "{text}"
+    );
+}
+
+#[test]
+fn many_files_that_are_no_dumps_and_folders_that_are_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for number in 0..100 {
+        let below = folder.path().join(number.to_string());
+        fs::create_dir(&below).expect("a folder");
+        for file in 0..100 {
+            fs::write(below.join(format!("{file}.txt")), "notes\n").expect("a file");
+        }
+    }
+    let output = ls(&[&folder.path().to_string_lossy()]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), ""));
+    assert!(output.stderr.contains("no dump"), "{}", output.stderr);
+    let nowhere = folder.path().join("nowhere");
+    let output = ls(&[&nowhere.to_string_lossy()]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("nowhere"), "{}", output.stderr);
+}

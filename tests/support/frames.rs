@@ -1,0 +1,210 @@
+//! Stacks of source lines, read in the plainest way: metadata, and the tables of the HLO text.
+
+use std::collections::{HashMap, HashSet};
+
+use super::oracle::{Facts, Spot};
+
+/// A file, and the line if it is known.
+pub type Frame = (String, Option<u64>);
+
+/// The rows of each table of an HLO text.
+#[derive(Debug, Default)]
+pub struct Tables(HashMap<String, HashMap<u64, String>>);
+
+impl Tables {
+    /// Reads the tables in front of the first computation.
+    pub fn read(text: &str) -> Self {
+        let (mut tables, mut title) = (HashMap::new(), String::new());
+        for line in text.lines().take_while(|line| {
+            !line.ends_with("-> (") && !line.starts_with('%') && !line.starts_with("ENTRY")
+        }) {
+            let row = line.split_once(' ');
+            let number = row.and_then(|(number, rest)| Some((number.parse::<u64>().ok()?, rest)));
+            match number {
+                Some((number, rest)) => {
+                    let table: &mut HashMap<u64, String> = tables.entry(title.clone()).or_default();
+                    table.insert(number, rest.to_owned());
+                }
+                None => line.clone_into(&mut title),
+            }
+        }
+        Self(tables)
+    }
+
+    fn row(&self, table: &str, number: u64) -> Option<&str> {
+        Some(self.0.get(table)?.get(&number)?.as_str())
+    }
+
+    fn field(&self, table: &str, number: u64, key: &str) -> Option<u64> {
+        let row = self.row(table, number)?;
+        let pairs = row.trim_matches(['{', '}']).split(' ');
+        let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
+        pairs.find(|(name, _)| *name == key)?.1.parse().ok()
+    }
+
+    /// The lines of frame `id`, the innermost first. Parents are printed one too high, as the first row
+    /// tells by seeming to be its own.
+    pub fn stack(&self, id: u64) -> Vec<Frame> {
+        let shift = u64::from(self.field("StackFrames", 1, "parent_frame_id") == Some(1));
+        let (mut stack, mut seen, mut id) = (Vec::new(), HashSet::new(), id);
+        while seen.insert(id)
+            && let Some(location) = self.field("StackFrames", id, "file_location_id")
+        {
+            let file = self.field("FileLocations", location, "file_name_id");
+            if let Some(file) = file.and_then(|file| self.row("FileNames", file)) {
+                let line = self.field("FileLocations", location, "line");
+                stack.push((decoded(file), line.filter(|&line| line > 0)));
+            }
+            let parent = self
+                .field("StackFrames", id, "parent_frame_id")
+                .unwrap_or(0);
+            id = parent.saturating_sub(shift);
+        }
+        stack
+    }
+}
+
+/// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
+/// in the HLO text.
+pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
+    let tables = facts.module.map_or_else(Tables::default, |file| {
+        Tables::read(&facts.files[file].text)
+    });
+    let mut known: HashMap<&str, Vec<Frame>> = HashMap::new();
+    // One text is printed with each value of an instruction; that of the first counts.
+    let mut stacks = Vec::new();
+    for value in &facts.values {
+        let name = value.reference.name.text.as_str();
+        if let Some(stack) = known.get(name) {
+            stacks.push(stack.clone());
+            continue;
+        }
+        let printed = value
+            .used
+            .map(|used| facts.used[used].instruction.name.spot);
+        let spot = printed.or_else(|| Some(facts.instructions.get(name)?.0));
+        let stack = spot.map_or_else(Vec::new, |spot| stack(&metadata(facts, spot), &tables));
+        known.insert(name, stack.clone());
+        stacks.push(stack);
+    }
+    stacks
+}
+
+fn stack(metadata: &[(String, String)], tables: &Tables) -> Vec<Frame> {
+    let entry = |key: &str| {
+        metadata
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    };
+    let number = |key: &str| entry(key).and_then(|value| value.parse::<u64>().ok());
+    let stack = number("stack_frame_id").map_or_else(Vec::new, |id| tables.stack(id));
+    match entry("source_file") {
+        Some(file) if stack.is_empty() => {
+            vec![(
+                decoded(file),
+                number("source_line").filter(|&line| line > 0),
+            )]
+        }
+        _ => stack,
+    }
+}
+
+/// The entries of the metadata of the instruction whose name is at `spot`. It may be printed in
+/// several lines.
+fn metadata(facts: &Facts, spot: Spot) -> Vec<(String, String)> {
+    let lines = &facts.files[spot.file].lines[spot.line..];
+    let mut text = lines[0][spot.column..].to_owned();
+    // It goes on as long as a bracket is open.
+    for line in &lines[1..] {
+        if depth(&text) <= 0 {
+            break;
+        }
+        text.push('\n');
+        text.push_str(line);
+    }
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let mut entries = Vec::new();
+    let mut rest = None;
+    for (at, char) in text.char_indices() {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            ' ' if !is_quoted && text[at..].starts_with(" metadata={") => {
+                rest = Some(&text[at + " metadata={".len()..]);
+                break;
+            }
+            _ => {}
+        }
+    }
+    let Some(rest) = rest else { return entries };
+    let (mut pair, mut depth) = (String::new(), 0);
+    (is_quoted, is_escaped) = (false, false);
+    for char in rest.chars() {
+        let is_end = !is_quoted && depth == 0 && matches!(char, ' ' | '}');
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+        if is_end {
+            let taken = std::mem::take(&mut pair);
+            entries.extend(
+                taken
+                    .split_once('=')
+                    .map(|(key, value)| (key.to_owned(), value.to_owned())),
+            );
+            if char == '}' {
+                break;
+            }
+        } else {
+            pair.push(char);
+        }
+    }
+    entries
+}
+
+/// How many curly brackets are open at the end.
+fn depth(text: &str) -> i32 {
+    let (mut is_quoted, mut is_escaped, mut depth) = (false, false, 0);
+    for char in text.chars() {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    depth
+}
+
+/// A string without its quotes and escapes.
+fn decoded(string: &str) -> String {
+    let inner = string.trim_matches('"');
+    let mut bytes = Vec::new();
+    let mut rest = inner.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut octal = None;
+        for _ in 0..3 {
+            let Some(digit) = rest.next_if(|byte| (b'0'..b'8').contains(byte)) else {
+                break;
+            };
+            octal = Some(octal.unwrap_or(0) * 8 + u32::from(digit - b'0'));
+        }
+        match octal {
+            Some(value) => bytes.push(value as u8),
+            None => bytes.extend(rest.next()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
