@@ -158,6 +158,176 @@ fn what_is_no_failure_is_said() {
     }
 }
 
+/// The list as a terminal, a test runner, a launcher of many processes, a log of records, a picture
+/// frame or a web page make of it.
+#[test]
+fn whatever_a_log_makes_of_a_message_it_says_the_same() {
+    let plain = LISTED.replace("[rank0]: ", "");
+    let told = |text: &str| {
+        let mut failure = failure(&["oom", "-", "--dump", DUMP, "--format", "json"], text);
+        let message = failure["message"].take();
+        assert!(
+            message.as_str().is_some_and(|it| it.contains("by 4.25G.")),
+            "{message}"
+        );
+        failure
+    };
+    let each = |before: &str, behind: &str| {
+        let lines = plain
+            .lines()
+            .map(|line| format!("{before}{line}{behind}\n"));
+        lines.collect::<String>()
+    };
+    let expected = told(&plain);
+    assert_eq!(expected["amounts"][0]["name"], "Total hbm usage");
+    assert_eq!(expected["entries"][0]["is_exact"], true);
+    assert_eq!(expected["entries"][0]["source"], "oom.py:17");
+    for (before, behind) in [
+        ("\u{1b}[31m", "\u{1b}[0m"),
+        ("\u{1b}[1m\u{1b}[31mE   ", "\u{1b}[0m"),
+        ("", " \\"),
+        ("│", " │"),
+        ("", " \t\r"),
+        ("[default0]:", ""),
+        ("[1,0]<stderr>:", ""),
+        ("2026-01-01T00:00:00.0000000Z ##[error]", ""),
+    ] {
+        assert_eq!(told(&each(before, behind)), expected, "{before} {behind}");
+    }
+    for indent in ["\t", "\u{a0}\u{a0}"] {
+        assert_eq!(told(&plain.replace("  ", indent)), expected, "{indent:?}");
+    }
+    let message = format!("{plain}     ==========================\n");
+    let json = serde_json::json!({ "level": "error", "message": message });
+    assert_eq!(told(&json.to_string()), expected);
+}
+
+#[test]
+fn requests_at_run_time_say_what_is_wanted_and_what_is_free() {
+    for (text, wanted, free, space) in [
+        (
+            "E: Error allocating device buffer: Attempting to allocate 8.00M. That was not possible. \
+             There are 6.43M free.; (0x0x1_HBM0)",
+            Some("8.00M"),
+            Some("6.43M"),
+            Some("HBM"),
+        ),
+        (
+            "E: Error loading program 'jit_f': Attempting to reserve 29.49G at the bottom of memory. \
+             That was not possible. There are 147.64M free, 0B reserved, and 147.64M reservable. Scope: ",
+            Some("29.49G"),
+            Some("147.64M"),
+            None,
+        ),
+        (
+            "E: Failed to allocate request for 32.00MiB (33554432B) on device ordinal 0",
+            Some("32.00MiB"),
+            None,
+            None,
+        ),
+        (
+            "W bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB \
+             (rounded to 2147483648)requested by op ",
+            Some("2.00GiB"),
+            None,
+            None,
+        ),
+        (
+            "E: Out of memory while trying to allocate 8.00GiB.",
+            Some("8.00GiB"),
+            None,
+            None,
+        ),
+        (
+            "E: Out of memory while trying to allocate 33762398024 bytes.",
+            Some("33762398024"),
+            None,
+            None,
+        ),
+        (
+            "E: Out of memory while trying to allocate 3376",
+            None,
+            None,
+            None,
+        ),
+    ] {
+        let found = failure(&["oom", "-", "--format", "json"], text);
+        assert_eq!(found["form"], "request", "{text}");
+        let size = |key: &str| found[key]["text"].as_str().map(str::to_owned);
+        assert_eq!(size("wanted").as_deref(), wanted, "{text}");
+        assert_eq!(size("available").as_deref(), free, "{text}");
+        assert_eq!(found["space"].as_str(), space, "{text}");
+    }
+    let (out, _) = check(
+        &["oom", "-"],
+        "Attempting to allocate 2.50G. That was not possible. There are 5.20G free. The largest \
+         contiguous region of free memory is 1.20G due to fragmentation.",
+        0,
+    );
+    assert!(
+        out.contains("2.50G wanted, 5.20G free") && out.contains("not in one piece"),
+        "{out}"
+    );
+    let warning = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.37GiB with \
+                   freed_by_count=0. The caller indicates that this is not a failure, but this may";
+    check(&["oom", "-"], warning, 2);
+}
+
+#[test]
+fn numbers_that_are_cut_off_are_not_known() {
+    for (text, wanted, available) in [
+        (
+            "Allocation (size=16777216) would exceed memory (size=1",
+            true,
+            false,
+        ),
+        (
+            "Allocation (size=16777216) would exceed memory (size=1)",
+            true,
+            true,
+        ),
+        (
+            "Ran out of memory in memory space hbm. Used 20.00G of 15.",
+            true,
+            false,
+        ),
+    ] {
+        let found = failure(&["oom", "-", "--format", "json"], text);
+        assert_eq!(found["wanted"].is_object(), wanted, "{text}");
+        assert_eq!(found["available"].is_object(), available, "{text}");
+    }
+    let (start, _) = LISTED.split_once("7\n").expect("a line of source");
+    let found = failure(&["oom", "-", "--format", "json"], start);
+    assert_eq!(found["entries"][0]["source"], "oom.py", "of line 17 the 1");
+}
+
+#[test]
+fn the_one_dump_of_a_folder_is_taken_unless_the_text_is_of_another_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = Path::new(DUMP).file_name().expect("a name");
+    fs::copy(root().join(DUMP), folder.path().join(name)).expect("a copy");
+    let first = "Ran out of memory in memory space hbm. Used 7.00G of 6.00G hbm.\n";
+    let text = folder.path().join("first.txt");
+    fs::write(&text, first).expect("a file");
+    let (folder, text) = (
+        folder.path().to_str().expect("a path"),
+        text.to_str().expect("a path"),
+    );
+    let found = failure(&["oom", text, "--dump", folder, "--format", "json"], "");
+    assert_eq!(found["dump"]["module"], "jit_oom_args");
+    assert_eq!(found["dump"]["message_counts"], Value::Null);
+    let (out, _) = check(&["oom", text, "--format", "json"], "", 0);
+    assert!(out.contains("it is not known whether "), "{out}");
+    let other = LISTED.replace("jit(oom_args)", "jit(other)");
+    let (_, err) = check(&["oom", "-", "--dump", folder], &other, 2);
+    assert!(err.contains("the text is of jit_other"), "{err}");
+    check(&["oom", "-", "--dump", DUMP], &other, 0);
+    // It fits, so it is taken.
+    fs::write(text, first.replace("7.00G", "20.00G")).expect("a file");
+    let found = failure(&["oom", text, "--format", "json"], "");
+    assert_eq!(found["dump"]["message_counts"], "reserved");
+}
+
 /// Every text of a failed compile that is there is understood, with every size in it, and what
 /// it counts is found in its dump.
 #[test]

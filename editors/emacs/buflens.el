@@ -103,6 +103,23 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
                    ("HloModule [A-Za-z0-9_]" . buflens-hlo-mode)))
     (add-to-list 'magic-mode-alist (cons (concat before (car entry)) (cdr entry)))))
 
+;; By what a failure for want of memory says, in texts and logs, whatever a log puts before it.
+(defun buflens--failure-p ()
+  "Whether the buffer is of a text or a log that begins with such a failure."
+  (and buffer-file-name
+       (string-match-p "\\.\\(?:txt\\|log\\)\\'" buffer-file-name)
+       (save-excursion
+         (save-restriction
+           (widen)
+           (goto-char (point-min))
+           (let ((case-fold-search nil))
+             (re-search-forward
+              (concat "Largest program allocations in \\|BufferAssignment OOM Debugging"
+                      "\\|Ran out of memory in memory space "
+                      "\\|Ran out of memory on [^ \n]+, the total memory required ")
+              (line-beginning-position 81) t))))))
+(add-to-list 'magic-mode-alist '(buflens--failure-p . buflens-report-mode))
+
 (defun buflens--contact (&rest _)
   "The server's command and settings, as Eglot wants them."
   (if buflens-settings

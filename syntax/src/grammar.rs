@@ -203,12 +203,12 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             LineKind::ComputationEnd => module::computation_end(self),
             LineKind::OutOfMemoryMessage
             | LineKind::OutOfMemoryHeading
-            | LineKind::OutOfMemoryAmount => {
-                out_of_memory::sentence(self);
+            | LineKind::OutOfMemoryAmount
+            | LineKind::OutOfMemoryEntry
+            | LineKind::OutOfMemoryProperty => {
+                out_of_memory::line(self, kind);
                 Ok(())
             }
-            LineKind::OutOfMemoryEntry => out_of_memory::entry(self),
-            LineKind::OutOfMemoryProperty => out_of_memory::property(self),
             LineKind::Continuation | LineKind::Marker | LineKind::Foreign => {
                 self.rest(Text);
                 Ok(())

@@ -2,12 +2,12 @@
 
 import * as vscode from 'vscode';
 
-import { HEAD, isLanguage, LANGUAGES, languageOf, type Language } from './heads';
+import { HEAD, HEAD_LINES, isLanguage, LANGUAGES, languageOf, type Language } from './heads';
 
 /** The languages that VS Code gives files that nobody claims, `.txt` and `.log`. */
 const UNCLAIMED = ['plaintext', 'log'];
 
-/** Sets the language of plain-text documents that begin like a dump, now and when they are opened. */
+/** Sets the language of plain-text documents that begin like a dump or with a failure, now and when they are opened. */
 export function detectDumps(): vscode.Disposable {
   // Each once: who sets it back to plain text means it.
   const seen = new Set<string>();
@@ -57,5 +57,5 @@ const NAMES: Record<Language, string> = {
 };
 
 function headOf(document: vscode.TextDocument): string {
-  return document.getText(new vscode.Range(0, 0, 80, 0)).slice(0, HEAD);
+  return document.getText(new vscode.Range(0, 0, HEAD_LINES, 0)).slice(0, HEAD);
 }

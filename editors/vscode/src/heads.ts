@@ -5,10 +5,15 @@
 export const LANGUAGES = ['xla-buffer-assignment', 'xla-memory-report', 'hlo'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** So many characters of a document are enough to tell. */
-export const HEAD = 4096;
+/** So many lines, and characters of these, are enough to tell. */
+export const HEAD_LINES = 80;
+export const HEAD = 16384;
 
-/** The language of a document that begins with `head`, if it is part of a dump. */
+/** What the text of a failure for want of memory holds, whatever a log puts before it: see docs/format.md. */
+const FAILURE =
+  /Largest program allocations in |BufferAssignment OOM Debugging|Ran out of memory in memory space |Ran out of memory on \S+, the total memory required /;
+
+/** The language of a document that begins with `head`, if it is part of a dump or tells of a failure for want of memory. */
 export function languageOf(head: string): Language | undefined {
   const text = head.replace(/^\uFEFF/, '').replace(/^\s*\n/, '');
   if (/^(BufferAssignment:|HloLiveRange (\(max \d+\):|not available))/.test(text)) return 'xla-buffer-assignment';
@@ -19,7 +24,7 @@ export function languageOf(head: string): Language | undefined {
     if (/^Allocations sorted by size:/m.test(text)) return 'xla-memory-report';
     if (/^Used values:/m.test(text)) return 'xla-buffer-assignment';
   }
-  return undefined;
+  return FAILURE.test(text) ? 'xla-memory-report' : undefined;
 }
 
 /** Whether `id` is a language of the server. */

@@ -16,8 +16,19 @@ test('the first lines tell', () => {
   assert.equal(languageOf('HloModule jit_f, is_scheduled=true'), 'hlo');
 });
 
+test('a failure is recognised in a log', () => {
+  for (const line of [
+    'jaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm.',
+    'E: Ran out of memory on HBM, the total memory required for HLO temporaries (20.00G) exceeds available HBM (15.75G).',
+    '[rank0]:   Largest program allocations in hbm:',
+    'BufferAssignment OOM Debugging.',
+  ]) {
+    assert.equal(languageOf(`step 1\nTraceback (most recent call last):\n${line}\n`), 'xla-memory-report', line);
+  }
+});
+
 test('prose is no dump', () => {
-  for (const text of ['', '\n\n', 'BufferAssignment is a class', 'HloModule is what XLA calls it', 'Total bytes used: 3', 'notes\nBufferAssignment:\n']) {
+  for (const text of ['', '\n\n', 'BufferAssignment is a class', 'HloModule is what XLA calls it', 'Total bytes used: 3', 'notes\nBufferAssignment:\n', 'It ran out of memory on Monday.']) {
     assert.equal(languageOf(text), undefined, text);
   }
 });

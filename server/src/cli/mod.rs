@@ -8,6 +8,7 @@ mod diff;
 mod dumps;
 mod export;
 mod hover;
+mod log;
 mod ls;
 mod lsp;
 mod made;

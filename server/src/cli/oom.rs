@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use buflens_syntax::{Document, DocumentKind};
 use clap::Args;
 
+use super::log::Log;
 use super::one::{Problem, is_dump, no_dump, only_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
@@ -70,14 +71,17 @@ impl Oom {
     }
 
     fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
-        let document = read(path)?;
+        let log = read(path)?;
+        let document = &log.document;
         if document.kind() != DocumentKind::OutOfMemory {
-            return Err("no failure for want of memory is in it: expected a line such as `Ran out of \
-                        memory in memory space hbm. Used N of M hbm.`, `Largest program allocations \
-                        in hbm:` or `BufferAssignment OOM Debugging.`"
+            return Err("no failure for want of memory is in it in a form that is known: expected a \
+                        line such as `Ran out of memory in memory space hbm. Used N of M hbm.`, \
+                        `Out of memory while trying to allocate N bytes.`, `Attempting to allocate N. \
+                        That was not possible.`, `Largest program allocations in hbm:` or \
+                        `BufferAssignment OOM Debugging.`"
                 .to_owned());
         }
-        let (dump, reason) = match self.dump(path, &document) {
+        let (dump, reason) = match self.dump(path, document) {
             Ok(dump) => (Some(dump), None),
             // A dump that was asked for must be there.
             Err(problem) if self.dump.is_some() => return Err(problem),
@@ -91,9 +95,9 @@ impl Oom {
             audit,
             locate: &locate,
         });
-        let failures = failures(&document);
+        let failures = failures(document);
         let failures = failures.iter().map(|failure| {
-            let line = document.line_at(failure.line.start) + 1;
+            let line = log.line_at(failure.line.start) + 1;
             records::failed(failure, line, source.as_ref(), self.limit())
         });
         Ok(FailedText {
@@ -109,18 +113,36 @@ impl Oom {
             Some(file) if !file.is_dir() => Beside::One(file.clone()),
             Some(folder) => match workspace::within(&[folder], path, document) {
                 Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
+                Beside::Other(programs) => {
+                    return Err(format!(
+                        "the text is of {}, and the dumps in {} are of other programs; name a file \
+                         of one with --dump to see it all the same",
+                        programs.join(", "),
+                        folder.display()
+                    ));
+                }
                 found => found,
             },
             None => workspace::beside(path, document),
         };
         let dump = match found {
             Beside::One(assignment) => assignment,
-            Beside::None => {
+            Beside::None | Beside::Other(_) => {
                 return Err(
                     "there is no dump of the program beside the text or in `dumps` \
                                 below; name it with --dump PATH"
                         .to_owned(),
                 );
+            }
+            Beside::Several(mut candidates) if candidates.len() == 1 => {
+                let one = candidates.remove(0);
+                if self.dump.is_none() {
+                    return Err(format!(
+                        "it is not known whether {} is of this program; name it with --dump if it is",
+                        one.display()
+                    ));
+                }
+                one
             }
             Beside::Several(candidates) => {
                 let names: Vec<String> = candidates
@@ -147,7 +169,7 @@ impl Oom {
     }
 }
 
-fn read(path: &Path) -> Result<Document, Problem> {
+fn read(path: &Path) -> Result<Log, Problem> {
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
         io::stdin().lock().read_to_end(&mut bytes)
@@ -155,5 +177,5 @@ fn read(path: &Path) -> Result<Document, Problem> {
         std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
     }
     .map_err(|error| error.to_string())?;
-    Document::new(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
+    Log::new(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
 }

@@ -47,7 +47,8 @@ pub enum Form {
     Total,
     /// `Allocation (size=N) would exceed memory (size=M)`: one allocation of a kernel.
     Allocation,
-    /// `Out of memory while trying to allocate N bytes.`: one request at run time.
+    /// `Out of memory while trying to allocate N bytes.`, `Attempting to allocate 2.50G. That was not
+    /// possible. There are 1.20G free.`: one request at run time.
     Request,
 }
 
@@ -62,7 +63,7 @@ pub struct Message<'d> {
     pub space: Option<&'d str>,
     /// What was wanted.
     pub wanted: Option<Printed<'d>>,
-    /// What there is.
+    /// What there is; at run time, what of it is free.
     pub available: Option<Printed<'d>>,
 }
 
@@ -152,7 +153,7 @@ pub fn failures(document: &Document) -> Vec<Failure<'_>> {
                 Kind::Property => {
                     if let Some(entry) = failure.entries.last_mut() {
                         entry.range.end = line.end;
-                        property(entry, row, block.text());
+                        property(entry, row, block.text(), line.end == document.len());
                     }
                 }
             }
@@ -172,15 +173,18 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
     let printed = |at| size(at).map(|span| Printed(span.text(text)));
     Message {
         form,
-        text: &text[row.label.start as usize..row.line.end as usize],
+        text: &text[row.label.start as usize..row.content.end as usize],
         space: Some(row.space.text(text)).filter(|space| !space.is_empty()),
         wanted: printed(0),
-        available: printed(1).filter(|_| form != Form::Request),
+        // The other requests repeat the first size, in bytes.
+        available: printed(1)
+            .filter(|_| form != Form::Request || row.label.text(text).starts_with("Attempting")),
     }
 }
 
-fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str) {
-    let content = row.content.text(text).trim_end();
+/// Puts a line about `entry` into it; `is_last` if the text ends with it, maybe too early.
+fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str, is_last: bool) {
+    let content = row.content.text(text);
     let size = Some(row.sizes[0]).filter(|span| !span.is_empty());
     let size = size.map(|span| Printed(span.text(text)));
     match row.label.text(text) {
@@ -193,12 +197,12 @@ fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str) {
             entry.label = Some(content);
             entry.name = Some(row.name.text(text)).filter(|name| !name.is_empty());
         }
-        _ => operator(entry, content),
+        _ => operator(entry, content, is_last),
     }
 }
 
 /// `op_name="jit(f)/add" source_file="model.py" source_line=3`
-fn operator(entry: &mut Entry, content: &str) {
+fn operator(entry: &mut Entry, content: &str, is_last: bool) {
     let (mut key, mut file, mut line) = ("", None, None);
     for (token, text) in tokens(content) {
         match token {
@@ -209,6 +213,7 @@ fn operator(entry: &mut Entry, content: &str) {
             _ => {}
         }
     }
+    let line = line.filter(|line| !is_last || !content.ends_with(line));
     entry.source = file.map(|file| match line {
         Some(line) => format!("{file}:{line}"),
         None => file,

@@ -166,8 +166,8 @@ fn row(dump: &Dump, table: &[Row], number: u64) -> Option<TableRow> {
     TableRow::around(&document.token_at(at.start + at.row.row.span.start)?.1)
 }
 
-/// The text of a string with C escapes, with or without its quotes. Escapes are bytes:
-/// `"caf\303\251"` stands for `café`.
+/// The text of a string with C, JSON or Python escapes, with or without its quotes. Octal ones are
+/// bytes: `"caf\303\251"` stands for `café`.
 pub fn unescaped(string: &str) -> String {
     let inner = string.strip_prefix('"').unwrap_or(string);
     let inner = inner.strip_suffix('"').unwrap_or(inner);
@@ -190,6 +190,9 @@ pub fn unescaped(string: &str) -> String {
                 .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
             bytes.push(value as u8);
             rest = &rest[octal..];
+        } else if let Some((char, behind)) = hexadecimal(rest) {
+            bytes.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = behind;
         } else if let Some((&escaped, behind)) = rest.split_first() {
             bytes.push(match escaped {
                 b'n' => b'\n',
@@ -201,6 +204,21 @@ pub fn unescaped(string: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The character of `x1b` or `u001b`, and what stands behind it.
+fn hexadecimal(text: &[u8]) -> Option<(char, &[u8])> {
+    let digits = match text.first()? {
+        b'x' => 2,
+        b'u' => 4,
+        _ => return None,
+    };
+    let (code, behind) = text.get(1..)?.split_at_checked(digits)?;
+    let is_code = code.iter().all(u8::is_ascii_hexdigit);
+    let number = u32::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok()?;
+    // Half a pair is no character.
+    let char = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+    is_code.then_some((char, behind))
 }
 
 #[cfg(test)]
@@ -225,6 +243,10 @@ mod tests {
             "caf\u{e9} \"q\" it's a\\b\n"
         );
         assert_eq!(unescaped(r#""\377""#), "\u{fffd}");
+        assert_eq!(
+            unescaped(r"\u001b[1m\x1b[0m\ud83d \u00e9 \u1 \x+1"),
+            "\u{1b}[1m\u{1b}[0m\u{fffd} \u{e9} u1 x+1"
+        );
         assert_eq!(unescaped(r#""a\"#), "a");
         assert_eq!(unescaped(""), "");
     }

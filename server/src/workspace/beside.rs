@@ -24,15 +24,17 @@ const MOST_BYTES: u64 = 16 << 20;
 pub enum Beside {
     /// None is there.
     None,
+    /// Those that are there are of other programs than the text, which is of these.
+    Other(Vec<String>),
     /// It can only be this one: its assignment.
     One(PathBuf),
-    /// It may be any of these.
+    /// It may be any of these; where it is one alone, nothing says that it is not.
     Several(Vec<PathBuf>),
 }
 
 /// Looks beside the text at `path`, which is `document`, and in `dumps/` below for the dump of its
 /// program: by the name of the program, which the operators of the list begin with, else by the
-/// name of the text, else by the total that the message says.
+/// name of the text, else by the total, or that of the temporaries, that the message says.
 pub fn beside(path: &Path, document: &Document) -> Beside {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() {
@@ -56,7 +58,7 @@ pub fn within(folders: &[&Path], path: &Path, document: &Document) -> Beside {
     let failures = failures(document);
     let programs = programs(&failures);
     let own = path.file_stem().map(|stem| stem.to_string_lossy());
-    let is_called = |path: &PathBuf| {
+    let is_called = |path: &&PathBuf| {
         let module = module_name(path);
         module.is_some_and(|module| match (&own, programs.is_empty()) {
             (_, false) => programs.contains(&module),
@@ -64,29 +66,35 @@ pub fn within(folders: &[&Path], path: &Path, document: &Document) -> Beside {
             (None, true) => false,
         })
     };
-    let called: Vec<PathBuf> = found
-        .iter()
-        .filter(|path| is_called(path))
-        .cloned()
-        .collect();
-    let candidates = if called.is_empty() && programs.is_empty() {
+    let called: Vec<PathBuf> = found.iter().filter(is_called).cloned().collect();
+    let candidates = if !called.is_empty() {
+        called.clone()
+    } else if programs.is_empty() {
         found
     } else {
-        called.clone()
+        let is_there = !found.is_empty();
+        // A name may be left out.
+        found.retain(|path| module_name(path).is_none());
+        if found.is_empty() && is_there {
+            return Beside::Other(programs);
+        }
+        found
     };
     if candidates.is_empty() {
         return Beside::None;
     }
-    let fitting: Vec<&PathBuf> = candidates
+    let fitting: Vec<PathBuf> = candidates
         .iter()
         .take(MOST_ADDED_UP)
-        .filter(|path| has_total(path, &failures))
+        .filter(|path| fits(path, &failures))
+        .cloned()
         .collect();
     match (&called[..], &fitting[..]) {
-        ([one], _) => Beside::One(one.clone()),
-        (_, [one]) => Beside::One((*one).clone()),
-        ([.., last], _) if is_repeated(&called) => Beside::One(last.clone()),
-        _ => Beside::Several(candidates),
+        ([one], _) | (_, [one]) => Beside::One(one.clone()),
+        (_, [.., last]) if is_repeated(&fitting) => Beside::One(last.clone()),
+        ([.., last], []) if is_repeated(&called) => Beside::One(last.clone()),
+        (_, []) => Beside::Several(candidates),
+        _ => Beside::Several(fitting),
     }
 }
 
@@ -107,7 +115,10 @@ fn programs(failures: &[Failure]) -> Vec<String> {
     let entries = failures.iter().flat_map(|failure| &failure.entries);
     let names = entries.filter_map(|entry| {
         let first = entry.op_name.as_deref()?.split('/').next()?;
-        Some(first.strip_suffix(')')?.replacen('(', "_", 1))
+        let called = first.strip_suffix(')')?.replacen('(', "_", 1);
+        // As compilers write it into the names of files.
+        let is_kept = |char: char| char.is_ascii_alphanumeric() || "_.-".contains(char);
+        Some(called.replace(|char| !is_kept(char), "_"))
     });
     let mut names: Vec<String> = names.collect();
     names.sort();
@@ -115,15 +126,17 @@ fn programs(failures: &[Failure]) -> Vec<String> {
     names
 }
 
-/// Whether dumps of one program take the same bytes: it was compiled again and failed again.
+/// Whether all are of one program and take the same bytes: it was compiled again and failed again.
 fn is_repeated(paths: &[PathBuf]) -> bool {
-    let mut totals = paths.iter().take(MOST_ADDED_UP).map(|path| total(path));
-    let first = totals.next().flatten();
-    first.is_some() && totals.all(|total| total == first)
+    let about = |path: &PathBuf| Some((module_name(path)?, totals(path)?));
+    let mut all = paths.iter().take(MOST_ADDED_UP).map(about);
+    let first = all.next().flatten();
+    first.is_some() && all.all(|other| other == first)
 }
 
-/// The bytes of the allocations of memory space 0, unless the file is large or broken.
-fn total(path: &Path) -> Option<u64> {
+/// The bytes of the allocations of memory space 0, and of those that are temporary, unless the file
+/// is large or broken.
+fn totals(path: &Path) -> Option<[u64; 2]> {
     length(path)
         .ok()
         .filter(|&(bytes, _)| bytes <= MOST_BYTES)?;
@@ -131,20 +144,36 @@ fn total(path: &Path) -> Option<u64> {
     let blocks = file.document.blocks();
     let allocations = blocks.flat_map(|(_, block)| &block.facts().allocations);
     let in_space = allocations.filter(|allocation| allocation.color.get().unwrap_or(0) == 0);
-    Some(in_space.fold(0, |sum, allocation| {
-        sum.saturating_add(allocation.size.value)
+    Some(in_space.fold([0_u64; 2], |[total, temp], allocation| {
+        let (kinds, size) = (allocation.kinds, allocation.size.value);
+        let stays = kinds.constant || kinds.maybe_live_out || allocation.parameter.get().is_some();
+        let (counted, coming) = match kinds.thread_local {
+            true => (0, 0),
+            false if stays => (size, 0),
+            false => (size, size),
+        };
+        [total.saturating_add(counted), temp.saturating_add(coming)]
     }))
 }
 
-/// Whether the allocations of memory space 0 add up to what a message says.
-fn has_total(path: &Path, failures: &[Failure]) -> bool {
+/// Whether the allocations of memory space 0 add up to what a message says of it.
+fn fits(path: &Path, failures: &[Failure]) -> bool {
     let messages = failures.iter().filter_map(|failure| failure.message);
-    let totals: Vec<_> = messages
-        .filter(|message| message.form == Form::Total)
-        .filter_map(|message| message.wanted)
+    let sizes: Vec<_> = messages
+        .filter(|message| matches!(message.form, Form::Used | Form::Total))
+        .filter(|message| {
+            message
+                .space
+                .is_none_or(|it| it.eq_ignore_ascii_case("hbm"))
+        })
+        .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
-    let sum = if totals.is_empty() { None } else { total(path) };
-    sum.is_some_and(|sum| totals.iter().any(|total| total.is_of(sum)))
+    let Some([total, temp]) = (!sizes.is_empty()).then(|| totals(path)).flatten() else {
+        return false;
+    };
+    sizes.iter().any(|(form, size)| {
+        size.is_of(total) || (*form == Form::Used && temp > 0 && size.is_of(temp))
+    })
 }
 
 #[cfg(test)]
@@ -183,16 +212,42 @@ mod tests {
         );
         assert_eq!(
             find("error.txt", &format!("{short} (2.0K)")),
-            Beside::Several(vec![f.clone(), g, h]),
+            Beside::Several(vec![f.clone(), h.clone()]),
             "two have the total"
         );
+        assert_eq!(
+            find("error.txt", &format!("{short} (8.0K)")),
+            Beside::Several(vec![f.clone(), g.clone(), h]),
+            "none has it"
+        );
+        let used = "Ran out of memory in memory space hbm. Used";
+        assert_eq!(
+            find("error.txt", &format!("{used} 4.0K of 1.0K hbm.")),
+            Beside::One(g)
+        );
+        let other = "Ran out of memory in memory space vmem. Used";
+        assert!(matches!(
+            find("error.txt", &format!("{other} 4.0K of 1.0K vmem.")),
+            Beside::Several(_)
+        ));
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(f)/add\"")),
             Beside::One(f)
         );
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(k)/add\"")),
-            Beside::None
+            Beside::Other(vec!["jit_k".to_owned()])
+        );
+        let odd = dump("jit__lambda_", 512);
+        assert_eq!(
+            find("g.txt", &format!("{long}=\"jit(<lambda>)/add\"")),
+            Beside::One(odd)
+        );
+        let nameless = below.join(format!("mine{SUFFIX}"));
+        fs::write(&nameless, "BufferAssignment:\n").expect("a file");
+        assert_eq!(
+            find("g.txt", &format!("{long}=\"jit(k)/add\"")),
+            Beside::Several(vec![nameless])
         );
         assert_eq!(find("g.txt", "no failure"), Beside::None);
     }

@@ -98,19 +98,32 @@ impl Workspace {
 
     /// What there is at this moment of the dump that the file at `path` belongs to.
     pub fn snapshot(&self, path: &Path) -> Snapshot {
-        let files = siblings(path).into_iter().map(|Sibling { path, part }| {
-            let buffer = self
-                .buffers
-                .get(&path)
-                .map(|buffer| (Arc::clone(buffer), buffer.moment()));
-            Source { path, part, buffer }
+        let open = self.buffers.iter().map(|(path, buffer)| {
+            let now = (Arc::clone(buffer), buffer.moment());
+            (path.clone(), now)
         });
+        let open = open.collect();
         Snapshot {
             path: path.to_owned(),
-            files: files.collect(),
+            files: sources(path, &open),
+            open,
             cache: Arc::clone(&self.cache),
         }
     }
+}
+
+/// Open documents and their states at one moment.
+type Open = FxHashMap<PathBuf, (Arc<Buffer>, Moment)>;
+
+/// The files of the dump of `path`, with the documents that are open.
+fn sources(path: &Path, open: &Open) -> Vec<Source> {
+    let files = siblings(path).into_iter();
+    let files = files.map(|Sibling { path, part }| Source {
+        buffer: open.get(&path).cloned(),
+        path,
+        part,
+    });
+    files.collect()
 }
 
 /// A dump at one moment: what is needed to answer a request about it, not yet read.
@@ -119,6 +132,8 @@ pub struct Snapshot {
     /// The file asked for.
     pub path: PathBuf,
     files: Vec<Source>,
+    /// All open documents: the text of a failure has another dump along.
+    open: Open,
     cache: Arc<Cache>,
 }
 
@@ -146,20 +161,12 @@ impl Snapshot {
 
     /// The whole dump. Reads what has changed since it was read last.
     pub fn load(&self) -> Result<Loaded, Unavailable> {
-        // The dump of the program that failed is read along, from disk.
+        // The dump of the program that failed is read along.
         let failed = self.document().ok().map(|text| beside(&self.path, &text));
         let more = match failed {
-            Some(Beside::One(assignment)) => siblings(&assignment),
+            Some(Beside::One(assignment)) => sources(&assignment, &self.open),
             _ => Vec::new(),
         };
-        let more: Vec<Source> = more
-            .into_iter()
-            .map(|Sibling { path, part }| Source {
-                path,
-                part,
-                buffer: None,
-            })
-            .collect();
         self.cache.load(&self.path, self.files.iter().chain(&more))
     }
 }
@@ -245,6 +252,26 @@ mod tests {
         assert_eq!(fixture.parts(&ranges), [Part::Assignment, Part::LiveRange]);
         fixture.workspace.close(&assignment);
         assert_eq!(fixture.parts(&ranges), [Part::LiveRange]);
+    }
+
+    #[test]
+    fn the_dump_beside_the_text_of_a_failure_is_the_open_one() {
+        let mut fixture = Fixture::new();
+        let name = "module_0001.jit_f.x-buffer-assignment.txt";
+        fixture.write(name, ASSIGNMENT);
+        let text = "Ran out of memory on HBM, the total memory required for HLO temporaries (4B)\n";
+        let failed = fixture.open("f.txt", text);
+        let values = |fixture: &Fixture| {
+            let loaded = fixture.workspace.snapshot(&failed).load().expect("a dump");
+            loaded.dump.values.len()
+        };
+        assert_eq!(values(&fixture), 1);
+        let more =
+            "allocation 1: size 4, thread-local:\n value: <1 b @0> (size=4,offset=0): f32[]\n";
+        let open = fixture.open(name, &format!("{ASSIGNMENT}{more}"));
+        assert_eq!(values(&fixture), 2);
+        fixture.workspace.close(&open);
+        assert_eq!(values(&fixture), 1);
     }
 
     #[test]

@@ -276,7 +276,7 @@ pub struct OutOfMemory {
     pub line: Span,
     /// The words that say what it is about: `HLO temp`, `Unpadded size`.
     pub label: Span,
-    /// What stands behind the label and the colon.
+    /// What stands behind the label and the colon, without what a log put behind the line.
     pub content: Span,
     /// The name of a memory space.
     pub space: Span,

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::SyntaxKind;
 use crate::grammar::tree_prefix;
+use crate::line::out_of_memory::end;
 use crate::sink::{Sink, SyntaxError};
 
 /// Fills [`Facts`] from the grammar's events.
@@ -98,15 +99,16 @@ impl<'t> FactsSink<'t> {
         } else {
             self.keyword.end
         };
-        let rest = &self.text[behind as usize..line.end as usize];
-        let content = rest.trim_start_matches([':', ' ']);
+        let end = line.start + end(line.text(self.text)) as u32;
+        let rest = &self.text[behind as usize..end as usize];
+        let content = rest.trim_start_matches(|char: char| char == ':' || char.is_whitespace());
         OutOfMemory {
             kind,
             line,
             label: self.keyword,
             content: Span {
-                start: line.end - content.len() as u32,
-                end: line.end,
+                start: end - content.len() as u32,
+                end,
             },
             space: self.index,
             sizes: self.human,

@@ -3,14 +3,33 @@
 use super::{Parser, Rule, instruction, shape};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
-use crate::line::out_of_memory::part;
+use crate::line::LineKind;
+use crate::line::out_of_memory::{end, part};
 use crate::sink::Sink;
 
 /// Before these words stands what the log adds, behind them a memory space's name.
 const SPACES: [&str; 4] = ["memory space ", "memory on ", "space=", "allocations in "];
 
+/// A line of `kind`. No rule sees what the log put behind it.
+pub(super) fn line<S: Sink>(p: &mut Parser<S>, kind: LineKind) {
+    let (start, whole) = (p.position(), p.end);
+    p.enter(start, start + end(p.remaining()));
+    let result = match kind {
+        LineKind::OutOfMemoryEntry => entry(p),
+        LineKind::OutOfMemoryProperty => property(p),
+        _ => {
+            sentence(p);
+            Ok(())
+        }
+    };
+    p.finish_line(result.is_ok());
+    p.enter(p.end, whole);
+    p.peek();
+    p.rest(K::Text);
+}
+
 /// A line with sizes in it: the message itself, a heading, an amount.
-pub(super) fn sentence<S: Sink>(p: &mut Parser<S>) {
+fn sentence<S: Sink>(p: &mut Parser<S>) {
     let line = p.remaining();
     let label = label(p);
     p.raw(K::Keyword, label);
@@ -19,7 +38,7 @@ pub(super) fn sentence<S: Sink>(p: &mut Parser<S>) {
 }
 
 /// `  1. Size: 16.00G`, `Buffer 1:`
-pub(super) fn entry<S: Sink>(p: &mut Parser<S>) -> Rule {
+fn entry<S: Sink>(p: &mut Parser<S>) -> Rule {
     label(p);
     if p.at(Token::Word) {
         p.bump(K::Keyword);
@@ -35,7 +54,7 @@ pub(super) fn entry<S: Sink>(p: &mut Parser<S>) -> Rule {
 }
 
 /// `     Shape: f32[1,1]{1,0:T(1,128)}` and what else an entry says.
-pub(super) fn property<S: Sink>(p: &mut Parser<S>) -> Rule {
+fn property<S: Sink>(p: &mut Parser<S>) -> Rule {
     let length = label(p);
     let name = &p.remaining()[..length];
     p.raw(K::Keyword, length);
@@ -109,7 +128,11 @@ fn next(text: &str, from: usize) -> Option<(K, usize, usize)> {
             if let Some((kind, end)) = number(text, at) {
                 return Some((kind, at, end));
             }
-            at += run(&bytes[at..], is_word);
+            let word = run(&bytes[at..], is_word);
+            if let Some((from, to)) = memory_of_core(&text[at..at + word]) {
+                return Some((K::Label, at + from, at + to));
+            }
+            at += word;
         } else if bytes[at].is_ascii_alphabetic()
             && SPACES.iter().any(|word| before.ends_with(word.as_bytes()))
         {
@@ -123,6 +146,15 @@ fn next(text: &str, from: usize) -> Option<(K, usize, usize)> {
         }
     }
     None
+}
+
+/// Where the memory's name stands in what a runtime calls the memory of one core: `0x0x1_HBM0`.
+fn memory_of_core(word: &str) -> Option<(usize, usize)> {
+    let (core, memory) = word.split_once('_')?;
+    let is_place = core.contains('x') && core.bytes().all(|it| it == b'x' || it.is_ascii_digit());
+    let name = memory.trim_end_matches(|last: char| last.is_ascii_digit());
+    let from = core.len() + 1;
+    (is_place && !name.is_empty()).then_some((from, from + name.len()))
 }
 
 /// What the number at `at` is, and where it ends.
@@ -143,9 +175,11 @@ fn number(text: &str, at: usize) -> Option<(K, usize)> {
     }
     match &text[end..end + unit] {
         "" if bytes.get(end) == Some(&b'%') => Some((K::Percentage, end)),
-        "" if is_whole && (text[..at].ends_with("(size=") || text[end..].starts_with(" bytes")) => {
+        // What ends with the text may have been longer.
+        "" if is_whole && text[..at].ends_with("(size=") && text[end..].starts_with(')') => {
             Some((K::Size, end))
         }
+        "" if is_whole && text[end..].starts_with(" bytes") => Some((K::Size, end)),
         "x" if behind == Some(&b' ') => Some((K::Number, end)),
         _ => None,
     }

@@ -1,17 +1,24 @@
 //! Lines of the text that a compiler or a runtime prints when memory runs out.
 //!
-//! The text comes out of logs, so anything may stand before a line: a date, `[rank0]:`, colours.
+//! The text comes out of logs, so anything may stand before a line: a date, `[rank0]:`, colours;
+//! and behind it the end of a colour, a border, a `\`.
 
 use super::LineKind;
 
-/// How the sentence begins that says what ran out.
-const MESSAGES: [&str; 5] = [
-    "Ran out of memory in memory space ",
-    "Ran out of memory on ",
-    "Allocation (size=",
-    "Out of memory while trying to allocate ",
-    "Out of memory allocating ",
+/// How the sentence begins that says what ran out, and what else is in it.
+const MESSAGES: [(&str, &str); 9] = [
+    ("Ran out of memory in memory space ", ""),
+    ("Ran out of memory on ", ""),
+    ("Allocation (size=", " would exceed memory "),
+    ("Out of memory while trying to allocate ", ""),
+    ("Out of memory allocating ", ""),
+    ("Attempting to allocate ", ". That was not possible"),
+    ("Attempting to reserve ", ". That was not possible"),
+    ("Failed to allocate request for ", ""),
+    ("Allocator (", " ran out of memory trying to allocate "),
 ];
+/// The allocator of a GPU warns like this of requests that the program can do without.
+const WARNING: &str = "The caller indicates that this is not a failure";
 const HEADINGS: [&str; 4] = [
     "BufferAssignment OOM Debugging.",
     "BufferAssignment stats:",
@@ -49,6 +56,11 @@ const USES: [&str; 15] = [
     "thread_local allocation:",
 ];
 
+/// What logs put directly before a line of the text: `[default0]:`, `[1,0]<stderr>:`, a border.
+const BEFORE: [char; 7] = [']', ':', '>', '|', '│', '┃', '║'];
+/// What they put behind one, besides blanks and colours.
+const BEHIND: [char; 5] = ['\\', '|', '│', '┃', '║'];
+
 /// A line, taken apart as far as its kind needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -63,17 +75,22 @@ pub(crate) struct Part {
 pub(super) fn opens(line: &str) -> bool {
     part(line).is_some_and(|part| match part.kind {
         LineKind::OutOfMemoryMessage => true,
-        LineKind::OutOfMemoryHeading => !line.ends_with("stats:") && !line.ends_with("buffers:"),
+        LineKind::OutOfMemoryHeading => {
+            let own = &line[..end(line)];
+            !own.ends_with("stats:") && !own.ends_with("buffers:")
+        }
         _ => false,
     })
 }
 
 /// What `line` is in the text of a failure; `None` for a line of something else.
 pub(crate) fn part(line: &str) -> Option<Part> {
+    let line = &line[..end(line)];
     let found = |kind, start, label| Some(Part { kind, start, label });
-    for message in MESSAGES {
+    for (message, further) in MESSAGES {
         if let Some(start) = line.find(message)
-            && (message != "Allocation (size=" || line.contains(" would exceed memory "))
+            && line[start..].contains(further)
+            && !line.contains(WARNING)
         {
             return found(
                 LineKind::OutOfMemoryMessage,
@@ -98,28 +115,51 @@ pub(crate) fn part(line: &str) -> Option<Part> {
     amount(line)
 }
 
+/// Where the text of `line` itself ends, before what the log put behind it.
+pub(crate) fn end(line: &str) -> usize {
+    let mut own = line;
+    loop {
+        let shorter = own.trim_end_matches(|char| is_blank(char) || BEHIND.contains(&char));
+        let shorter = without_colour(shorter).unwrap_or(shorter);
+        if shorter.len() == own.len() {
+            return own.len();
+        }
+        own = shorter;
+    }
+}
+
+fn is_blank(char: char) -> bool {
+    matches!(char, ' ' | '\t' | '\r' | '\u{a0}')
+}
+
+/// `text` without the terminal's code that it ends in, if it does: `ESC[1;31m`.
+fn without_colour(text: &str) -> Option<&str> {
+    let code = text.strip_suffix(|last: char| last.is_ascii_alphabetic())?;
+    code.trim_end_matches(|char: char| char.is_ascii_digit() || char == ';')
+        .strip_suffix("\u{1b}[")
+}
+
 /// The word that stands first in `line`, at its start or behind a blank.
 fn first_word<'w>(line: &str, words: &[&'w str]) -> Option<(&'w str, usize)> {
     let at = |word: &&'w str| {
         let start = line.find(word)?;
-        is_free(line, start).then_some((*word, start))
+        is_free(&line[..start]).then_some((*word, start))
     };
     words.iter().filter_map(at).min_by_key(|&(_, start)| start)
 }
 
-/// Whether a blank or the end of a colour stands directly before `start`, or nothing.
-fn is_free(line: &str, start: usize) -> bool {
-    let before = &line[..start];
-    let is_colour = || {
-        let code = before
-            .rsplit_once("\u{1b}[")
-            .and_then(|(_, code)| code.strip_suffix('m'));
-        code.is_some_and(|code| {
-            code.bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b';')
-        })
-    };
-    before.is_empty() || before.ends_with([' ', '\t']) || is_colour()
+/// Whether a line of the text may begin behind `before`.
+fn is_free(before: &str) -> bool {
+    before.is_empty()
+        || before.ends_with(|char| is_blank(char) || BEFORE.contains(&char))
+        || without_colour(before).is_some()
+}
+
+/// How wide the blanks are that are the first of `text`, of tabs at least so much.
+fn width(text: impl Iterator<Item = char>) -> usize {
+    text.take_while(|&char| is_blank(char))
+        .map(|char| if char == '\t' { 2 } else { 1 })
+        .sum()
 }
 
 /// Where `1. Size: ` or `Buffer 1:` begins.
@@ -127,12 +167,12 @@ fn numbered(line: &str) -> Option<usize> {
     if let Some(behind) = line.find(". Size: ") {
         let digits = line[..behind].bytes().rev().take_while(u8::is_ascii_digit);
         let start = behind - digits.count();
-        return (start < behind && is_free(line, start)).then_some(start);
+        return (start < behind && is_free(&line[..start])).then_some(start);
     }
-    let start = line.find("Buffer ").filter(|&start| is_free(line, start))?;
-    let number = line[start + "Buffer ".len()..]
-        .trim_end()
-        .strip_suffix(':')?;
+    let start = line
+        .find("Buffer ")
+        .filter(|&start| is_free(&line[..start]))?;
+    let number = line[start + "Buffer ".len()..].strip_suffix(':')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(start)
 }
@@ -151,7 +191,7 @@ fn amount(line: &str) -> Option<Part> {
         ("Output size", ""),
         ("Program ", " requirement"),
     ] {
-        if let Some(start) = line.find(first).filter(|&start| is_free(line, start))
+        if let Some(start) = line.find(first).filter(|&start| is_free(&line[..start]))
             && let Some(end) = line[start + first.len()..].find(last)
             && !line[start + first.len()..][..end].contains(' ')
         {
@@ -162,16 +202,22 @@ fn amount(line: &str) -> Option<Part> {
             return found(start, label).filter(|_| is_sized);
         }
     }
-    USES.iter().find_map(|word| {
-        let start = line.find(word)?;
-        let rest = &line[start + word.len()..];
-        let size = rest.trim_start_matches(' ');
+    let is_row = |word: &str, start: usize| {
+        let (before, rest) = (&line[..start], &line[start + word.len()..]);
+        let size = rest.trim_start_matches(is_blank);
         let gap = if word.ends_with(':') { 1 } else { 2 };
-        let is_column = line[..start].is_empty() || line[..start].ends_with("  ");
-        let is_sized = size.starts_with(|next: char| next.is_ascii_digit());
         // No sentence has two blanks.
-        let is_row = is_column && is_sized && rest.len() - size.len() >= gap;
-        found(start, word.len()).filter(|_| is_row)
+        let is_column = match width(before.chars().rev()) {
+            0 => is_free(before),
+            indent => indent > 1,
+        };
+        let is_sized = size.starts_with(|next: char| next.is_ascii_digit());
+        is_column && is_sized && width(rest.chars()) >= gap
+    };
+    USES.iter().find_map(|word| {
+        let mut places = line.match_indices(word).map(|(start, _)| start);
+        let start = places.find(|&start| is_row(word, start))?;
+        found(start, word.len())
     })
 }
 
@@ -196,8 +242,29 @@ mod tests {
             "[rank0]: ",
             "\u{1b}[36m(W pid=4)\u{1b}[0m ",
             "I0101 x.cc:9] ",
+            "[default0]:",
+            "[1,0]<stderr>:",
+            "2026-01-01T00:00:00.0Z ##[error]",
+            "\u{1b}[1m\u{1b}[31m",
+            "│",
+            "\t",
+            "\u{a0}\u{a0}",
         ] {
-            let check = |line: &str, kind, label| check(&format!("{before}{line}"), kind, label);
+            let check = |line: &str, kind, label| {
+                for behind in [
+                    "",
+                    " ",
+                    "\r",
+                    " \\",
+                    " │",
+                    "\u{1b}[0m",
+                    " \u{1b}[0m\u{1b}[K\t",
+                ] {
+                    let whole = format!("{before}{line}{behind}");
+                    check(&whole, kind, label);
+                    assert_eq!(end(&whole), before.len() + line.len(), "{whole}");
+                }
+            };
             check(
                 "E: RESOURCE_EXHAUSTED: Ran out of memory on HBM, the",
                 Message,
@@ -229,6 +296,19 @@ mod tests {
                 "Program hbm requirement",
             );
             check("    HLO temp         24.00G (1%", Amount, "HLO temp");
+            check("\tprogram\t33.54G", Amount, "program");
+            check("\u{a0}\u{a0}reserved \u{a0} 258.00M", Amount, "reserved");
+            check("Output size 0B; shares 0B with", Amount, "Output size");
+            check(
+                "Attempting to reserve 9.17G at the bottom of memory. That was not possible. There are",
+                Message,
+                "Attempting to reserve",
+            );
+            check(
+                "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)requested",
+                Message,
+                "Allocator (",
+            );
             check(
                 "  total allocation:  301.25MiB",
                 Amount,
@@ -243,6 +323,9 @@ mod tests {
             "",
             "Traceback (most recent call last):",
             "Allocation (size=4) succeeded",
+            "Attempting to allocate 4 workers",
+            "Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.37GiB with freed_by_count=0. The \
+             caller indicates that this is not a failure, but this may mean that there could be",
             "the program 12 times",
             "x=Shape: 3",
             "Buffer x:",

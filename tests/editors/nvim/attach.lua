@@ -40,7 +40,20 @@ t.test(function()
   t.equal('values', filetype('b.txt', { '', 'Total bytes used: 256 (256B)', '', 'Used values:' }), 'xla-buffer-assignment')
   t.equal('an old report', filetype('c.txt', { 'Total bytes used: 256 (256B)', '', 'Allocations sorted by size:' }), 'xla-memory-report')
 
+  -- A failure for want of memory in a log.
+  local log = { 'step 1', 'Traceback (most recent call last):' }
+  for i, line in ipairs({
+    'E: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm.',
+    'E: Ran out of memory on HBM, the total memory required for HLO temporaries (20.00G) exceeds available HBM (15.75G).',
+    '[rank0]:   Largest program allocations in hbm:',
+    'BufferAssignment OOM Debugging.',
+  }) do
+    t.equal(line, filetype(('failed%d.log'):format(i), vim.list_extend({ line }, log)), 'xla-memory-report')
+    t.equal(line, filetype(('failed%d.txt'):format(i), vim.list_extend(vim.list_slice(log), { line })), 'xla-memory-report')
+  end
+
   -- Nothing else.
+  t.equal('a text about memory', filetype('h.txt', { 'It ran out of memory on Monday.' }), 'text')
   t.equal('a text', filetype('d.txt', { 'milk', 'eggs' }), 'text')
   t.equal('a text about dumps', filetype('e.txt', { 'They begin so:', '', 'BufferAssignment:' }), 'text')
   t.equal('an empty text', filetype('f.txt', {}), 'text')

@@ -17,6 +17,15 @@ local HEADINGS = {
 --- What may come before such a heading: nothing else makes a dump of a text that only quotes one.
 local BEFORE = { '^%s*$', '^Total bytes used: %d+ %(', '^%*%*%* Begin .+ %*%*%*$' }
 
+--- What the text of a failure for want of memory holds, whatever a log puts before it, in so many lines.
+local FAILURE_LINES = 80
+local FAILURES = {
+  'Largest program allocations in ',
+  'BufferAssignment OOM Debugging',
+  'Ran out of memory in memory space ',
+  'Ran out of memory on %S+, the total memory required ',
+}
+
 local function matches(line, patterns)
   return vim.iter(patterns):any(function(pattern)
     return line:find(pattern) ~= nil
@@ -25,7 +34,7 @@ end
 
 ---@param bufnr integer
 ---@return string? filetype
-function M.of_text(bufnr)
+local function of_headings(bufnr)
   for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, 0, LINES, false)) do
     line = line:gsub('\r$', '')
     for _, heading in ipairs(HEADINGS) do
@@ -35,6 +44,20 @@ function M.of_text(bufnr)
     end
     if not matches(line, BEFORE) then
       return nil
+    end
+  end
+end
+
+---@param bufnr integer
+---@return string? filetype
+function M.of_text(bufnr)
+  local filetype = of_headings(bufnr)
+  if filetype then
+    return filetype
+  end
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, 0, FAILURE_LINES, false)) do
+    if matches(line, FAILURES) then
+      return 'xla-memory-report'
     end
   end
 end

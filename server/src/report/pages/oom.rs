@@ -28,6 +28,9 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
     if let Some(sentence) = form(failure) {
         page.text(sentence);
     }
+    if is_scattered(failure) {
+        page.text("More is free than was wanted, but not in one piece.");
+    }
     page.table(amounts(failure));
     if failure.entries.is_empty() {
         page.text("It lists no allocations.");
@@ -52,14 +55,26 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
     page
 }
 
+/// Whether a request failed though there was enough.
+fn is_scattered<L>(failure: &FailureRecord<L>) -> bool {
+    let bytes = |size: &Option<Size>| size.as_ref()?.bytes;
+    let sizes = bytes(&failure.wanted).zip(bytes(&failure.available));
+    failure.form == Some("request") && sizes.is_some_and(|(wanted, free)| free >= wanted)
+}
+
 fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
     let place = format!("{}:{}", text.file, failure.line);
     let space = failure.space.as_deref().unwrap_or("memory");
     match (&failure.wanted, &failure.available) {
         (Some(wanted), Some(available)) => format!(
-            "{place}: out of {space}: {} wanted, {} there",
+            "{place}: out of {space}: {} wanted, {} {}",
             sized(wanted),
-            sized(available)
+            sized(available),
+            if failure.form == Some("request") {
+                "free"
+            } else {
+                "there"
+            }
         ),
         (Some(wanted), None) => format!("{place}: out of {space}: {} wanted", sized(wanted)),
         _ if failure.message.is_some() => format!("{place}: out of {space}"),

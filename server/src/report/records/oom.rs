@@ -60,7 +60,7 @@ pub struct FailureRecord<L> {
     pub space: Option<String>,
     /// What was wanted.
     pub wanted: Option<Size>,
-    /// What there is.
+    /// What there is; of a request, what is free.
     pub available: Option<Size>,
     /// The sums.
     pub amounts: Vec<AmountRecord>,
