@@ -149,10 +149,10 @@ fn what_is_no_failure_is_said() {
     ] {
         let (out, err) = check(&["oom", path], input, 2);
         assert_eq!(out, "");
-        let expected = if path == "no/such.txt" {
-            "no/such.txt: "
-        } else {
-            "expected a line such as"
+        let expected = match path {
+            DUMP => "this is a dump, and no message",
+            "-" => "expected a line such as",
+            _ => "no/such.txt: ",
         };
         assert!(err.contains(expected), "{err}");
     }
@@ -305,22 +305,31 @@ fn numbers_that_are_cut_off_are_not_known() {
 fn the_one_dump_of_a_folder_is_taken_unless_the_text_is_of_another_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = Path::new(DUMP).file_name().expect("a name");
-    fs::copy(root().join(DUMP), folder.path().join(name)).expect("a copy");
+    let below = folder.path().join("run/1");
+    fs::create_dir_all(&below).expect("a folder");
+    fs::copy(root().join(DUMP), below.join(name)).expect("a copy");
     let first = "Ran out of memory in memory space hbm. Used 7.00G of 6.00G hbm.\n";
     let text = folder.path().join("first.txt");
     fs::write(&text, first).expect("a file");
+    let folder_path = folder.path();
     let (folder, text) = (
-        folder.path().to_str().expect("a path"),
+        folder_path.to_str().expect("a path"),
         text.to_str().expect("a path"),
     );
     let found = failure(&["oom", text, "--dump", folder, "--format", "json"], "");
     assert_eq!(found["dump"]["module"], "jit_oom_args");
     assert_eq!(found["dump"]["message_counts"], Value::Null);
+    fs::rename(below.join(name), folder_path.join(name)).expect("moved");
     let (out, _) = check(&["oom", text, "--format", "json"], "", 0);
     assert!(out.contains("it is not known whether "), "{out}");
     let other = LISTED.replace("jit(oom_args)", "jit(other)");
-    let (_, err) = check(&["oom", "-", "--dump", folder], &other, 2);
-    assert!(err.contains("the text is of jit_other"), "{err}");
+    // The message is explained all the same.
+    let (out, _) = check(
+        &["oom", "-", "--dump", folder, "--format", "json"],
+        &other,
+        2,
+    );
+    assert!(out.contains("the text is of jit_other"), "{out}");
     check(&["oom", "-", "--dump", DUMP], &other, 0);
     // It fits, so it is taken.
     fs::write(text, first.replace("7.00G", "20.00G")).expect("a file");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::one::is_dump;
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, dumps};
 use crate::audit::Audit;
@@ -56,11 +57,14 @@ impl Where {
         let map = SourceMap::new(self.folders.iter().cloned());
         let mut is_unreadable = !problems.is_empty();
         let mut parts = Vec::new();
-        let read = |loaded: Loaded| (self.part(&loaded, &map, limit), loaded.notes);
+        let read = |loaded: Loaded| {
+            let part = is_dump(&loaded.dump).then(|| self.part(&loaded, &map, limit));
+            (part, loaded.notes)
+        };
         dumps::for_each(&found, read, |read| {
             let notes: std::sync::Arc<[Note]> = match read {
                 Ok((part, notes)) => {
-                    parts.push(part);
+                    parts.extend(part);
                     notes
                 }
                 Err(problem) => {

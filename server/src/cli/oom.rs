@@ -14,7 +14,7 @@ use super::{UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::model::failure::failures;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Place};
+use crate::model::{Dump, Part, Place};
 use crate::report::pages::oom as page;
 use crate::report::records::{self, FailedText, FileLocation, OutOfMemory, Source};
 use crate::workspace::{self, Beside};
@@ -43,7 +43,11 @@ impl Oom {
         let (mut texts, mut is_unreadable) = (Vec::new(), false);
         for path in &self.paths {
             match self.text(path) {
-                Ok(text) => texts.push(text),
+                Ok(text) => {
+                    // A dump that was asked for must be there.
+                    is_unreadable |= self.dump.is_some() && text.reason.is_some();
+                    texts.push(text);
+                }
                 Err(problem) => {
                     complain(format_args!("{}: {problem}", path.display()));
                     is_unreadable = true;
@@ -73,6 +77,9 @@ impl Oom {
     fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
         let log = read(path)?;
         let document = &log.document;
+        if Part::from(document.kind()) != Part::None {
+            return Err("this is a dump, and no message: `buflens peak` explains it".to_owned());
+        }
         if document.kind() != DocumentKind::OutOfMemory {
             return Err("no failure for want of memory is in it in a form that is known: expected a \
                         line such as `Ran out of memory in memory space hbm. Used N of M hbm.`, \
@@ -83,8 +90,6 @@ impl Oom {
         }
         let (dump, reason) = match self.dump(path, document) {
             Ok(dump) => (Some(dump), None),
-            // A dump that was asked for must be there.
-            Err(problem) if self.dump.is_some() => return Err(problem),
             Err(problem) => (None, Some(problem)),
         };
         let audit = dump
@@ -111,7 +116,7 @@ impl Oom {
     fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
         let found = match &self.dump {
             Some(file) if !file.is_dir() => Beside::One(file.clone()),
-            Some(folder) => match workspace::within(&[folder], path, document) {
+            Some(folder) => match workspace::within(folder, path, document) {
                 Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
                 Beside::Other(programs) => {
                     return Err(format!(

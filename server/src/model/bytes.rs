@@ -377,7 +377,8 @@ pub fn display(bytes: u64) -> String {
 pub const EXPECTED: &str = "expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as \
      \"15.75GiB\"";
 
-/// Bytes as people write them: `15.75GiB`, `12 MiB`, `123`. Units are powers of 1024, since XLA's are.
+/// Bytes as people write them: `15.75GiB`, `12 MiB`, `123`, and as TPU compilers do: `15.75G`. Units
+/// are powers of 1024, since XLA's are.
 ///
 /// # Errors
 /// [`EXPECTED`], for anything else and for more than 64 bits hold.
@@ -391,10 +392,10 @@ fn exact(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
+        "kib" | "k" => 1 << 10,
+        "mib" | "m" => 1 << 20,
+        "gib" | "g" => 1 << 30,
+        "tib" | "t" => 1 << 40,
         _ => return None,
     };
     let Some((whole, part)) = number.split_once('.') else {

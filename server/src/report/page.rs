@@ -154,6 +154,9 @@ impl Page {
     }
 }
 
+/// A word of so many characters is not cut, whatever the width.
+const LONGEST: usize = 500;
+
 /// Text in which what stands between backticks is code.
 fn marked(text: &str) -> Markup {
     let text = printable(text);
@@ -191,13 +194,14 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes `text` in lines of at most `width` characters; a longer word is cut in the middle.
+/// Writes `text` in lines of at most `width` characters, unless a word is longer.
 fn wrapped(out: &mut impl Write, text: &str, width: usize, on: &str, off: &str) -> io::Result<()> {
     let width = width.min(MOST);
     let text = printable(text);
     let (mut line, mut length) = (String::new(), 0);
     for word in text.split_whitespace() {
-        let word = cut(word, width);
+        // Who copies a path wants all of it.
+        let word = cut(word, width.max(LONGEST));
         let own = word.chars().count();
         if length > 0 && length + 1 + own > width {
             writeln!(out, "{on}{line}{off}")?;

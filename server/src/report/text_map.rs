@@ -417,6 +417,8 @@ fn rows(chart: &Chart, groups: Vec<Vec<usize>>, most: usize, columns: &[(u64, u6
                 });
             }
         }
+        // Offsets grow upwards, as the bytes of the curve do.
+        cells.reverse();
         Rows { places, cells }
     });
     rows.collect()

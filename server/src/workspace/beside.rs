@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use buflens_syntax::{Document, DocumentKind};
 
+use super::find::find;
 use super::load::{length, read};
 use super::names::module_name;
 use crate::model::failure::{Failure, Form, failures};
@@ -42,18 +43,27 @@ pub fn beside(path: &Path, document: &Document) -> Beside {
     } else {
         folder
     };
-    within(&[folder, &folder.join(BELOW)], path, document)
-}
-
-/// The same among the dumps in `folders`.
-pub fn within(folders: &[&Path], path: &Path, document: &Document) -> Beside {
     if document.kind() != DocumentKind::OutOfMemory {
         return Beside::None;
     }
-    let mut found: Vec<PathBuf> = folders
-        .iter()
-        .flat_map(|folder| assignments(folder))
-        .collect();
+    let folders = [folder, &folder.join(BELOW)];
+    let found = folders.iter().flat_map(|folder| assignments(folder));
+    among(found.collect(), path, document)
+}
+
+/// The same among the dumps in `folder` and below.
+pub fn within(folder: &Path, path: &Path, document: &Document) -> Beside {
+    let (found, _) = find(&[folder.to_owned()]);
+    let paths = found.into_iter().flat_map(|found| found.paths);
+    among(
+        paths.filter(|path| is_assignment(path)).collect(),
+        path,
+        document,
+    )
+}
+
+/// The same among these assignments.
+fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document) -> Beside {
     found.sort();
     let failures = failures(document);
     let programs = programs(&failures);
@@ -105,9 +115,11 @@ fn assignments(folder: &Path) -> Vec<PathBuf> {
         let path = entry.path();
         path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
     });
-    paths
-        .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
-        .collect()
+    paths.filter(|path| is_assignment(path)).collect()
+}
+
+fn is_assignment(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(SUFFIX)
 }
 
 /// The programs that the listed operators are of: `jit_f` of `jit(f)/add`.

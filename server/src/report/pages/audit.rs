@@ -39,8 +39,12 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         });
         return;
     }
+    let could_be = match donation.could_match_bytes {
+        0 => String::new(),
+        bytes => format!(", {} could be", rounded(bytes)),
+    };
     page.heading(format!(
-        "Donation: of {} of parameters {} donated",
+        "Donation: of {} of parameters {} donated{could_be}",
         display(donation.parameter_bytes),
         match donation.donated_bytes {
             0 => "none is".to_owned(),
@@ -84,8 +88,8 @@ fn could_match_text<L>(donation: &Donation<L>) -> String {
     };
     format!(
         "could-match: {bytes} have the size of an output that no parameter is donated to, each \
-         output counted once. If the caller does not need them any more and donates them, the \
-         reserved memory falls by at most {bytes}{peak}."
+         output counted once. If the caller does not need them any more and donates them \
+         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {bytes}{peak}."
     )
 }
 

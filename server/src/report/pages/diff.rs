@@ -1,5 +1,7 @@
 //! What changed between two compiles.
 
+use std::cmp::Reverse;
+
 use super::{STATIC, counted, short_source, step};
 use crate::model::bytes::{rounded, signed};
 use crate::report::page::Page;
@@ -444,7 +446,7 @@ fn name(stem: &str) -> &str {
 /// What changed between folders of dumps; details of at most `limit` of them.
 pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
     let mut page = Page::default();
-    let changed: Vec<&Answer<Diff<L>>> = diffs
+    let mut changed: Vec<&Answer<Diff<L>>> = diffs
         .pairs
         .iter()
         .filter(|pair| !pair.content.nothing_changed)
@@ -479,9 +481,18 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
         Column::new("new", "", Place::Row),
         Column::new("gone", "", Place::Row),
         Column::new("changed", "", Place::Row),
-        Column::new("module", "", Place::Cut),
+        Column::new("module", "", Place::Whole),
     ]);
-    table.rows = diffs.pairs.iter().map(pair_row).collect();
+    // What changed the most comes first.
+    let change = |pair: &&Answer<Diff<L>>| {
+        let space = pair.content.spaces.first();
+        let delta = |change: &Change| change.delta.unwrap_or(0).unsigned_abs();
+        space.map(|space| delta(&space.occupied_bytes).max(delta(&space.reserved_bytes)))
+    };
+    let mut pairs: Vec<&Answer<Diff<L>>> = diffs.pairs.iter().collect();
+    pairs.sort_by_key(|pair| Reverse(change(pair)));
+    changed.sort_by_key(|pair| Reverse(change(pair)));
+    table.rows = pairs.into_iter().map(pair_row).collect();
     page.table(table);
     for pair in changed.iter().take(limit) {
         page.append(self::page(pair));

@@ -28,7 +28,7 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
     });
     page.text(format!(
         "Bytes are of memory space 0, static, each of one module only. Parts are A assignment, \
-         V values, L live ranges, R report and H HLO text.{whole}"
+         V values, L live ranges, R report and H HLO text; stages counts HLO texts of other stages.{whole}"
     ));
     let mut table = Table::new(&[
         Column::new("occupied", "", Place::Row),
@@ -38,7 +38,7 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
         Column::new("files", "", Place::Row),
         Column::new("parts", "", Place::Row),
         Column::new("stages", "", Place::Row),
-        Column::new("for", "", Place::Row),
+        Column::new("platform", "", Place::Row),
         Column::new("module", "", Place::Whole),
         Column::new("path", "", Place::Whole),
     ]);

@@ -66,16 +66,23 @@ fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
     let place = format!("{}:{}", text.file, failure.line);
     let space = failure.space.as_deref().unwrap_or("memory");
     match (&failure.wanted, &failure.available) {
-        (Some(wanted), Some(available)) => format!(
-            "{place}: out of {space}: {} wanted, {} {}",
+        (Some(wanted), Some(available)) if failure.form == Some("request") => format!(
+            "{place}: out of {space}: {} wanted, {} free",
             sized(wanted),
-            sized(available),
-            if failure.form == Some("request") {
-                "free"
-            } else {
-                "there"
-            }
+            sized(available)
         ),
+        (Some(wanted), Some(available)) => {
+            let more = wanted.bytes.zip(available.bytes);
+            let more = more.and_then(|(wanted, there)| wanted.checked_sub(there));
+            let more = more.map_or_else(String::new, |more| {
+                format!(", about {} too much", rounded(more))
+            });
+            format!(
+                "{place}: out of {space}: {} wanted, {} there{more}",
+                sized(wanted),
+                sized(available)
+            )
+        }
         (Some(wanted), None) => format!("{place}: out of {space}: {} wanted", sized(wanted)),
         _ if failure.message.is_some() => format!("{place}: out of {space}"),
         _ => format!("{place}: the largest allocations of a program that did not fit"),
@@ -206,6 +213,10 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
 fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     let mut page = Page::default();
     page.heading(format!("What it leaves out: the dump of {}", dump.module));
+    page.text(format!(
+        "The dump is {}-*; `buflens peak`, `padding`, `audit` and `report` tell more of it.",
+        dump.stem
+    ));
     if dump.reserved_bytes == 0 {
         page.text(format!(
             "The buffer assignment reserves nothing of {}.",
@@ -281,6 +292,9 @@ fn counts<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String>
         ("used", Some("temp")) if others > 0 => Some(format!(
             "The {wanted} that the message counts are the temporaries alone: {} more are reserved.",
             rounded(others)
+        )),
+        ("used" | "total", Some("without_outputs")) => Some(format!(
+            "The {wanted} that the message counts are these without the outputs."
         )),
         ("used" | "total", None) => Some(format!(
             "The {wanted} of the message are neither all of these nor the temporaries: it may be \

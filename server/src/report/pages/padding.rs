@@ -48,10 +48,13 @@ pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
 
 /// Whether no value and no memory space has padding to speak of.
 fn is_negligible<L>(padding: &Padding<L>) -> bool {
-    let of_space = |space: &PaddedSpace| match (space.padding_bytes, space.occupied_bytes) {
-        (Some(bytes), Some(occupied)) => is_worth(bytes, occupied),
-        _ => true,
-    };
+    let occupied = padding
+        .spaces
+        .iter()
+        .filter_map(|space| space.occupied_bytes);
+    // All of a few bytes is still no more than a few.
+    let all = occupied.fold(0_u64, u64::saturating_add);
+    let of_space = |space: &PaddedSpace| space.padding_bytes.is_none_or(|it| is_worth(it, all));
     let mut values = padding.values.iter();
     !padding.values.is_empty()
         && values.all(|value| value.padding_bytes < 1 << 20)

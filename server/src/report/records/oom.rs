@@ -272,7 +272,10 @@ fn failed_dump<L>(
         message_counts: if is(sum) {
             Some("reserved")
         } else {
-            is(temp_bytes).then_some("temp")
+            let without_outputs = sum.saturating_sub(output_bytes);
+            let is_without = output_bytes > 0 && is(without_outputs);
+            let counted = is_without.then_some("without_outputs");
+            is(temp_bytes).then_some("temp").or(counted)
         },
         padding_bytes: found.step.map(|step| padding::at_step(audit, color, step)),
         unlisted_bytes: found.step.map(|_| unlisted_bytes),

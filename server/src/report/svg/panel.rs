@@ -100,7 +100,9 @@ impl<'c> Values<'c> {
                     let (x, width) = x_of(chart, &panel.area, value);
                     let area = Area {
                         x,
-                        y: panel.area.y + before.saturating_add(start) as f64 * scale,
+                        // Offsets grow upwards, as the bytes of the curve do.
+                        y: panel.area.y + panel.area.height
+                            - before.saturating_add(start).saturating_add(length) as f64 * scale,
                         width,
                         height: length as f64 * scale,
                     };

@@ -23,12 +23,12 @@ fn four_values_of_the_smallest() {
                              ████████████████████████
         0 B          ████████████████████████████████
         step         0       1       2       3
-        #2 temp      ........MMMMMMMMMMMMMMMMMMMMMMMM      128 B
+        #2 temp      ................SSSSSSSSSSSSSSSS      128 B
+                     ................SSSSSSSSSSSSSSSS
+                     ................SSSSSSSSSSSSSSSS
                      ........MMMMMMMMMMMMMMMMMMMMMMMM
                      ........MMMMMMMMMMMMMMMMMMMMMMMM
-                     ................SSSSSSSSSSSSSSSS
-                     ................SSSSSSSSSSSSSSSS
-                     ................SSSSSSSSSSSSSSSS
+                     ........MMMMMMMMMMMMMMMMMMMMMMMM
         #0 arg 0     XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX       64 B
                      XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX
                      XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX
