@@ -63,6 +63,30 @@ fn seldom_line_ends_are_clean() {
     nothing_serious_in(&[folder.path().to_path_buf()]);
 }
 
+/// What is not there makes answers poorer, never wrong.
+#[test]
+fn a_missing_file_is_no_finding() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut folders = Vec::new();
+    for (number, dump) in dumps_below(&fixtures()).iter().enumerate() {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        for (place, missing) in dump.files.iter().enumerate() {
+            // Of the assignment alone it is said that it is missing.
+            if dump.files.len() == 1 || text(missing).ends_with("-buffer-assignment.txt") {
+                continue;
+            }
+            let below = folder.path().join(format!("{number}-{place}"));
+            fs::create_dir(&below).expect("a folder");
+            for file in dump.files.iter().filter(|file| *file != missing) {
+                fs::copy(file, below.join(file.file_name().expect("a name"))).expect("a copy");
+            }
+            folders.push(below);
+        }
+    }
+    assert!(folders.len() > 50, "{}", folders.len());
+    nothing_serious_in(&[folder.path().to_path_buf()]);
+}
+
 #[test]
 fn a_file_stands_for_its_dump() {
     for dump in fixtures_in(&["cpu-split", "tpu-run-on"]) {

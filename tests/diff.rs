@@ -304,8 +304,10 @@ fn what_only_calls_itself_a_dump_is_told() {
         err.contains("module_0002") && err.contains("does not begin as a dump"),
         "{err}"
     );
-    let (out, err) = run(&["summary", &before], 2);
-    assert!(err.contains("module_0002") && !out.is_empty(), "{out}{err}");
+    for command in ["summary", "ls"] {
+        let (out, err) = run(&[command, &before], 2);
+        assert!(err.contains("module_0002") && !out.is_empty(), "{out}{err}");
+    }
 }
 
 #[test]

@@ -332,6 +332,22 @@ fn a_text_written_by_hand_is_read_and_completed() {
 }
 
 #[test]
+fn a_line_without_its_equals_sign_is_no_part_of_the_one_before() {
+    let text = "HloModule m\n\nENTRY e {\n  x = f32[4]{0} parameter(0)\n  c = f32[] constant(1)\n  \
+                b = f32[4]{0} broadcast(c),\n    dimensions={}\n  y f32[4]{0} add(x, x)\n  \
+                ROOT r = f32[4]{0} compare(x, b), direction=LT\n  garbage here\n}\n";
+    let mut server = Server::start();
+    let uri = server.open(&fixtures().join("by-hand.txt"), text);
+    let found = server.diagnostics(&uri);
+    let lines: Vec<_> = found
+        .iter()
+        .map(|it| it["range"]["start"]["line"].as_u64())
+        .collect();
+    assert_eq!(lines, [Some(7), Some(9)], "{found:#?}");
+    server.finish();
+}
+
+#[test]
 fn nothing_is_proposed_in_a_dump() {
     let mut server = Server::start();
     let dump = &dumps_below(&fixtures())[0];

@@ -171,6 +171,19 @@ fn hover_on_a_header_holds_them_too() {
     none_of(&failures, "hovers without the size");
 }
 
+/// An instruction that defines several values tells where it comes from, too.
+#[test]
+fn an_instruction_with_elements_has_its_line_of_source() {
+    let file = "tests/fixtures/dumps/tpu-split/module_0055.jit_attention.cl_933746096.after_optimizations.txt";
+    let file = support::root().join(file);
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let line = text.lines().position(|line| line.contains("fusion.6 = "));
+    let place = format!("{}:{}:6", file.display(), line.expect("a line") + 1);
+    let output = run(["hover", &place], std::time::Duration::from_secs(60));
+    assert!(output.stdout.contains("`fusion.6{1}`"), "{}", output.stdout);
+    assert!(output.stdout.contains("`gen.py:112`"), "{}", output.stdout);
+}
+
 /// The example of the README: the command line says what the editor shows.
 #[test]
 fn the_command_line_explains_too() {

@@ -314,6 +314,12 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         self.next.map_or(self.end, |(_, start, _)| start)
     }
 
+    /// Whether only blanks stand before the next token on its physical line.
+    pub(crate) fn begins_line(&self) -> bool {
+        let before = self.text[..self.position()].trim_end_matches([' ', '\t', '\r']);
+        before.ends_with('\n')
+    }
+
     /// What is left of the line.
     pub(crate) fn remaining(&self) -> &'t str {
         &self.text[self.position()..self.end]

@@ -264,6 +264,8 @@ fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -
         .as_ref()
         .map(|instruction| instruction.text(instruction.row.opcode));
     let is_fine = match opcode {
+        // What may begin elsewhere is known from the positions alone.
+        None if !dump.has_used_values() => true,
         // A parameter is there from the start of its computation on.
         Some("parameter") | None => start.value <= defined || is_asynchronous(dump, value),
         Some(_) => start.value == defined || is_asynchronous(dump, value),

@@ -38,11 +38,12 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
 /// thread runs them one after the other. They are elements of what an `async-start`, printed as
 /// `OPCODE-start` where it calls a single instruction, and its updates return.
 fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
-    dump.instruction(value).is_some_and(|instruction| {
-        let opcode = instruction.text(instruction.row.opcode);
+    let is_context = dump.names[value.index].starts_with("{2,");
+    // Of a value whose instruction is nowhere, its index has to do.
+    dump.opcode(value.name).map_or(is_context, |opcode| {
         opcode == "async-start"
             || opcode.ends_with("-update")
-            || (opcode.ends_with("-start") && dump.names[value.index].starts_with("{2,"))
+            || (opcode.ends_with("-start") && is_context)
     })
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::dumps;
+use super::one::{is_broken, no_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
@@ -56,6 +57,10 @@ impl Ls {
         dumps::for_each(&found, read, |read| {
             match read {
                 Ok((record, notes)) => {
+                    if let Err(Some(problem)) = &record {
+                        complain(problem);
+                        is_unreadable = true;
+                    }
                     for note in notes.iter() {
                         complain(note);
                         is_unreadable = true;
@@ -92,15 +97,20 @@ impl Ls {
     }
 }
 
-/// What is listed of a dump, unless it is none, and what it had to do without.
-fn read(loaded: Loaded) -> (Option<Listed>, Arc<[Note]>) {
+/// What is listed of a dump, or what is wrong with a file that is called one and is none; and what
+/// it had to do without.
+fn read(loaded: Loaded) -> (Result<Listed, Option<String>>, Arc<[Note]>) {
     let dump = &loaded.dump;
     let is_part = workspace::PARTS
         .iter()
         .any(|(part, _)| workspace::has_part(dump, *part));
-    let listed = is_part.then(|| {
+    let path = &dump.files[loaded.file].path;
+    let listed = if is_part {
         let audit = Audit::new(dump, Libraries::default());
-        records::listed(&audit, &dump.files[loaded.file].path)
-    });
+        Ok(records::listed(&audit, path))
+    } else {
+        let problem = || format!("{}: {}", path.display(), no_dump(&loaded));
+        Err(is_broken(&loaded).then(problem))
+    };
     (listed, loaded.notes)
 }

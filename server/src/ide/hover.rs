@@ -446,6 +446,7 @@ impl Cursor<'_, '_> {
             );
         }
         let plain = instruction
+            .as_ref()
             .map(|instruction| format!(": {}", instruction.plain(context)))
             .unwrap_or_default();
         // What an asynchronous operation has done is no other name, but printed as one.
@@ -454,7 +455,17 @@ impl Cursor<'_, '_> {
             Some(_) => "Not a copy, but another name of",
             None => "It shows the bytes of",
         };
-        value::list(context, &format!("**{title}**{plain}. {what}:"), values)
+        let text = value::list(context, &format!("**{title}**{plain}. {what}:"), values);
+        self.with_source(text, instruction.as_ref().filter(|_| values.len() > 1))
+    }
+
+    /// `text`, and where in the user's program the instruction comes from. A value tells itself.
+    fn with_source(&self, mut text: String, instruction: Option<&Instruction>) -> String {
+        let source = |found: &Instruction| source::summary(&found.origin, self.context.sources);
+        if let Some(source) = instruction.and_then(source) {
+            text.extend(["\n\n", &source]);
+        }
+        text
     }
 
     /// A line below `uses:`.
@@ -506,20 +517,16 @@ impl Cursor<'_, '_> {
             (index.len(), index)
         });
         let title = code(&cut(&dump.names[name], 100));
-        let plain = || {
-            Instruction::named(context, name)
-                .map(|found| format!(": {}", found.plain(context)))
-                .unwrap_or_default()
-        };
         match values.as_slice() {
             [] => {}
             [only] => return Some(value::hover(context, *only)),
             many => {
-                return Some(value::list(
-                    context,
-                    &format!("**{title}**{}", plain()),
-                    many,
-                ));
+                let instruction = Instruction::named(context, name);
+                let plain = instruction.as_ref();
+                let plain = plain.map(|found| format!(": {}", found.plain(context)));
+                let heading = format!("**{title}**{}", plain.unwrap_or_default());
+                let text = value::list(context, &heading, many);
+                return Some(self.with_source(text, instruction.as_ref()));
             }
         }
         let visible = distinct(

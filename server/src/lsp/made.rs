@@ -86,15 +86,16 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Val
     let mut parts: Vec<_> = dumps(&views)
         .map(|(view, loaded)| part(view, &loaded))
         .collect();
-    let closed = session.indexing.index.dumps_made_by(&lines.file);
+    let closed = session.indexing.index.dumps_made_by(&lines);
     let closed = closed.iter().map(|path| session.view(path));
-    let closed = closed.filter(|view| !open.contains(&view.stem()));
+    let closed: Vec<View> = closed.filter(|view| !open.contains(&view.stem())).collect();
     // A file that went away in the meantime tells nothing.
-    parts.extend(closed.take(MOST_READ).filter_map(|view| {
+    parts.extend(closed.iter().take(MOST_READ).filter_map(|view| {
         let loaded = workspace::load(&view.snapshot.path).ok()?;
-        Some(part(&view, &loaded))
+        Some(part(view, &loaded))
     }));
-    let made = Made::new(&lines, parts, limit);
+    let mut made = Made::new(&lines, parts, limit);
+    made.dumps_left_out = closed.len().saturating_sub(MOST_READ);
     serde_json::to_value(made).map_err(|problem| problem.to_string())
 }
 

@@ -234,15 +234,23 @@ impl Table {
         let mut writer = csv::Writer::from_writer(out);
         let columns = self.columns.iter().enumerate();
         let columns: Vec<(usize, &Column)> = columns.filter(|(_, it)| !it.key.is_empty()).collect();
-        writer.write_record(columns.iter().map(|(_, column)| column.key))?;
+        let keys = columns.iter().map(|(_, column)| column.key);
+        writer.write_record(keys).map_err(cause)?;
         for row in &self.rows {
-            writer.write_record(
-                columns
-                    .iter()
-                    .map(|(at, _)| row[*at].in_spreadsheet().into_owned()),
-            )?;
+            let cells = columns.iter().map(|(at, _)| row[*at].in_spreadsheet());
+            writer
+                .write_record(cells.map(std::borrow::Cow::into_owned))
+                .map_err(cause)?;
         }
         writer.flush()
+    }
+}
+
+/// The error beneath, by which a closed pipe is known.
+fn cause(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -85,7 +85,8 @@ pub fn problems(dump: &Dump) -> Vec<String> {
             there.join(", ")
         ));
     }
-    if repeated.is_none() {
+    let has_values = has(Part::Assignment) || has(Part::Values);
+    if repeated.is_none() && has_values {
         problems.extend(strangers(dump));
     }
     problems

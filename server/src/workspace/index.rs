@@ -57,6 +57,7 @@ struct Kept {
     /// The file and the line of source, the user's own if there is one; line 0 where it is not known.
     source: NameId,
     source_line: u32,
+    bytes: u64,
     /// The place of its file among the siblings.
     file: u8,
     line: u32,
@@ -169,6 +170,7 @@ fn kept(
         op_name: names.intern(short(origin.op_name.as_deref().unwrap_or_default())),
         source: names.intern(short(source.map_or("", |frame| &frame.file))),
         source_line: source.and_then(|frame| frame.line).unwrap_or(0),
+        bytes: value.size,
         shape: names.intern(short(shape)),
         file: place as u8,
         line: start.line,
@@ -183,6 +185,12 @@ fn short(name: &str) -> &str {
         end -= 1;
     }
     &name[..end]
+}
+
+impl Kept {
+    fn line_of_source(&self) -> Option<u32> {
+        Some(self.source_line).filter(|&line| line > 0)
+    }
 }
 
 impl Index {
@@ -237,24 +245,27 @@ impl Index {
         (state.entries.len(), bytes.fold(0, u64::saturating_add))
     }
 
-    /// One file of each dump that holds a value made by a file of source called as `file` is, those
-    /// whose paths are most alike first.
-    pub fn dumps_made_by(&self, file: &str) -> Vec<PathBuf> {
+    /// One file of each dump that holds a value made by a file of source that is called as that of
+    /// `lines` is: first those with values of just these lines, then those whose paths are most alike.
+    pub fn dumps_made_by(&self, lines: &Lines) -> Vec<PathBuf> {
         let state = lock(&self.0);
         let mut known: FxHashMap<NameId, Option<usize>> = FxHashMap::default();
         let mut alike = |name: NameId| {
-            let likeness = || likeness(&state.names[name], file);
+            let likeness = || likeness(&state.names[name], &lines.file);
             *known.entry(name).or_insert_with(likeness)
         };
         let mut found = Vec::new();
         for (stem, entry) in &state.entries {
             let kept = entry.records.iter().flat_map(|record| &record.kept);
-            let best = kept.max_by_key(|kept| alike(kept.source));
-            if let Some((kept, likeness)) = best.and_then(|it| Some((it, alike(it.source)?))) {
-                found.extend(path_at(stem, kept.file.into()).map(|path| (likeness, path)));
+            let judged = kept.filter_map(|kept| {
+                let is_there = lines.hold(kept.line_of_source());
+                Some(((is_there, alike(kept.source)?), kept.file))
+            });
+            if let Some((judgement, file)) = judged.max() {
+                found.extend(path_at(stem, file.into()).map(|path| (judgement, path)));
             }
         }
-        found.sort_by_key(|&(likeness, _)| Reverse(likeness));
+        found.sort_by_key(|&(judgement, _)| Reverse(judgement));
         found.into_iter().map(|(_, path)| path).collect()
     }
 
@@ -273,10 +284,11 @@ impl Index {
         let lines = query.parse::<Lines>().ok().filter(|it| it.range.is_some());
         let by_line = |kept| {
             let (lines, kept): (_, &Kept) = (lines.as_ref()?, kept);
-            let is_there = lines.hold(Some(kept.source_line).filter(|&line| line > 0));
+            let is_there = lines.hold(kept.line_of_source());
             let made = is_there && lines.are_of(&state.names[kept.source]);
             made.then_some((Rank::Equal, Some(kept), Some(query)))
         };
+        let mut made: Vec<Found> = Vec::new();
         let mut found: [Vec<Found>; 4] = Default::default();
         for (stem, entry) in &state.entries {
             if left_out(stem) {
@@ -292,9 +304,15 @@ impl Index {
                     };
                     of(kept.name)
                         .map(|rank| (rank, Some(kept), None))
-                        .or_else(|| by_line(kept))
                         .or_else(aside)
                 });
+                made.extend(
+                    record
+                        .kept
+                        .iter()
+                        .filter_map(by_line)
+                        .map(|(rank, kept, aside)| (rank, stem, record, kept, aside)),
+                );
                 for (rank, kept, aside) in itself.into_iter().chain(values) {
                     let of_rank = &mut found[rank as usize];
                     if of_rank.len() < limit {
@@ -303,7 +321,8 @@ impl Index {
                 }
             }
         }
-        let best = found.iter().flatten().take(limit);
+        made.sort_by_key(|(.., kept, _)| Reverse(kept.map(|kept| kept.bytes)));
+        let best = made.iter().chain(found.iter().flatten()).take(limit);
         best.filter_map(|found| hit(&state.names, found)).collect()
     }
 }
@@ -458,8 +477,15 @@ mod tests {
         );
         assert_eq!(names(&index, "gen.py:9"), Vec::<String>::new());
         assert_eq!(names(&index, "en.py:94"), Vec::<String>::new());
-        assert_eq!(index.dumps_made_by("/here/gen.py").len(), 1);
-        assert_eq!(index.dumps_made_by("/here/en.py").len(), 0);
+        let dumps = |lines: &str| index.dumps_made_by(&lines.parse().expect("lines")).len();
+        assert_eq!(
+            (
+                dumps("/here/gen.py:94"),
+                dumps("gen.py:1"),
+                dumps("en.py:94")
+            ),
+            (1, 1, 0)
+        );
     }
 
     #[test]

@@ -162,7 +162,12 @@ pub(super) fn entries<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// Free text until `end` or a comma outside of brackets. Brackets must match, strings are closed.
 fn values<S: Sink>(p: &mut Parser<S>, end: Token, key: &str) -> Rule {
+    let mut is_first = true;
     while let Some(token) = p.peek() {
+        // People break lines behind commas; what begins a line otherwise is no part of the value.
+        if end == Token::Comma && !std::mem::take(&mut is_first) && p.begins_line() {
+            break;
+        }
         match token {
             Token::Comma if end == Token::Comma => {
                 // A list without brackets: `calls=%a, %b`.

@@ -30,6 +30,8 @@ pub struct Made<L> {
     pub files: Vec<String>,
     /// How many dumps were looked at, ...
     pub dumps_read: usize,
+    /// So many more may hold values of the file, and were not read.
+    pub dumps_left_out: usize,
     /// ... and how many of them tell of any value which lines made it.
     pub dumps_with_source: usize,
     /// The dumps with such values, that with the most bytes at a peak first.
@@ -269,6 +271,7 @@ impl<L> Made<L> {
                 .map(|range| [*range.start(), *range.end()]),
             files,
             dumps_read,
+            dumps_left_out: 0,
             dumps_with_source,
             dumps,
             by_line,
