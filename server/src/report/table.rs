@@ -239,7 +239,7 @@ impl Table {
         for row in &self.rows {
             let cells = columns.iter().map(|(at, _)| row[*at].in_spreadsheet());
             writer
-                .write_record(cells.map(std::borrow::Cow::into_owned))
+                .write_record(cells.map(Cow::into_owned))
                 .map_err(cause)?;
         }
         writer.flush()
