@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(likeness(r"\a\b.py", "/a/./b.py"), Some(usize::MAX));
         assert_eq!(likeness("b.py", "/b.py"), Some(1));
         assert_eq!(likeness("m/b.py", "/home/dev/m/b.py"), Some(2));
-        assert_eq!(likeness("/work/m/b.py", r"C:\dev\m\b.py"), Some(2));
+        assert_eq!(likeness("/srv/m/b.py", r"C:\dev\m\b.py"), Some(2));
         assert_eq!(likeness("ab.py", "b.py"), None);
         assert_eq!(likeness("", ""), None);
     }

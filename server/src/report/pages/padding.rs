@@ -37,6 +37,12 @@ pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
         return page;
     }
     page.table(values(padding));
+    if padding.values.iter().any(|value| value.order.is_some()) {
+        page.text(
+            "As {1,0}: the bytes with the dimensions in that order, the fastest first, and the same \
+             tile.",
+        );
+    }
     if padding.values_left_out > 0 {
         page.text(format!(
             "... and {} with less.",
@@ -134,7 +140,7 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
     });
     let better = order
         .zip(order_text.as_ref())
-        .map(|(order, text)| format!("as {text}, same tile {}", rounded(order.bytes)));
+        .map(|(order, text)| format!("as {text} {}", rounded(order.bytes)));
     vec![
         Cell::Bytes(padded.padding_bytes),
         Cell::Ratio(padded.ratio),

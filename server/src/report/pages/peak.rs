@@ -87,7 +87,7 @@ pub fn of_space<L>(
              they are. 6+512: in allocation 6, from byte 512 on.",
         );
     }
-    if let Some(occupied) = peak.occupied_bytes {
+    if let Some(occupied) = peak.occupied_bytes.filter(|&bytes| bytes > 0) {
         page.heading("The peak and its neighbours");
         around(&mut page, peak, occupied);
         for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
