@@ -138,7 +138,7 @@ fn a_folder_is_read_in_the_background_once_and_its_symbols_lead_somewhere() {
     );
     assert_eq!(
         (&first["cancellable"], &first["percentage"]),
-        (&json!(false), &json!(0))
+        (&json!(true), &json!(0))
     );
     assert_eq!(last["kind"], "end");
     let message = last["message"].as_str().expect("a message");

@@ -333,15 +333,15 @@ async fn tell(session: &Session, progress: &Progress, number: i32) {
     }
     let shown = client
         .progress(name(number), "Indexing dumps")
-        // With a button it would be a window in front of the text in some editors.
         .with_percentage(0)
+        .with_cancel_button()
         .begin()
         .await;
     let mut before = 0;
     while !progress.is_done.load(Ordering::Relaxed) {
         let (done, percent) = progress.reached();
         if percent > before {
-            shown.report_with_message(done, percent).await;
+            shown.report_with_message(done, percent, None).await;
             before = percent;
         }
         tokio::time::sleep(TOLD).await;
