@@ -123,55 +123,53 @@ fn metadata(facts: &Facts, spot: Spot) -> Vec<(String, String)> {
         text.push('\n');
         text.push_str(line);
     }
-    let (mut is_quoted, mut is_escaped) = (false, false);
     let mut entries = Vec::new();
-    let mut rest = None;
-    for (at, char) in text.char_indices() {
-        match char {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            ' ' if !is_quoted && text[at..].starts_with(" metadata={") => {
-                rest = Some(&text[at + " metadata={".len()..]);
-                break;
-            }
-            _ => {}
-        }
-    }
+    let rest = scanned(&text)
+        .filter(|it| !it.is_quoted)
+        .find_map(|it| text[it.at..].strip_prefix(" metadata={"));
     let Some(rest) = rest else { return entries };
-    let (mut pair, mut depth) = (String::new(), 0);
-    (is_quoted, is_escaped) = (false, false);
-    for char in rest.chars() {
-        let is_end = !is_quoted && depth == 0 && matches!(char, ' ' | '}');
-        match char {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            '{' if !is_quoted => depth += 1,
-            '}' if !is_quoted => depth -= 1,
-            _ => {}
+    let mut start = 0;
+    for it in scanned(rest) {
+        if it.is_quoted || it.depth != 0 || !matches!(it.char, ' ' | '}') {
+            continue;
         }
-        if is_end {
-            let taken = std::mem::take(&mut pair);
-            entries.extend(
-                taken
-                    .split_once('=')
-                    .map(|(key, value)| (key.to_owned(), value.to_owned())),
-            );
-            if char == '}' {
-                break;
-            }
-        } else {
-            pair.push(char);
+        let pair = rest[start..it.at].split_once('=');
+        entries.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        if it.char == '}' {
+            break;
         }
+        start = it.at + 1;
     }
     entries
 }
 
 /// How many curly brackets are open at the end.
 fn depth(text: &str) -> i32 {
+    scanned(text).last().map_or(0, |last| match last.char {
+        '{' if !last.is_quoted => last.depth + 1,
+        '}' if !last.is_quoted => last.depth - 1,
+        _ => last.depth,
+    })
+}
+
+/// A character, and what is open before it.
+struct Scanned {
+    at: usize,
+    char: char,
+    is_quoted: bool,
+    /// Curly brackets outside of strings.
+    depth: i32,
+}
+
+fn scanned(text: &str) -> impl Iterator<Item = Scanned> {
     let (mut is_quoted, mut is_escaped, mut depth) = (false, false, 0);
-    for char in text.chars() {
+    text.char_indices().map(move |(at, char)| {
+        let scanned = Scanned {
+            at,
+            char,
+            is_quoted,
+            depth,
+        };
         match char {
             _ if is_escaped => is_escaped = false,
             '\\' if is_quoted => is_escaped = true,
@@ -180,8 +178,8 @@ fn depth(text: &str) -> i32 {
             '}' if !is_quoted => depth -= 1,
             _ => {}
         }
-    }
-    depth
+        scanned
+    })
 }
 
 /// A string without its quotes and escapes.

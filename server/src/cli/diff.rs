@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::{Problem, is_dump, no_dump};
+use super::one::load;
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::audit::Audit;
@@ -15,7 +15,7 @@ use crate::model::source::Libraries;
 use crate::model::{Dump, Part, Place};
 use crate::report::pages::diff as page;
 use crate::report::records::{self, Answer, Diffs, FileLocation, Source};
-use crate::workspace::{self, Found, Loaded};
+use crate::workspace::{self, Found};
 
 /// Show what changed between two compiles: totals, peaks, values, donation and copies.
 ///
@@ -163,21 +163,7 @@ impl Diff {
 
     /// How many rows.
     fn limit(&self) -> usize {
-        let limit = if self.format.is_for_people() {
-            20
-        } else {
-            usize::MAX
-        };
-        self.limit.unwrap_or(limit)
-    }
-}
-
-fn load(path: &Path) -> Result<Loaded, Problem> {
-    let loaded = workspace::load(path).map_err(|error| error.to_string())?;
-    if is_dump(&loaded.dump) {
-        Ok(loaded)
-    } else {
-        Err(format!("{}: {}", path.display(), no_dump(&loaded)))
+        self.format.rows(self.limit)
     }
 }
 

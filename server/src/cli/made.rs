@@ -49,11 +49,7 @@ impl Where {
         for problem in &problems {
             complain(problem);
         }
-        let limit = self.limit.unwrap_or(if self.format.is_for_people() {
-            20
-        } else {
-            usize::MAX
-        });
+        let limit = self.format.rows(self.limit);
         let map = SourceMap::new(self.folders.iter().cloned());
         let mut is_unreadable = !problems.is_empty();
         let mut parts = Vec::new();

@@ -90,12 +90,20 @@ impl Given {
             [file] if !file.is_dir() => file.clone(),
             paths => only_dump(paths)?,
         };
-        let loaded = workspace::load(&path).map_err(|error| error.to_string())?;
-        if !is_dump(&loaded.dump) {
-            return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
-        }
-        Ok(loaded)
+        load(&path)
     }
+}
+
+/// Reads the dump that the file at `path` is a part of.
+///
+/// # Errors
+/// With the reason, also if nothing in it is about memory.
+pub fn load(path: &Path) -> Result<Loaded, Problem> {
+    let loaded = workspace::load(path).map_err(|error| error.to_string())?;
+    if !is_dump(&loaded.dump) {
+        return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
+    }
+    Ok(loaded)
 }
 
 impl One {
@@ -109,12 +117,7 @@ impl One {
 
     /// How many rows.
     pub fn limit(&self) -> usize {
-        let limit = if self.format.is_for_people() {
-            20
-        } else {
-            usize::MAX
-        };
-        self.limit.unwrap_or(limit)
+        self.format.rows(self.limit)
     }
 
     /// Whether the number of rows was chosen.

@@ -8,7 +8,7 @@ use buflens_syntax::{Document, DocumentKind};
 use clap::Args;
 
 use super::log::Log;
-use super::one::{Problem, is_dump, no_dump, only_dump};
+use super::one::{Problem, load, only_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
@@ -66,12 +66,7 @@ impl Oom {
     }
 
     fn limit(&self) -> usize {
-        let all = if self.format.is_for_people() {
-            20
-        } else {
-            usize::MAX
-        };
-        self.limit.unwrap_or(all)
+        self.format.rows(self.limit)
     }
 
     fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
@@ -163,12 +158,9 @@ impl Oom {
                 ));
             }
         };
-        let loaded = workspace::load(&dump).map_err(|error| error.to_string())?;
+        let loaded = load(&dump)?;
         for note in loaded.notes.iter() {
             complain(note);
-        }
-        if !is_dump(&loaded.dump) {
-            return Err(format!("{}: {}", dump.display(), no_dump(&loaded)));
         }
         Ok(loaded.dump)
     }

@@ -16,6 +16,9 @@ use crate::report::table::Table;
 /// The width of the output where neither a terminal nor `COLUMNS` tells it.
 const WIDTH: usize = 80;
 
+/// So many rows are shown to people who chose no number.
+const FOR_PEOPLE: usize = 20;
+
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -62,6 +65,15 @@ impl Format {
                 io::stdout().lock().write_all(document.as_bytes())
             }
         }
+    }
+
+    /// How many rows, if no number was chosen: people want the largest, programs all.
+    pub fn rows(self, chosen: Option<usize>) -> usize {
+        chosen.unwrap_or(if self.is_for_people() {
+            FOR_PEOPLE
+        } else {
+            usize::MAX
+        })
     }
 
     /// Whether people read it, who want the largest and not all.

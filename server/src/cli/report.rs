@@ -31,7 +31,7 @@ pub struct Report {
     #[arg(long = "capacity", value_parser = chosen_capacity, value_name = "SPACE=BYTES")]
     capacities: Vec<(String, u64)>,
     /// So many rows of each table at most.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = dump::ROWS)]
     limit: usize,
 }
 

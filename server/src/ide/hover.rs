@@ -6,6 +6,7 @@ mod allocation;
 mod computation;
 mod instruction;
 mod life;
+mod name;
 pub(super) mod opcode;
 mod out_of_memory;
 mod peak;
@@ -24,7 +25,7 @@ mod value;
 use std::ops::Range;
 
 use buflens_syntax::ast::{self, AstNode};
-use buflens_syntax::facts::{self, Span};
+use buflens_syntax::facts::Span;
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
 use self::instruction::Instruction;
@@ -32,7 +33,7 @@ pub(super) use self::peak::of_value as peak_of_value;
 pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
-use crate::model::{Allocation, Dump, FileId, NameId, Platforms, glossary};
+use crate::model::{Allocation, Dump, FileId, Platforms, glossary};
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -401,144 +402,6 @@ impl Cursor<'_, '_> {
         Some(text.finish())
     }
 
-    /// A line below `positions:`: the value defined there, else those visible there.
-    fn position(&self) -> Option<String> {
-        let (context, dump) = (self.context, self.context.dump);
-        let text = self.block.text();
-        let row = row_at(&self.block.facts().positions, self.end(), |row| row.name)?;
-        let index = if row.index.is_empty() {
-            "{}"
-        } else {
-            row.index.text(text)
-        };
-        let (name, index) = (dump.names.get(row.name.text(text))?, dump.names.get(index)?);
-        if let Some(at) = dump.values_at(name, index).next() {
-            return Some(value::hover(context, at));
-        }
-        let here = dump
-            .positions_at(name)
-            .map(|at| &dump.positions[at as usize]);
-        let values = distinct(
-            here.filter(|position| position.index == index)
-                .map(|position| position.value),
-        );
-        Some(self.other_name(name, Some(index), &values))
-    }
-
-    /// What is visible at `name`, which defines no value: at `index`, or anywhere in its result.
-    fn other_name(&self, name: NameId, index: Option<NameId>, values: &[u32]) -> String {
-        let (context, dump) = (self.context, self.context.dump);
-        let index = index
-            .map(|index| &dump.names[index])
-            .filter(|&index| index != "{}");
-        let title = match index {
-            Some(index) => format!("{} {index}", &dump.names[name]),
-            None => dump.names[name].to_owned(),
-        };
-        let title = code(&cut(&title, 100));
-        let instruction = Instruction::named(context, name);
-        let opcode = role::opcode(dump, name);
-        if opcode == Some("copy-start") && index == Some("{1}") {
-            return value::list(
-                context,
-                &format!("**{title}**: the source of the copy"),
-                values,
-            );
-        }
-        let plain = instruction
-            .as_ref()
-            .map(|instruction| format!(": {}", instruction.plain(context)))
-            .unwrap_or_default();
-        // What an asynchronous operation has done is no other name, but printed as one.
-        let what = match opcode {
-            Some(opcode) if opcode.ends_with("-done") => "Its result is",
-            Some(_) => "Not a copy, but another name of",
-            None => "It shows the bytes of",
-        };
-        let text = value::list(context, &format!("**{title}**{plain}. {what}:"), values);
-        self.with_source(text, instruction.as_ref().filter(|_| values.len() > 1))
-    }
-
-    /// `text`, and where in the user's program the instruction comes from. A value tells itself.
-    fn with_source(&self, mut text: String, instruction: Option<&Instruction>) -> String {
-        let source = |found: &Instruction| source::summary(&found.origin, self.context.sources);
-        if let Some(source) = instruction.and_then(source) {
-            text.extend(["\n\n", &source]);
-        }
-        text
-    }
-
-    /// A line below `uses:`.
-    fn reader(&self) -> Option<String> {
-        let dump = self.context.dump;
-        let row = row_at(&self.block.facts().uses, self.end(), |row| row.name)?;
-        let name = row.name.text(self.block.text());
-        let operand = match (row.operand.get(), row.index.text(self.block.text())) {
-            (Some(operand), "" | "{}") => format!(" as operand {operand}"),
-            (Some(operand), index) => {
-                format!(" as element {} of operand {operand}", code(&cut(index, 40)))
-            }
-            (None, _) => String::new(),
-        };
-        let known = dump.names.get(name);
-        let here = self.start + row.name.start;
-        let mut uses = known
-            .into_iter()
-            .flat_map(|name| dump.uses_by(name))
-            .map(|at| &dump.uses[at as usize]);
-        let this = uses.find(|entry| {
-            dump.at::<facts::Use>(entry.row)
-                .is_some_and(|at| at.start + at.row.name.start == here)
-        });
-        let value = this
-            .and_then(|entry| dump.values.get(entry.value as usize))
-            .map_or_else(
-                || "the value above".to_owned(),
-                |value| value::title(dump, value),
-            );
-        let step = known
-            .and_then(|name| dump.step_of(name))
-            .map(|step| format!(" (step {step})"))
-            .unwrap_or_default();
-        let heading = format!("**{}** reads {value}{operand}{step}", code(&cut(name, 100)));
-        match dump.names.get(name).and_then(|name| self.named(name)) {
-            Some(text) => Some(format!("{heading}\n\n---\n\n{text}")),
-            None => Some(heading),
-        }
-    }
-
-    /// What `name` stands for: its values, or those that are visible there, or the bare instruction.
-    fn named(&self, name: NameId) -> Option<String> {
-        let (context, dump) = (self.context, self.context.dump);
-        let mut values: Vec<u32> = dump.values_of(name).collect();
-        // Elements by their number: longer indices are larger ones or deeper ones.
-        values.sort_by_key(|&at| {
-            let index = &dump.names[dump.values[at as usize].index];
-            (index.len(), index)
-        });
-        let title = code(&cut(&dump.names[name], 100));
-        match values.as_slice() {
-            [] => {}
-            [only] => return Some(value::hover(context, *only)),
-            many => {
-                let instruction = Instruction::named(context, name);
-                let plain = instruction.as_ref();
-                let plain = plain.map(|found| format!(": {}", found.plain(context)));
-                let heading = format!("**{title}**{}", plain.unwrap_or_default());
-                let text = value::list(context, &heading, many);
-                return Some(self.with_source(text, instruction.as_ref()));
-            }
-        }
-        let visible = distinct(
-            dump.positions_at(name)
-                .map(|at| dump.positions[at as usize].value),
-        );
-        if !visible.is_empty() {
-            return Some(self.other_name(name, None, &visible));
-        }
-        Some(Instruction::named(context, name)?.hover(context))
-    }
-
     /// A name, or anything else of an instruction.
     fn instruction(&self) -> Option<String> {
         let dump = self.context.dump;
@@ -598,9 +461,4 @@ fn key_is(attribute: Option<&SyntaxNode>, wanted: &str) -> bool {
 /// The row of the line that ends at `end`: the last one that begins before.
 fn row_at<T>(rows: &[T], end: u32, span: impl Fn(&T) -> Span) -> Option<&T> {
     rows[..rows.partition_point(|row| span(row).start < end)].last()
-}
-
-fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
-    let values: std::collections::BTreeSet<u32> = values.collect();
-    values.into_iter().collect()
 }

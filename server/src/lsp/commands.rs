@@ -32,10 +32,7 @@ pub const COMMANDS: [&str; 11] = [
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.
-const LIMIT: usize = 1000;
-
-/// So many rows of each table of a report.
-const REPORTED: usize = 100;
+pub const LIMIT: usize = 1000;
 
 /// What is asked, and of which document.
 #[derive(Debug)]
@@ -359,7 +356,7 @@ fn diff(
 /// What `buflens report` writes.
 fn report(source: &Source<'_, '_, lsp::Location>, thresholds: Thresholds) -> Exported {
     let wanted = html::dump::Wanted {
-        limit: REPORTED,
+        limit: html::dump::ROWS,
         device: None,
         thresholds,
     };

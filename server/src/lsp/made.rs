@@ -9,6 +9,7 @@ use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
+use super::commands::LIMIT;
 use super::convert;
 use super::session::Session;
 use super::view::{View, dumps};
@@ -21,8 +22,6 @@ use crate::workspace::{self, Loaded};
 /// The command's name.
 pub const COMMAND: &str = "buflens.where";
 
-/// So many values at most, if no other number is given.
-const LIMIT: usize = 1000;
 /// So many dumps that nobody has open are read for an answer.
 const MOST_READ: usize = 100;
 

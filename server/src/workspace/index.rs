@@ -282,12 +282,6 @@ impl Index {
             .collect();
         let of = |name: NameId| ranks[name.place()];
         let lines = query.parse::<Lines>().ok().filter(|it| it.range.is_some());
-        let by_line = |kept| {
-            let (lines, kept): (_, &Kept) = (lines.as_ref()?, kept);
-            let is_there = lines.hold(kept.line_of_source());
-            let made = is_there && lines.are_of(&state.names[kept.source]);
-            made.then_some((Rank::Equal, Some(kept), Some(query)))
-        };
         let mut made: Vec<Found> = Vec::new();
         let mut found: [Vec<Found>; 4] = Default::default();
         for (stem, entry) in &state.entries {
@@ -306,13 +300,14 @@ impl Index {
                         .map(|rank| (rank, Some(kept), None))
                         .or_else(aside)
                 });
-                made.extend(
-                    record
-                        .kept
-                        .iter()
-                        .filter_map(by_line)
-                        .map(|(rank, kept, aside)| (rank, stem, record, kept, aside)),
-                );
+                if let Some(lines) = &lines {
+                    let of_lines = record.kept.iter().filter(|kept| {
+                        let is_there = lines.hold(kept.line_of_source());
+                        is_there && lines.are_of(&state.names[kept.source])
+                    });
+                    let found = |kept| (Rank::Equal, stem, record, Some(kept), Some(query));
+                    made.extend(of_lines.map(found));
+                }
                 for (rank, kept, aside) in itself.into_iter().chain(values) {
                     let of_rank = &mut found[rank as usize];
                     if of_rank.len() < limit {

@@ -34,6 +34,9 @@ const WITHOUT_MAP: usize = 1;
 /// The map's data take so many bytes at most: a report is to be passed on.
 const MOST_DATA: usize = 18_000_000;
 
+/// So many rows each table of a report has, if no number is chosen.
+pub const ROWS: usize = 100;
+
 /// What a report is asked for.
 #[derive(Debug, Clone)]
 pub struct Wanted {

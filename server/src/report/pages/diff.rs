@@ -1,14 +1,16 @@
 //! What changed between two compiles.
 
-use std::cmp::Reverse;
+mod folders;
 
 use super::{STATIC, counted, short_source, step};
 use crate::model::bytes::{rounded, signed};
 use crate::report::page::Page;
 use crate::report::records::{
-    Answer, Change, ChangedValue, CopyRecord, Diff, Diffs, PeakMember, SpaceChange, Value,
+    Answer, Change, ChangedValue, CopyRecord, Diff, PeakMember, SpaceChange, Value,
 };
 use crate::report::table::{Cell, Column, Place, Table};
+
+pub use self::folders::pages;
 
 /// What changed between two dumps.
 pub fn page<L>(answer: &Answer<Diff<L>>) -> Page {
@@ -436,104 +438,6 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
     page.heading(format!("Copies: {}", table.rows.len() + left_out));
     page.table(table);
     more(page, left_out);
-}
-
-/// The name of a dump without its folders.
-fn name(stem: &str) -> &str {
-    stem.rsplit(['/', '\\']).next().unwrap_or(stem)
-}
-
-/// What changed between folders of dumps; details of at most `limit` of them.
-pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
-    let mut page = Page::default();
-    let mut changed: Vec<&Answer<Diff<L>>> = diffs
-        .pairs
-        .iter()
-        .filter(|pair| !pair.content.nothing_changed)
-        .collect();
-    page.verdict(match changed.len() {
-        0 if diffs.nothing_changed() => {
-            format!("{}: nothing changed", counted(diffs.pairs.len(), "dump"))
-        }
-        some => format!(
-            "{} in both, {some} of them changed",
-            counted(diffs.pairs.len(), "dump")
-        ),
-    });
-    for (which, only) in [("first", &diffs.only_before), ("second", &diffs.only_after)] {
-        if !only.is_empty() {
-            let mut names: Vec<&str> = only.iter().take(limit).map(|stem| name(stem)).collect();
-            if only.len() > limit {
-                names.push("...");
-            }
-            page.text(format!(
-                "Only in the {which} folder: {}: {}.",
-                counted(only.len(), "dump"),
-                names.join(", ")
-            ));
-        }
-    }
-    let mut table = Table::new(&[
-        Column::new("peak", "", Place::Row),
-        Column::new("delta", "", Place::Row),
-        Column::new("reserved", "", Place::Row),
-        Column::new("delta", "", Place::Row),
-        Column::new("new", "", Place::Row),
-        Column::new("gone", "", Place::Row),
-        Column::new("changed", "", Place::Row),
-        Column::new("module", "", Place::Whole),
-    ]);
-    // What changed the most comes first.
-    let change = |pair: &&Answer<Diff<L>>| {
-        let space = pair.content.spaces.first();
-        let delta = |change: &Change| change.delta.unwrap_or(0).unsigned_abs();
-        space.map(|space| delta(&space.occupied_bytes).max(delta(&space.reserved_bytes)))
-    };
-    let mut pairs: Vec<&Answer<Diff<L>>> = diffs.pairs.iter().collect();
-    pairs.sort_by_key(|pair| Reverse(change(pair)));
-    changed.sort_by_key(|pair| Reverse(change(pair)));
-    table.rows = pairs.into_iter().map(pair_row).collect();
-    page.table(table);
-    for pair in changed.iter().take(limit) {
-        page.append(self::page(pair));
-    }
-    if changed.len() > limit {
-        page.text(format!(
-            "... and {} that changed.",
-            counted(changed.len() - limit, "more dump")
-        ));
-    }
-    page
-}
-
-fn pair_row<L>(pair: &Answer<Diff<L>>) -> Vec<Cell> {
-    let diff = &pair.content;
-    let space = diff.spaces.first();
-    let count = |shown: usize, left_out: usize| match shown + left_out {
-        0 => Cell::Empty,
-        number => Cell::Number(number as u64),
-    };
-    let change = |change: Option<&Change>| {
-        let delta = change.and_then(|it| it.delta).filter(|&delta| delta != 0);
-        [
-            change
-                .and_then(|it| it.after)
-                .map_or(Cell::Empty, Cell::Bytes),
-            delta.map_or(Cell::Empty, Cell::Delta),
-        ]
-    };
-    let [peak, peak_delta] = change(space.map(|space| &space.occupied_bytes));
-    let [reserved, reserved_delta] = change(space.map(|space| &space.reserved_bytes));
-    vec![
-        peak,
-        peak_delta,
-        reserved,
-        reserved_delta,
-        count(diff.added.len(), diff.added_left_out),
-        count(diff.removed.len(), diff.removed_left_out),
-        count(diff.changed.len(), diff.changed_left_out),
-        Cell::text(&pair.module),
-    ]
 }
 
 /// Every value that differs, for programs.

@@ -51,6 +51,12 @@ async function message(text) {
   return page.see(MESSAGES, text);
 }
 
+/** The messages to the user. Progress is in their list while it lasts, though nobody is shown it there unasked. */
+async function messages() {
+  await vscode.commands.executeCommand('notifications.showList');
+  return (await page.texts(MESSAGES)).filter((text) => !text.includes('Indexing dumps'));
+}
+
 const MESSAGES = '.notification-list-item';
 
 module.exports = {
@@ -59,6 +65,7 @@ module.exports = {
   folder,
   hoverText,
   message,
+  messages,
   open,
   positionOf,
   provided,

@@ -3,20 +3,13 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const vscode = require('vscode');
-const { MESSAGES, find, folder, message, open, provided, until } = require('./help.js');
+const { MESSAGES, find, folder, message, messages, open, provided, until } = require('./help.js');
 const page = require('./page.js');
 
 const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
 
 const setPath = (value) =>
   vscode.workspace.getConfiguration('buflens').update('server.path', value, vscode.ConfigurationTarget.Workspace);
-
-/** The messages on the screen. Some of an earlier test may still be among them. */
-async function messages() {
-  await vscode.commands.executeCommand('notifications.showList');
-  // Progress is in this list while it lasts, though nobody is shown it there unasked.
-  return (await page.texts(MESSAGES)).filter((text) => !text.includes('Indexing dumps'));
-}
 
 /** The one message that a server at this path gives. */
 async function complaint(program, text) {
