@@ -1,5 +1,6 @@
 //! A text in blocks: what is kept of a document, and how an edit changes it.
 
+mod cut;
 mod kind;
 
 use std::num::NonZeroUsize;
@@ -15,34 +16,17 @@ use crate::facts::{Facts, FactsSink};
 use crate::line::{Mode, is_name_byte};
 use crate::mentions::{Mention, MentionSink};
 use crate::position::{Encoding, LineColumn, Units};
-use crate::scan::{Cut, Follow, Scanner, without_line_end};
+use crate::scan::{Follow, without_line_end};
 use crate::sink::{ErrorSink, SyntaxError, TreeSink};
 use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
 
+pub use cut::{Reader, TooLarge};
 pub use kind::DocumentKind;
+
+use cut::{Cutter, check_length};
 
 /// So many blocks' trees are kept; a tree takes about ten times its text.
 const TREES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-
-/// The text is longer than 4 GiB - 1, the most that 32-bit offsets can address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge {
-    /// The length of the text in bytes.
-    pub length: u64,
-}
-
-impl std::fmt::Display for TooLarge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the text has {} bytes; at most {} can be read",
-            self.length,
-            u32::MAX
-        )
-    }
-}
-
-impl std::error::Error for TooLarge {}
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -59,15 +43,11 @@ pub struct Block {
 }
 
 impl Block {
-    fn new(text: &str, mode: Mode, follow: Follow) -> Self {
+    /// A block of lines that end with `\n` and begin at `line_starts`.
+    fn new(text: &str, mode: Mode, follow: Follow, mut line_starts: Vec<u32>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let bytes = text.as_bytes();
-        let mut line_starts = vec![0];
-        for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-            let is_half = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
-            if !is_half && end + 1 < bytes.len() {
-                line_starts.push(end as u32 + 1);
-            }
+        if memchr::memchr(b'\r', text.as_bytes()).is_some() {
+            line_starts = editor_lines(text);
         }
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -131,6 +111,19 @@ impl Block {
     }
 }
 
+/// Where lines begin for an editor, to which a lone `\r` is a line end too.
+fn editor_lines(text: &str) -> Vec<u32> {
+    let bytes = text.as_bytes();
+    let mut line_starts = vec![0];
+    for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+        let is_half = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+        if !is_half && end + 1 < bytes.len() {
+            line_starts.push(end as u32 + 1);
+        }
+    }
+    line_starts
+}
+
 /// A text, cut into blocks. Cheap to clone: clones share their blocks.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -150,11 +143,9 @@ impl Document {
     /// If the text is longer than 32-bit offsets can address.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
-        let (blocks, _) = cut(text, Mode::Start, None);
-        Ok(Self::of_blocks(
-            blocks,
-            Arc::new(Mutex::new(LruCache::new(TREES))),
-        ))
+        let (blocks, _) = Cutter::new(Mode::Start).finish(text, None);
+        let trees = Arc::new(Mutex::new(LruCache::new(TREES)));
+        Ok(Self::of_blocks(blocks, trees))
     }
 
     fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<LruCache<u64, GreenNode>>>) -> Self {
@@ -214,7 +205,10 @@ impl Document {
         let mut more = 1;
         let replacement = loop {
             let ahead = self.two_lines(next);
-            let (blocks, cut) = cut(&scratch, self.blocks[from].mode, ahead);
+            // What is taken in again unchanged is known already.
+            let mut cutter = Cutter::new(self.blocks[from].mode);
+            cutter.know(&self.blocks[from..next]);
+            let (blocks, cut) = cutter.finish(&scratch, ahead);
             let meets = next == self.blocks.len()
                 || (scratch.ends_with('\n')
                     && cut.is_some_and(|cut| cut.mode == self.blocks[next].mode))
@@ -483,45 +477,4 @@ impl Document {
         );
         Some((start + offset as u32).min(range.end))
     }
-}
-
-fn check_length(length: u64) -> Result<(), TooLarge> {
-    if length > u64::from(u32::MAX) {
-        Err(TooLarge { length })
-    } else {
-        Ok(())
-    }
-}
-
-/// Cuts `text`, which begins in `mode` and is followed by the two lines `ahead`, into blocks.
-/// Tells also the cut between the text and what is ahead, if there is one.
-fn cut(text: &str, mode: Mode, ahead: Option<(&str, &str)>) -> (Vec<Arc<Block>>, Option<Cut>) {
-    let mut scanner = Scanner::new(mode);
-    let mut blocks = Vec::new();
-    let (mut start, mut block_mode) = (0, mode);
-    let mut at = 0;
-    while at < text.len() {
-        let line = grammar::line_at(text, at);
-        let end = at + line.len();
-        let next = if end < text.len() {
-            grammar::line_at(text, end)
-        } else {
-            ahead.map_or("", |(first, _)| first)
-        };
-        if let Some(cut) = scanner.cut_before(line, next) {
-            blocks.push(Arc::new(Block::new(
-                &text[start..at],
-                block_mode,
-                cut.follow,
-            )));
-            (start, block_mode) = (at, cut.mode);
-        }
-        at = end;
-    }
-    let cut = ahead.and_then(|(line, next)| scanner.cut_before(line, next));
-    if start < text.len() {
-        let follow = cut.as_ref().map_or(Follow::Nothing, |cut| cut.follow);
-        blocks.push(Arc::new(Block::new(&text[start..], block_mode, follow)));
-    }
-    (blocks, cut)
 }

@@ -23,7 +23,7 @@ mod scan;
 mod shape;
 mod sink;
 
-pub use document::{Block, Document, DocumentKind, TooLarge};
+pub use document::{Block, Document, DocumentKind, Reader, TooLarge};
 pub use instruction::{InstructionParts, OperandParts};
 pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 pub use line::Mode;

@@ -10,6 +10,9 @@ use crate::line::{LineKind, Mode, classify, mode_after};
 const MAX_LINES: u32 = 512;
 /// ... and bytes, unless it is a single longer line.
 const MAX_BYTES: usize = 64 * 1024;
+/// A line of so many bytes is a block of its own. Compilers repeat the text of an instruction with
+/// a large tuple for every element of the tuple, and so equal blocks are kept and read once.
+pub(crate) const LONG_LINE: usize = 1024;
 /// A cut that the text itself suggests is taken only behind so many lines, so that a line repeated
 /// a million times does not make a million blocks.
 const MIN_LINES: u32 = 16;
@@ -26,6 +29,7 @@ pub enum Follow {
 }
 
 /// A place where one block ends and the next begins.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
     /// The mode in which the next block begins.
     pub(crate) mode: Mode,
@@ -34,10 +38,12 @@ pub(crate) struct Cut {
 }
 
 /// Decides line by line where blocks end.
+#[derive(Debug)]
 pub(crate) struct Scanner {
     mode: Mode,
     lines: u32,
     bytes: usize,
+    is_behind_long: bool,
 }
 
 impl Scanner {
@@ -47,6 +53,7 @@ impl Scanner {
             mode,
             lines: 0,
             bytes: 0,
+            is_behind_long: false,
         }
     }
 
@@ -60,8 +67,11 @@ impl Scanner {
             LineKind::PositionsHeading if self.mode == Mode::Instruction => Follow::Positions,
             _ => Follow::Nothing,
         };
+        let is_long = line.len() >= LONG_LINE;
         let cut = self.lines > 0
             && (self.lines >= MAX_LINES
+                || is_long
+                || self.is_behind_long
                 || self.bytes + line.len() > MAX_BYTES
                 || opens_section(kind)
                 || (self.lines >= MIN_LINES && suggests_cut(kind, follow, text, next)));
@@ -75,6 +85,7 @@ impl Scanner {
         }
         self.lines += 1;
         self.bytes += line.len();
+        self.is_behind_long = is_long;
         self.mode = mode_after(self.mode, kind, text);
         cut
     }

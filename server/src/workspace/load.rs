@@ -6,11 +6,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use buflens_syntax::{Document, TooLarge};
+use buflens_syntax::{Document, Reader, TooLarge};
 
 use super::beside::{Beside, beside};
 use super::names::{Sibling, siblings};
 use crate::model::{Dump, File, FileId, Part};
+
+/// Files are read in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
 
 /// A dump, read for the sake of one of its files.
 #[derive(Debug, Clone)]
@@ -172,26 +175,75 @@ pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)
     Ok((length, metadata.modified().ok()))
 }
 
-/// Reads a file. What is not UTF-8 is replaced, and the file marked.
+/// Reads a file, piece by piece. What is not UTF-8 is replaced, and the file marked.
 pub(super) fn read(path: &Path) -> Result<File, ReadError> {
     tracing::debug!("reading {}", path.display());
-    let mut bytes = Vec::new();
-    let limit = u64::from(u32::MAX) + 1;
-    DiskFile::open(path)
-        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        .map_err(ReadError::Io)?;
-    let (text, lossy) = match String::from_utf8(bytes) {
-        Ok(text) => (text, false),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
-    };
-    // Some editors mark UTF-8 so; no editor counts the mark as text.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let document = Document::new(text).map_err(ReadError::TooLarge)?;
+    let mut file = DiskFile::open(path).map_err(ReadError::Io)?;
+    let (document, lossy) = read_from(&mut file)?;
     Ok(File {
         path: path.to_owned(),
         document,
         lossy,
     })
+}
+
+/// What `source` says up to its end, and whether it was not UTF-8.
+fn read_from(source: &mut impl Read) -> Result<(Document, bool), ReadError> {
+    let (mut reader, mut lossy) = (Reader::default(), false);
+    let mut bytes = Vec::with_capacity(PIECE);
+    let mut is_first = true;
+    loop {
+        let room = (PIECE - bytes.len()) as u64;
+        let count = source.take(room).read_to_end(&mut bytes);
+        let is_last = count.map_err(ReadError::Io)? == 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            let (text, behind) = text_of(&bytes[at..]);
+            at += text.len();
+            // Some editors mark UTF-8 so; no editor counts the mark as text.
+            let unmarked = text.strip_prefix('\u{feff}').filter(|_| is_first);
+            is_first = false;
+            let text = unmarked.unwrap_or(text);
+            reader.read(text).map_err(ReadError::TooLarge)?;
+            let bad = match behind {
+                Behind::Nothing => 0,
+                Behind::NoText(bytes) => bytes,
+                Behind::Part if is_last => bytes.len() - at,
+                // The character goes on in the next piece.
+                Behind::Part => break,
+            };
+            if bad > 0 {
+                lossy = true;
+                reader.read("\u{fffd}").map_err(ReadError::TooLarge)?;
+            }
+            at += bad;
+        }
+        bytes.drain(..at);
+        if is_last {
+            return Ok((reader.finish(), lossy));
+        }
+    }
+}
+
+/// What stands behind the text that bytes begin with.
+enum Behind {
+    Nothing,
+    /// So many bytes that are no text.
+    NoText(usize),
+    /// The beginning of a character.
+    Part,
+}
+
+/// The text that `bytes` begin with, and what is behind it.
+fn text_of(bytes: &[u8]) -> (&str, Behind) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text, Behind::Nothing),
+        Err(error) => {
+            let valid = &bytes[..error.valid_up_to()];
+            let behind = error.error_len().map_or(Behind::Part, Behind::NoText);
+            (std::str::from_utf8(valid).unwrap_or_default(), behind)
+        }
+    }
 }
 
 /// Of files with the names of one dump, those that are what their names say. A file that was

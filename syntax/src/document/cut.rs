@@ -1,0 +1,262 @@
+//! Cutting a text into blocks, whole or as it comes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use lru::LruCache;
+use memchr::memchr;
+
+use super::{Block, Document, TREES};
+use crate::line::Mode;
+use crate::scan::{Cut, Follow, LONG_LINE, Scanner};
+
+/// The text is longer than 4 GiB - 1, the most that 32-bit offsets can address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The length of the text in bytes.
+    pub length: u64,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the text has {} bytes; at most {} can be read",
+            self.length,
+            u32::MAX
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+pub(super) fn check_length(length: u64) -> Result<(), TooLarge> {
+    if length > u64::from(u32::MAX) {
+        Err(TooLarge { length })
+    } else {
+        Ok(())
+    }
+}
+
+/// Of so many long lines of one length, the last ones, it is known whether a line equals them.
+const SAME_LENGTH: usize = 8;
+
+/// Reads a document from pieces of its text. Equal long lines are kept once, so the document can
+/// be much smaller than its text, and of the text no more is held than what is not cut yet.
+#[derive(Debug)]
+pub struct Reader {
+    cutter: Cutter,
+    /// The text from the start of the block that is not cut yet.
+    rest: String,
+    length: u64,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            cutter: Cutter::new(Mode::Start),
+            rest: String::new(),
+            length: 0,
+        }
+    }
+}
+
+impl Reader {
+    /// Takes the next piece of the text, of any length.
+    ///
+    /// # Errors
+    /// If the text gets longer than 32-bit offsets can address; the reader is of no use then.
+    pub fn read(&mut self, piece: &str) -> Result<(), TooLarge> {
+        self.length += piece.len() as u64;
+        check_length(self.length)?;
+        self.rest.push_str(piece);
+        // A line is not looked at again and again until it is whole.
+        if memchr(b'\n', piece.as_bytes()).is_some() {
+            self.cutter.cut(&self.rest, None);
+            self.rest.drain(..self.cutter.forget());
+        }
+        Ok(())
+    }
+
+    /// The document, when all of the text has been taken.
+    pub fn finish(self) -> Document {
+        let (blocks, _) = self.cutter.finish(&self.rest, None);
+        Document::of_blocks(blocks, Arc::new(Mutex::new(LruCache::new(TREES))))
+    }
+}
+
+/// Cuts a text from its start on.
+#[derive(Debug)]
+pub(super) struct Cutter {
+    scanner: Scanner,
+    blocks: Vec<Arc<Block>>,
+    /// Where the block begins that is not cut yet, and in which mode.
+    start: usize,
+    mode: Mode,
+    /// Where its lines begin, from its start.
+    line_starts: Vec<u32>,
+    /// Where the line begins that is looked at next.
+    at: usize,
+    /// Blocks of one long line, by their lengths.
+    long: HashMap<usize, Vec<Arc<Block>>>,
+}
+
+impl Cutter {
+    pub(super) fn new(mode: Mode) -> Self {
+        Self {
+            scanner: Scanner::new(mode),
+            blocks: Vec::new(),
+            start: 0,
+            mode,
+            line_starts: Vec::new(),
+            at: 0,
+            long: HashMap::new(),
+        }
+    }
+
+    /// Takes these blocks for equal ones of the text.
+    pub(super) fn know(&mut self, blocks: &[Arc<Block>]) {
+        for block in blocks {
+            if block.text.len() >= LONG_LINE && block.line_starts.len() == 1 {
+                remember(self.long.entry(block.text.len()).or_default(), block);
+            }
+        }
+    }
+
+    /// Cuts `text` as far as it can be without what is behind it, or up to its last line if this
+    /// is known: the first line behind it, empty at the end of a document.
+    pub(super) fn cut(&mut self, text: &str, behind: Option<&str>) {
+        let line_end = |at: usize| match memchr(b'\n', &text.as_bytes()[at..]) {
+            Some(length) => Some(at + length + 1),
+            None => behind.map(|_| text.len()),
+        };
+        let Some(mut end) = line_end(self.at) else {
+            return;
+        };
+        while self.at < text.len() {
+            let next_end = match end {
+                end if end < text.len() => line_end(end),
+                end => behind.map(|_| end),
+            };
+            let Some(next_end) = next_end else { break };
+            let next = match &text[end..next_end] {
+                "" => behind.unwrap_or_default(),
+                next => next,
+            };
+            if let Some(cut) = self.scanner.cut_before(&text[self.at..end], next) {
+                self.push(&text[self.start..self.at], cut.follow);
+                (self.start, self.mode) = (self.at, cut.mode);
+            }
+            self.line_starts.push((self.at - self.start) as u32);
+            (self.at, end) = (end, next_end);
+        }
+    }
+
+    /// The length of the text that is in blocks, which need not be there at the next call.
+    fn forget(&mut self) -> usize {
+        self.at -= self.start;
+        std::mem::take(&mut self.start)
+    }
+
+    /// The blocks of `text`, and the cut between it and the two lines behind it, if there is one.
+    pub(super) fn finish(
+        mut self,
+        text: &str,
+        behind: Option<(&str, &str)>,
+    ) -> (Vec<Arc<Block>>, Option<Cut>) {
+        self.cut(text, Some(behind.map_or("", |(first, _)| first)));
+        let cut = behind.and_then(|(line, next)| self.scanner.cut_before(line, next));
+        if self.start < text.len() {
+            let follow = cut.map_or(Follow::Nothing, |cut| cut.follow);
+            self.push(&text[self.start..], follow);
+        }
+        (self.blocks, cut)
+    }
+
+    fn push(&mut self, text: &str, follow: Follow) {
+        let line_starts = std::mem::take(&mut self.line_starts);
+        if text.len() < LONG_LINE || line_starts.len() > 1 {
+            let block = Block::new(text, self.mode, follow, line_starts);
+            self.blocks.push(Arc::new(block));
+            return;
+        }
+        let known = self.long.entry(text.len()).or_default();
+        let is_equal = |block: &&Arc<Block>| {
+            block.mode == self.mode && block.follow == follow && *block.text == *text
+        };
+        let block = known.iter().rev().find(is_equal).cloned();
+        let block = block.unwrap_or_else(|| {
+            let block = Arc::new(Block::new(text, self.mode, follow, line_starts));
+            remember(known, &block);
+            block
+        });
+        self.blocks.push(block);
+    }
+}
+
+fn remember(known: &mut Vec<Arc<Block>>, block: &Arc<Block>) {
+    if known.len() == SAME_LENGTH {
+        known.remove(0);
+    }
+    known.push(Arc::clone(block));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces of any length give the document that the whole text gives.
+    #[test]
+    fn pieces_are_cut_as_the_whole() {
+        let long = format!(
+            " from instruction: %a = f32[] add({})\n",
+            "%b, ".repeat(400)
+        );
+        let mut text = "\nTotal bytes used: 8 (8B)\n\nUsed values:\n".to_owned();
+        for number in 0..40 {
+            text += &format!("<{number} a{{{number}}} @0>\r\n positions:\n  a\n uses:\n{long}");
+        }
+        text += "\n*** End of buffer assignment ***";
+        let whole = Document::new(&text).expect("a short text");
+        for step in [1, 7, 100, 1024, 5000, text.len()] {
+            let mut reader = Reader::default();
+            for piece in text.as_bytes().chunks(step) {
+                let piece = std::str::from_utf8(piece).expect("ASCII");
+                reader.read(piece).expect("a short text");
+            }
+            let read = reader.finish();
+            assert_eq!(read.text(), text, "{step}");
+            let blocks = |document: &Document| {
+                let blocks = document.blocks();
+                let blocks = blocks.map(|(start, block)| (start, block.mode, block.follow));
+                blocks.collect::<Vec<_>>()
+            };
+            assert_eq!(blocks(&read), blocks(&whole), "{step}");
+        }
+    }
+
+    #[test]
+    fn equal_long_lines_are_kept_once_and_an_edit_beside_them_keeps_them() {
+        let long = format!(
+            " from instruction: %a = f32[] add({})\n",
+            "%b, ".repeat(400)
+        );
+        let value = format!("<1 a{{0}} @0>\n positions:\n  a {{0}}\n uses:\n{long}");
+        let text = format!("Used values:\n{}", value.repeat(3));
+        let document = Document::new(&text).expect("a short text");
+        let long_blocks = |document: &Document| {
+            let is_long = |block: &&Arc<Block>| block.text.len() >= LONG_LINE;
+            let long = document.blocks.iter().filter(is_long);
+            long.map(|block| block.id).collect::<Vec<_>>()
+        };
+        let ids = long_blocks(&document);
+        assert_eq!(ids, [ids[0]; 3]);
+        let at = text.rfind("@0").expect("a value") as u32;
+        let edited = document.edit(at..at + 2, "@1").expect("a short text");
+        assert_eq!(long_blocks(&edited), ids);
+        assert_eq!(
+            edited.text(),
+            text[..at as usize].to_owned() + "@1" + &text[at as usize + 2..]
+        );
+    }
+}
