@@ -3,7 +3,7 @@
 mod cut;
 mod kind;
 
-use std::num::NonZeroUsize;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,8 +25,40 @@ pub use kind::DocumentKind;
 
 use cut::{Cutter, check_length};
 
-/// So many blocks' trees are kept; a tree takes about ten times its text.
-const TREES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes;
+/// a tree takes about ten times its text.
+const TREES: usize = 4 << 20;
+/// Of a longer line no tree is made.
+const MOST_OF_TREE: usize = 32 << 20;
+
+/// The trees of blocks, those looked at last.
+#[derive(Debug)]
+struct Trees {
+    /// By the blocks' ids, with the lengths of their texts.
+    trees: LruCache<u64, (GreenNode, usize)>,
+    bytes: usize,
+}
+
+impl Default for Trees {
+    fn default() -> Self {
+        Self {
+            trees: LruCache::unbounded(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Trees {
+    fn put(&mut self, block: &Block, tree: GreenNode) {
+        self.bytes += block.text.len();
+        if let Some((_, bytes)) = self.trees.put(block.id, (tree, block.text.len())) {
+            self.bytes -= bytes;
+        }
+        while self.bytes > TREES && self.trees.len() > 1 {
+            self.bytes -= self.trees.pop_lru().map_or(0, |(_, (_, bytes))| bytes);
+        }
+    }
+}
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -44,17 +76,18 @@ pub struct Block {
 
 impl Block {
     /// A block of lines that end with `\n` and begin at `line_starts`.
-    fn new(text: &str, mode: Mode, follow: Follow, mut line_starts: Vec<u32>) -> Self {
+    fn new(text: &str, mode: Mode, follow: Follow, line_starts: &[u32]) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        if memchr::memchr(b'\r', text.as_bytes()).is_some() {
-            line_starts = editor_lines(text);
-        }
+        let line_starts = match memchr::memchr(b'\r', text.as_bytes()) {
+            Some(_) => editor_lines(text),
+            None => line_starts.into(),
+        };
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.into(),
             mode,
             follow,
-            line_starts: line_starts.into(),
+            line_starts,
             units: OnceLock::new(),
             facts: OnceLock::new(),
             errors: OnceLock::new(),
@@ -73,12 +106,17 @@ impl Block {
 
     /// What the block says. Computed at the first call; a pass over the text without its details.
     pub fn facts(&self) -> &Facts {
+        thread_local! {
+            /// Rows are gathered here, so that none has to be moved while their number grows.
+            static GATHERED: RefCell<Facts> = RefCell::default();
+        }
         self.facts.get_or_init(|| {
-            let mut sink = FactsSink::new(&self.text);
+            let mut facts = GATHERED.take();
+            let mut sink = FactsSink::new(&self.text, &mut facts);
             grammar::block(&self.text, self.mode, self.follow, &mut sink);
-            let mut facts = sink.facts;
-            facts.shrink();
-            facts
+            let exact = facts.take();
+            GATHERED.set(facts);
+            exact
         })
     }
 
@@ -112,7 +150,7 @@ impl Block {
 }
 
 /// Where lines begin for an editor, to which a lone `\r` is a line end too.
-fn editor_lines(text: &str) -> Vec<u32> {
+fn editor_lines(text: &str) -> Box<[u32]> {
     let bytes = text.as_bytes();
     let mut line_starts = vec![0];
     for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
@@ -121,7 +159,7 @@ fn editor_lines(text: &str) -> Vec<u32> {
             line_starts.push(end as u32 + 1);
         }
     }
-    line_starts
+    line_starts.into()
 }
 
 /// A text, cut into blocks. Cheap to clone: clones share their blocks.
@@ -133,7 +171,7 @@ pub struct Document {
     /// The first line of each block, and the number of lines.
     first_lines: Vec<u32>,
     kind: DocumentKind,
-    trees: Arc<Mutex<LruCache<u64, GreenNode>>>,
+    trees: Arc<Mutex<Trees>>,
 }
 
 impl Document {
@@ -144,11 +182,10 @@ impl Document {
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
         let (blocks, _) = Cutter::new(Mode::Start).finish(text, None);
-        let trees = Arc::new(Mutex::new(LruCache::new(TREES)));
-        Ok(Self::of_blocks(blocks, trees))
+        Ok(Self::of_blocks(blocks, Arc::default()))
     }
 
-    fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<LruCache<u64, GreenNode>>>) -> Self {
+    fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<Trees>>) -> Self {
         let mut starts = Vec::with_capacity(blocks.len() + 1);
         let mut first_lines = Vec::with_capacity(blocks.len() + 1);
         let (mut start, mut line) = (0, 0);
@@ -328,19 +365,27 @@ impl Document {
 
     // Trees.
 
-    /// The tree of block `block` and its first byte's offset.
+    /// The tree of block `block` and its first byte's offset. `None` if there is no such block, and
+    /// for a line of more than 32 MiB, whose tree would take ten times as much.
     pub fn tree(&self, block: usize) -> Option<(u32, SyntaxNode)> {
         let (start, block) = self.block(block)?;
-        let cached = self.trees().get(&block.id).cloned();
+        if block.text.len() > MOST_OF_TREE {
+            return None;
+        }
+        let cached = self
+            .trees()
+            .trees
+            .get(&block.id)
+            .map(|(tree, _)| tree.clone());
         let green = cached.unwrap_or_else(|| {
             let green = block.tree();
-            self.trees().put(block.id, green.clone());
+            self.trees().put(block, green.clone());
             green
         });
         Some((start, SyntaxNode::new_root(green)))
     }
 
-    fn trees(&self) -> std::sync::MutexGuard<'_, LruCache<u64, GreenNode>> {
+    fn trees(&self) -> std::sync::MutexGuard<'_, Trees> {
         // The cache is whole whatever panicked while it was held.
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }

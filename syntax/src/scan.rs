@@ -132,10 +132,17 @@ fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool 
     hash(text).is_multiple_of(one_in)
 }
 
-/// A hash of the first bytes of a line (FNV-1a).
+/// A hash of the first bytes of a line.
 fn hash(line: &str) -> u32 {
-    let hash = line.bytes().take(32).fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    let mut first = [0; 32];
+    let length = line.len().min(first.len());
+    first[..length].copy_from_slice(&line.as_bytes()[..length]);
+    let hash = first.chunks_exact(8).fold(0_u64, |hash, word| {
+        let word = word
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte));
+        (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
     });
-    hash ^ (hash >> 15)
+    (hash >> 32) as u32
 }

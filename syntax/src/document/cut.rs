@@ -1,12 +1,11 @@
 //! Cutting a text into blocks, whole or as it comes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use lru::LruCache;
 use memchr::memchr;
 
-use super::{Block, Document, TREES};
+use super::{Block, Document};
 use crate::line::Mode;
 use crate::scan::{Cut, Follow, LONG_LINE, Scanner};
 
@@ -81,7 +80,7 @@ impl Reader {
     /// The document, when all of the text has been taken.
     pub fn finish(self) -> Document {
         let (blocks, _) = self.cutter.finish(&self.rest, None);
-        Document::of_blocks(blocks, Arc::new(Mutex::new(LruCache::new(TREES))))
+        Document::of_blocks(blocks, Arc::default())
     }
 }
 
@@ -174,22 +173,22 @@ impl Cutter {
     }
 
     fn push(&mut self, text: &str, follow: Follow) {
-        let line_starts = std::mem::take(&mut self.line_starts);
-        if text.len() < LONG_LINE || line_starts.len() > 1 {
-            let block = Block::new(text, self.mode, follow, line_starts);
-            self.blocks.push(Arc::new(block));
-            return;
-        }
-        let known = self.long.entry(text.len()).or_default();
-        let is_equal = |block: &&Arc<Block>| {
-            block.mode == self.mode && block.follow == follow && *block.text == *text
+        let new = |lines: &[u32]| Arc::new(Block::new(text, self.mode, follow, lines));
+        let block = if text.len() < LONG_LINE || self.line_starts.len() > 1 {
+            new(&self.line_starts)
+        } else {
+            let known = self.long.entry(text.len()).or_default();
+            let is_equal = |block: &&Arc<Block>| {
+                block.mode == self.mode && block.follow == follow && *block.text == *text
+            };
+            let block = known.iter().rev().find(is_equal).cloned();
+            block.unwrap_or_else(|| {
+                let block = new(&self.line_starts);
+                remember(known, &block);
+                block
+            })
         };
-        let block = known.iter().rev().find(is_equal).cloned();
-        let block = block.unwrap_or_else(|| {
-            let block = Arc::new(Block::new(text, self.mode, follow, line_starts));
-            remember(known, &block);
-            block
-        });
+        self.line_starts.clear();
         self.blocks.push(block);
     }
 }

@@ -401,22 +401,30 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Gives back memory that filling the rows left over.
-    pub(crate) fn shrink(&mut self) {
-        self.headings.shrink_to_fit();
-        self.allocations.shrink_to_fit();
-        self.placements.shrink_to_fit();
-        self.values.shrink_to_fit();
-        self.positions.shrink_to_fit();
-        self.uses.shrink_to_fit();
-        self.instructions.shrink_to_fit();
-        self.steps.shrink_to_fit();
-        self.live_ranges.shrink_to_fit();
-        self.peak_values.shrink_to_fit();
-        self.tree.shrink_to_fit();
-        self.report.shrink_to_fit();
-        self.out_of_memory.shrink_to_fit();
-        self.table_rows.shrink_to_fit();
-        self.computations.shrink_to_fit();
+    /// The same in no more memory than it takes. `self` is empty then, with room for more.
+    pub(crate) fn take(&mut self) -> Self {
+        fn take<T: Clone>(rows: &mut Vec<T>) -> Vec<T> {
+            let exact = rows.as_slice().to_vec();
+            rows.clear();
+            exact
+        }
+        Self {
+            headings: take(&mut self.headings),
+            allocations: take(&mut self.allocations),
+            placements: take(&mut self.placements),
+            totals: take(&mut self.totals),
+            values: take(&mut self.values),
+            positions: take(&mut self.positions),
+            uses: take(&mut self.uses),
+            instructions: take(&mut self.instructions),
+            steps: take(&mut self.steps),
+            live_ranges: take(&mut self.live_ranges),
+            peak_values: take(&mut self.peak_values),
+            tree: take(&mut self.tree),
+            report: take(&mut self.report),
+            out_of_memory: take(&mut self.out_of_memory),
+            table_rows: take(&mut self.table_rows),
+            computations: take(&mut self.computations),
+        }
     }
 }

@@ -11,21 +11,27 @@ use crate::line::out_of_memory::end;
 use crate::sink::{Sink, SyntaxError};
 
 /// Fills [`Facts`] from the grammar's events.
-pub(crate) struct FactsSink<'t> {
+pub(crate) struct FactsSink<'t, 'f> {
     text: &'t str,
-    pub(crate) facts: Facts,
+    facts: &'f mut Facts,
     /// The line being read and its start.
     line: SyntaxKind,
     line_start: u32,
+    allocation: Allocation,
+    instruction: Instruction,
+    row: Row,
+}
+
+/// What a line has said so far.
+#[derive(Default)]
+struct Row {
     /// Where the innermost shape, index or reference began.
     shape: Option<u32>,
     index_start: u32,
     reference_start: u32,
     in_reference: bool,
-    // The rows being filled.
-    value: ValueReference,
-    allocation: Allocation,
     in_allocation: bool,
+    value: ValueReference,
     first: Number,
     second: Number,
     third: Number,
@@ -34,43 +40,31 @@ pub(crate) struct FactsSink<'t> {
     shape_span: Span,
     human: [Span; 4],
     word: Span,
-    instruction: Instruction,
     computation_entry: bool,
     /// The last keyword, which tells attributes apart.
     keyword: Span,
 }
 
-impl<'t> FactsSink<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+impl<'t, 'f> FactsSink<'t, 'f> {
+    /// A sink that adds what `text` says to `facts`.
+    pub(crate) fn new(text: &'t str, facts: &'f mut Facts) -> Self {
         Self {
             text,
-            facts: Facts::default(),
+            facts,
             line: SyntaxKind::Root,
             line_start: 0,
-            shape: None,
-            index_start: 0,
-            reference_start: 0,
-            in_reference: false,
-            value: ValueReference::default(),
             allocation: Allocation::default(),
-            in_allocation: false,
-            first: Number::default(),
-            second: Number::default(),
-            third: Number::default(),
-            name: Span::default(),
-            index: Span::default(),
-            shape_span: Span::default(),
-            human: [Span::default(); 4],
-            word: Span::default(),
             instruction: Instruction::default(),
-            computation_entry: false,
-            keyword: Span::default(),
+            row: Row::default(),
         }
     }
 
     fn number(&self, span: Span) -> Number {
         let mut value = 0_u64;
-        for byte in span.text(self.text).bytes().filter(|&byte| byte != b' ') {
+        for byte in span.text(self.text).bytes() {
+            if byte == b' ' {
+                continue;
+            }
             let digit = u64::from(byte.wrapping_sub(b'0'));
             value = value
                 .checked_mul(10)
@@ -83,21 +77,21 @@ impl<'t> FactsSink<'t> {
     /// Puts a number where the line has its next one.
     fn next_number(&mut self, span: Span) {
         let number = self.number(span);
-        if self.first.span.is_empty() {
-            self.first = number;
-        } else if self.second.span.is_empty() {
-            self.second = number;
+        if self.row.first.span.is_empty() {
+            self.row.first = number;
+        } else if self.row.second.span.is_empty() {
+            self.row.second = number;
         } else {
-            self.third = number;
+            self.row.third = number;
         }
     }
 
     /// A line of the text of a failure.
     fn out_of_memory(&self, kind: OutOfMemoryKind, line: Span) -> OutOfMemory {
-        let behind = if self.keyword.is_empty() {
+        let behind = if self.row.keyword.is_empty() {
             line.start
         } else {
-            self.keyword.end
+            self.row.keyword.end
         };
         let end = line.start + end(line.text(self.text)) as u32;
         let rest = &self.text[behind as usize..end as usize];
@@ -105,33 +99,37 @@ impl<'t> FactsSink<'t> {
         OutOfMemory {
             kind,
             line,
-            label: self.keyword,
+            label: self.row.keyword,
             content: Span {
                 start: end - content.len() as u32,
                 end,
             },
-            space: self.index,
-            sizes: self.human,
-            number: self.first,
-            name: self.name,
+            space: self.row.index,
+            sizes: self.row.human,
+            number: self.row.first,
+            name: self.row.name,
         }
     }
 
     fn next_human(&mut self, span: Span) {
-        if let Some(free) = self.human.iter_mut().find(|human| human.is_empty()) {
+        if let Some(free) = self.row.human.iter_mut().find(|human| human.is_empty()) {
             *free = span;
         }
     }
 
     fn start_line(&mut self, kind: SyntaxKind, at: u32) {
-        let fresh = Self::new(self.text);
-        let facts = std::mem::take(&mut self.facts);
-        *self = Self {
-            facts,
-            line: kind,
-            line_start: at,
-            ..fresh
-        };
+        self.row = Row::default();
+        // These are large, and most lines have none.
+        match kind {
+            SyntaxKind::AllocationHeader | SyntaxKind::ReportAllocation | SyntaxKind::ReportRow => {
+                self.allocation = Allocation::default();
+            }
+            SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
+                self.instruction = Instruction::default();
+            }
+            _ => {}
+        }
+        (self.line, self.line_start) = (kind, at);
     }
 
     fn end_line(&mut self, kind: SyntaxKind, at: u32) {
@@ -151,87 +149,87 @@ impl<'t> FactsSink<'t> {
             }
             SyntaxKind::ValueLine => facts.placements.push(Placement {
                 line,
-                value: self.value,
-                size: self.first,
-                offset: self.second,
-                shape: self.shape_span,
+                value: self.row.value,
+                size: self.row.first,
+                offset: self.row.second,
+                shape: self.row.shape_span,
             }),
             SyntaxKind::TotalLine => {
                 let total = Total {
-                    bytes: self.first,
-                    human: self.human[0],
+                    bytes: self.row.first,
+                    human: self.row.human[0],
                 };
-                if self.keyword.text(self.text) == "Total bytes" {
+                if self.row.keyword.text(self.text) == "Total bytes" {
                     facts.report.push(ReportRow::SpaceTotal(total));
                 } else {
                     facts.totals.push(total);
                 }
             }
             SyntaxKind::ValueHeader => facts.values.push(UsedValue {
-                value: self.value,
+                value: self.row.value,
                 positions: facts.positions.len() as u32,
                 uses: facts.uses.len() as u32,
                 instructions: facts.instructions.len() as u32,
             }),
             SyntaxKind::PositionLine => facts.positions.push(Position {
-                name: self.name,
-                index: self.index,
+                name: self.row.name,
+                index: self.row.index,
             }),
-            SyntaxKind::UseLine if !self.name.is_empty() => {
+            SyntaxKind::UseLine if !self.row.name.is_empty() => {
                 facts.uses.push(Use {
-                    name: self.name,
-                    operand: self.first,
-                    index: self.index,
+                    name: self.row.name,
+                    operand: self.row.first,
+                    index: self.row.index,
                 });
             }
             SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
                 facts.instructions.push(self.instruction);
             }
             SyntaxKind::StepLine => facts.steps.push(Step {
-                step: self.first,
-                name: self.name,
+                step: self.row.first,
+                name: self.row.name,
             }),
             SyntaxKind::LiveRangeLine => facts.live_ranges.push(LiveRange {
-                name: self.name,
-                index: self.index,
-                start: self.first,
-                end: self.second,
+                name: self.row.name,
+                index: self.row.index,
+                start: self.row.first,
+                end: self.row.second,
             }),
             SyntaxKind::PeakLine => facts.peak_values.push(PeakValue {
-                name: self.name,
-                index: self.index,
-                bytes: self.first,
-                cumulative: self.second,
+                name: self.row.name,
+                index: self.row.index,
+                bytes: self.row.first,
+                cumulative: self.row.second,
             }),
             SyntaxKind::TreeLine => facts.tree.push(TreeNode {
                 // 4 characters for the root, then 6 and 4 for each level.
                 depth: (tree_prefix(
-                    &line.text(self.text)[..(self.name.start - line.start) as usize],
+                    &line.text(self.text)[..(self.row.name.start - line.start) as usize],
                 ) > 4)
                     .then(|| {
-                        self.text[line.start as usize..self.name.start as usize]
+                        self.text[line.start as usize..self.row.name.start as usize]
                             .chars()
                             .count() as u32
                     })
                     .map_or(0, |characters| characters.saturating_sub(6) / 4),
-                label: self.name,
-                percentage: self.word,
-                total: self.first,
-                current: self.second,
-                remaining: self.third,
+                label: self.row.name,
+                percentage: self.row.word,
+                total: self.row.first,
+                current: self.row.second,
+                remaining: self.row.third,
             }),
             SyntaxKind::SpaceHeading => {
                 facts.report.push(ReportRow::Space {
-                    label: self.name,
-                    color: self.value.color,
+                    label: self.row.name,
+                    color: self.row.value.color,
                 });
             }
             SyntaxKind::ReportAllocation => facts.report.push(ReportRow::Allocation(Allocation {
                 line,
                 ..self.allocation
             })),
-            SyntaxKind::ReportText if !self.first.span.is_empty() => {
-                facts.report.push(ReportRow::Rest(self.first));
+            SyntaxKind::ReportText if !self.row.first.span.is_empty() => {
+                facts.report.push(ReportRow::Rest(self.row.first));
             }
             SyntaxKind::ReportText
                 if line
@@ -241,11 +239,11 @@ impl<'t> FactsSink<'t> {
             {
                 facts.report.push(ReportRow::Table(line));
             }
-            SyntaxKind::ReportRow if self.in_allocation => {
+            SyntaxKind::ReportRow if self.row.in_allocation => {
                 facts.report.push(ReportRow::Running {
-                    cumulative: self.human[0],
-                    percentage: self.word,
-                    rest: self.human[1],
+                    cumulative: self.row.human[0],
+                    percentage: self.row.word,
+                    rest: self.row.human[1],
                     allocation: self.allocation.index,
                 });
                 facts.report.push(ReportRow::Allocation(Allocation {
@@ -254,12 +252,12 @@ impl<'t> FactsSink<'t> {
                 }));
             }
             SyntaxKind::ReportRow => facts.report.push(ReportRow::Slot {
-                cumulative: self.human[0],
-                percentage: self.word,
-                size: self.human[1],
-                offset: self.first,
-                values: self.second,
-                shapes: self.shape_span,
+                cumulative: self.row.human[0],
+                percentage: self.row.word,
+                size: self.row.human[1],
+                offset: self.row.first,
+                values: self.row.second,
+                shapes: self.row.shape_span,
             }),
             SyntaxKind::Heading => {
                 let text = line.text(self.text).trim_start();
@@ -267,12 +265,12 @@ impl<'t> FactsSink<'t> {
                     [b'B', b'u', b'f', b'f', b'e', b'r', b'A', ..] => Heading::Assignment,
                     [b'B', ..] => Heading::Ranges,
                     [b'U', ..] => Heading::Values,
-                    [b'H', ..] if self.first.span.is_empty() => Heading::LiveRangeUnavailable,
-                    [b'H', ..] => Heading::LiveRange(self.first),
+                    [b'H', ..] if self.row.first.span.is_empty() => Heading::LiveRangeUnavailable,
+                    [b'H', ..] => Heading::LiveRange(self.row.first),
                     [b'I', ..] => Heading::Steps,
-                    [b'L', ..] => Heading::Peak(self.first),
+                    [b'L', ..] => Heading::Peak(self.row.first),
                     [b'P', ..] => Heading::PeakUnknown,
-                    [b'S', b't', b'a', b'c', b'k', b' ', ..] => Heading::Tree(self.first),
+                    [b'S', b't', b'a', b'c', b'k', b' ', ..] => Heading::Tree(self.row.first),
                     [b'A', ..] => Heading::Report,
                     [b'F' | b'S', ..] => Heading::Table,
                     // ` positions:` and ` uses:`
@@ -295,18 +293,18 @@ impl<'t> FactsSink<'t> {
                 let row = self.out_of_memory(kind, line);
                 self.facts.out_of_memory.push(row);
             }
-            SyntaxKind::ModuleLine => facts.headings.push((Heading::Module(self.name), line)),
+            SyntaxKind::ModuleLine => facts.headings.push((Heading::Module(self.row.name), line)),
             SyntaxKind::TableRow => facts.table_rows.push(TableRow {
-                row: self.first,
+                row: self.row.first,
                 content: Span {
-                    start: self.first.span.end,
+                    start: self.row.first.span.end,
                     end: line.end,
                 },
             }),
             SyntaxKind::ComputationHeader => facts.computations.push(Computation {
-                name: self.name,
+                name: self.row.name,
                 line,
-                entry: self.computation_entry,
+                entry: self.row.computation_entry,
                 instructions: facts.instructions.len() as u32,
             }),
             _ => {}
@@ -320,18 +318,20 @@ impl<'t> FactsSink<'t> {
     }
 }
 
-impl Sink for FactsSink<'_> {
+impl Sink for FactsSink<'_, '_> {
     const DETAIL: bool = false;
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
         match kind {
             SyntaxKind::Error if self.line != SyntaxKind::Root => {}
             _ if kind.is_line() => self.start_line(kind, at),
-            SyntaxKind::ArrayShape | SyntaxKind::TupleShape => self.shape = self.shape.or(Some(at)),
-            SyntaxKind::ShapeIndex => self.index_start = at,
+            SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
+                self.row.shape = self.row.shape.or(Some(at))
+            }
+            SyntaxKind::ShapeIndex => self.row.index_start = at,
             SyntaxKind::ValueReference => {
-                self.in_reference = true;
-                self.reference_start = at;
+                self.row.in_reference = true;
+                self.row.reference_start = at;
             }
             SyntaxKind::Instruction => self.instruction.span.start = at,
             _ => {}
@@ -342,13 +342,13 @@ impl Sink for FactsSink<'_> {
         let span = Span { start, end };
         match kind {
             // There the label is the name of a memory space, the first one the message's.
-            SyntaxKind::Label if self.line.is_out_of_memory() && self.index.is_empty() => {
-                self.index = span;
+            SyntaxKind::Label if self.line.is_out_of_memory() && self.row.index.is_empty() => {
+                self.row.index = span;
             }
             SyntaxKind::Label if self.line.is_out_of_memory() => {}
             SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
-            SyntaxKind::ValueId => self.value.id = self.number(span),
-            SyntaxKind::Name if self.in_reference => self.value.name = span,
+            SyntaxKind::ValueId => self.row.value.id = self.number(span),
+            SyntaxKind::Name if self.row.in_reference => self.row.value.name = span,
             SyntaxKind::Name
                 if self.line == SyntaxKind::FromInstruction
                     || self.line == SyntaxKind::InstructionLine =>
@@ -359,20 +359,22 @@ impl Sink for FactsSink<'_> {
             | SyntaxKind::Label
             | SyntaxKind::ModuleName
             | SyntaxKind::ComputationName => {
-                self.name = span;
+                self.row.name = span;
             }
             SyntaxKind::Opcode => self.instruction.opcode = span,
-            SyntaxKind::Color if self.in_allocation => self.allocation.color = self.number(span),
-            SyntaxKind::Color => self.value.color = self.number(span),
+            SyntaxKind::Color if self.row.in_allocation => {
+                self.allocation.color = self.number(span)
+            }
+            SyntaxKind::Color => self.row.value.color = self.number(span),
             SyntaxKind::AllocationIndex => {
-                self.in_allocation = true;
+                self.row.in_allocation = true;
                 self.allocation.index = self.number(span);
             }
-            SyntaxKind::ParameterNumber if self.in_allocation => {
+            SyntaxKind::ParameterNumber if self.row.in_allocation => {
                 self.allocation.parameter = self.number(span);
             }
             SyntaxKind::ParameterNumber => self.instruction.parameter = self.number(span),
-            SyntaxKind::Size if self.in_allocation => self.allocation.size = self.number(span),
+            SyntaxKind::Size if self.row.in_allocation => self.allocation.size = self.number(span),
             SyntaxKind::Size
             | SyntaxKind::Offset
             | SyntaxKind::OperandNumber
@@ -382,24 +384,24 @@ impl Sink for FactsSink<'_> {
             | SyntaxKind::GroupedBytes
             | SyntaxKind::Count => self.next_number(span),
             SyntaxKind::HumanBytes => {
-                if self.in_allocation {
+                if self.row.in_allocation {
                     self.allocation.human_size = span;
                 } else {
                     self.next_human(span);
                 }
             }
-            SyntaxKind::Percentage => self.word = span,
+            SyntaxKind::Percentage => self.row.word = span,
             // The shapes of a report's row are not read as shapes.
-            SyntaxKind::Text if self.line == SyntaxKind::ReportRow => self.shape_span = span,
+            SyntaxKind::Text if self.line == SyntaxKind::ReportRow => self.row.shape_span = span,
             SyntaxKind::Keyword => {
-                self.keyword = span;
+                self.row.keyword = span;
                 match span.text(self.text) {
-                    "phi" => self.value.phi = true,
+                    "phi" => self.row.value.phi = true,
                     "constant" => self.allocation.kinds.constant = true,
                     "thread-local" => self.allocation.kinds.thread_local = true,
                     "maybe-live-out" => self.allocation.kinds.maybe_live_out = true,
                     "preallocated-temp" => self.allocation.kinds.preallocated_temp = true,
-                    "ENTRY" => self.computation_entry = true,
+                    "ENTRY" => self.row.computation_entry = true,
                     _ => {}
                 }
             }
@@ -416,37 +418,37 @@ impl Sink for FactsSink<'_> {
             }
             SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
                 let span = Span {
-                    start: self.shape.take().unwrap_or(at),
+                    start: self.row.shape.take().unwrap_or(at),
                     end: at,
                 };
                 match self.line {
                     SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
                         self.instruction.shape = span;
                     }
-                    _ if self.in_allocation && self.keyword.text(self.text) == "is" => {
+                    _ if self.row.in_allocation && self.row.keyword.text(self.text) == "is" => {
                         self.allocation.output_shape = span;
                     }
-                    _ if self.in_allocation => self.allocation.parameter_shape = span,
-                    _ => self.shape_span = span,
+                    _ if self.row.in_allocation => self.allocation.parameter_shape = span,
+                    _ => self.row.shape_span = span,
                 }
             }
             SyntaxKind::ShapeIndex => {
                 let span = Span {
-                    start: self.index_start,
+                    start: self.row.index_start,
                     end: at,
                 };
-                if self.in_reference {
-                    self.value.index = span;
-                } else if self.in_allocation {
+                if self.row.in_reference {
+                    self.row.value.index = span;
+                } else if self.row.in_allocation {
                     self.allocation.parameter_index = span;
                 } else {
-                    self.index = span;
+                    self.row.index = span;
                 }
             }
             SyntaxKind::ValueReference => {
-                self.in_reference = false;
-                self.value.span = Span {
-                    start: self.reference_start,
+                self.row.in_reference = false;
+                self.row.value.span = Span {
+                    start: self.row.reference_start,
                     end: at,
                 };
             }
