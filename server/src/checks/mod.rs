@@ -98,10 +98,7 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    let context = Context {
-        dump,
-        shapes: Shapes::default(),
-    };
+    let context = Context::new(dump);
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
     structure::check_syntax(dump, &mut doubts, &mut findings);
@@ -116,14 +113,26 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     allocations::check_sizes(&context, &mut doubts, &mut findings);
     totals::check_total(dump, &doubts, &mut findings);
     report::check_report(dump, &mut doubts, &mut findings);
-    shapes::check_sizes(&context, &doubts, &mut findings);
-    values::check_references(dump, &doubts, &mut findings);
-    live_ranges::check_sequence(dump, &doubts, &mut findings);
-    live_ranges::check_ranges(dump, &mut doubts, &mut findings);
-    overlap::check_overlap(dump, &doubts, &mut findings);
-    peak::check_peak(&context, &doubts, &mut findings);
-    tree::check_tree(dump, &doubts, &mut findings);
-    module::check_module(dump, &doubts, &mut findings);
+    // What is left asks what has been found so far, and is in two parts that ask nothing of each other.
+    let (mut of_values, mut of_lives) = (findings.fork(), findings.fork());
+    let doubts = &doubts;
+    let findings_of_values = &mut of_values;
+    let check_values = move || {
+        shapes::check_sizes(&context, doubts, findings_of_values);
+        values::check_references(dump, doubts, findings_of_values);
+        module::check_module(dump, doubts, findings_of_values);
+    };
+    let check_lives = || {
+        let (context, mut doubts) = (Context::new(dump), doubts.clone());
+        live_ranges::check_sequence(dump, &doubts, &mut of_lives);
+        live_ranges::check_ranges(dump, &mut doubts, &mut of_lives);
+        overlap::check_overlap(dump, &doubts, &mut of_lives);
+        peak::check_peak(&context, &doubts, &mut of_lives);
+        tree::check_tree(dump, &doubts, &mut of_lives);
+    };
+    rayon::join(check_lives, check_values);
+    findings.join(of_values);
+    findings.join(of_lives);
     // Numbers that contradict each other are nothing to build advice on.
     if findings.list.is_empty() {
         advice::advise(dump, thresholds, &mut findings);
@@ -138,6 +147,11 @@ struct Context<'d> {
 }
 
 impl<'d> Context<'d> {
+    fn new(dump: &'d Dump) -> Self {
+        let shapes = Shapes::default();
+        Self { dump, shapes }
+    }
+
     /// The shape that `text` is, if it is one.
     fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
         self.shapes.read(text)
@@ -146,7 +160,7 @@ impl<'d> Context<'d> {
 
 /// What earlier checks have found wrong, so that what only follows from it is not reported again.
 /// Values and allocations are numbers into the dump's tables.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Doubts {
     /// Sections with a broken line, or cut.
     broken: FxHashSet<Section>,
@@ -193,6 +207,21 @@ impl Findings {
         for finding in more {
             self.push(finding);
         }
+    }
+
+    /// None, made where these have been found.
+    fn fork(&self) -> Self {
+        let counts = self.counts.keys().map(|&code| (code, 0)).collect();
+        let list = Vec::new();
+        Self { list, counts }
+    }
+
+    /// Adds those of a fork.
+    fn join(&mut self, fork: Self) {
+        for (code, count) in fork.counts {
+            *self.counts.entry(code).or_default() += count;
+        }
+        self.list.extend(fork.list);
     }
 
     fn has(&self, code: Code) -> bool {

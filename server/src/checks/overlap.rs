@@ -39,6 +39,9 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
 /// `OPCODE-start` where it calls a single instruction, and its updates return.
 fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     let is_context = dump.names[value.index].starts_with("{2,");
+    if !is_context && !dump.has_async_calls {
+        return false;
+    }
     // Of a value whose instruction is nowhere, its index has to do.
     dump.opcode(value.name).map_or(is_context, |opcode| {
         opcode == "async-start"

@@ -10,6 +10,8 @@ use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 /// A live range with its value's name and index.
 struct Alive {
     row: Row,
+    /// The value, as a number into the dump's table, if it is known.
+    value: Option<u32>,
     key: (NameId, NameId),
     start: u64,
     end: u64,
@@ -97,23 +99,30 @@ fn relate_starts(dump: &Dump, alive: &[Alive], step: u64, mut finding: Finding) 
 
 /// Every line of section D, of known values or not.
 fn live_ranges(dump: &Dump) -> Vec<Alive> {
-    let known = dump.values.iter().filter_map(|value| value.live_range);
-    let mut alive: Vec<_> = known
-        .chain(dump.stray_live_ranges.iter().copied())
-        .filter_map(|row| {
-            let line = dump.at::<facts::LiveRange>(row)?;
-            let key = (
-                dump.names.get(line.text(line.row.name))?,
-                dump.names.get(line.text(line.row.index))?,
-            );
-            Some(Alive {
-                row,
-                key,
-                start: line.row.start.value,
-                end: line.row.end.value,
-            })
+    let known = (0..).zip(&dump.values).filter_map(|(at, value)| {
+        Some(Alive {
+            row: value.live_range?,
+            value: Some(at),
+            key: (value.name, value.index),
+            start: value.live.0,
+            end: value.live.1,
         })
-        .collect();
+    });
+    let stray = dump.stray_live_ranges.iter().filter_map(|&row| {
+        let line = dump.at::<facts::LiveRange>(row)?;
+        let key = (
+            dump.names.get(line.text(line.row.name))?,
+            dump.names.get(line.text(line.row.index))?,
+        );
+        Some(Alive {
+            row,
+            value: dump.values_at(key.0, key.1).next(),
+            key,
+            start: line.row.start.value,
+            end: line.row.end.value,
+        })
+    });
+    let mut alive: Vec<_> = known.chain(stray).collect();
     alive.sort_by_key(|value| value.start);
     alive
 }
@@ -126,8 +135,7 @@ fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
     let mut ends = Vec::with_capacity(alive.len());
     let mut weights = Vec::with_capacity(alive.len());
     for value in alive {
-        let known = dump.values_at(value.key.0, value.key.1).next()?;
-        let instruction = dump.instruction(&dump.values[known as usize])?;
+        let instruction = dump.instruction(&dump.values[value.value? as usize])?;
         let shape = context.shape(instruction.text(instruction.row.shape))?;
         let weight = u128::from(bytes::logical_bytes(&shape)?);
         weights.push(weight);

@@ -8,7 +8,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
-use super::names::{NameId, Names};
+use super::names::{ByName, NameId, Names};
 use super::occupancy::Occupancy;
 
 /// The number of a file in [`Dump::files`].
@@ -295,12 +295,12 @@ pub struct Dump {
     pub(super) computations_by_name: FxHashMap<NameId, u32>,
     /// By id: the first value with that id, as a number into `values`.
     pub(super) by_id: FxHashMap<u64, u32>,
-    /// Numbers of values, sorted by name and index.
-    pub(super) by_name: Vec<u32>,
-    /// Numbers of positions, sorted by name and index.
-    pub(super) positions_by_name: Vec<u32>,
-    /// Numbers of uses, sorted by name.
-    pub(super) uses_by_name: Vec<u32>,
+    /// Values by name, those of one name sorted by index.
+    pub(super) by_name: ByName,
+    /// Positions by name, those of one name sorted by index.
+    pub(super) positions_by_name: ByName,
+    /// Uses by name.
+    pub(super) uses_by_name: ByName,
     /// The step of an instruction.
     pub(super) step_of: FxHashMap<NameId, u32>,
     /// Computed when it is asked for first.
@@ -390,40 +390,18 @@ impl Dump {
 
     /// The values that `name` defines at `index`, in a sound dump at most one.
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
-        let key = |&at: &u32| {
-            (
-                self.values[at as usize].name,
-                self.values[at as usize].index,
-            )
-        };
-        let start = self.by_name.partition_point(|at| key(at) < (name, index));
-        self.by_name[start..]
-            .iter()
-            .take_while(move |at| key(at) == (name, index))
-            .copied()
+        let values = self.by_name.of(name);
+        with_index(values, index, |at| self.values[at as usize].index)
     }
 
     /// All values that `name` defines.
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self
-            .by_name
-            .partition_point(|&at| self.values[at as usize].name < name);
-        self.by_name[start..]
-            .iter()
-            .copied()
-            .take_while(move |&at| self.values[at as usize].name == name)
+        self.by_name.of(name).iter().copied()
     }
 
     /// All positions at `name`, whatever their index, as numbers into [`Dump::positions`].
     pub fn positions_at(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self
-            .positions_by_name
-            .partition_point(|&at| self.positions[at as usize].name < name);
-        let of_name = move |&at: &u32| self.positions[at as usize].name == name;
-        self.positions_by_name[start..]
-            .iter()
-            .copied()
-            .take_while(of_name)
+        self.positions_by_name.of(name).iter().copied()
     }
 
     /// The positions at `name` and `index`, as numbers into [`Dump::positions`].
@@ -432,30 +410,13 @@ impl Dump {
         name: NameId,
         index: NameId,
     ) -> impl Iterator<Item = u32> + '_ {
-        let key = |&at: &u32| {
-            (
-                self.positions[at as usize].name,
-                self.positions[at as usize].index,
-            )
-        };
-        let start = self
-            .positions_by_name
-            .partition_point(|at| key(at) < (name, index));
-        self.positions_by_name[start..]
-            .iter()
-            .take_while(move |at| key(at) == (name, index))
-            .copied()
+        let positions = self.positions_by_name.of(name);
+        with_index(positions, index, |at| self.positions[at as usize].index)
     }
 
     /// All uses by `name`, as numbers into [`Dump::uses`].
     pub fn uses_by(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        let start = self
-            .uses_by_name
-            .partition_point(|&at| self.uses[at as usize].name < name);
-        self.uses_by_name[start..]
-            .iter()
-            .copied()
-            .take_while(move |&at| self.uses[at as usize].name == name)
+        self.uses_by_name.of(name).iter().copied()
     }
 
     /// The step at which `name` runs.
@@ -550,4 +511,15 @@ impl Dump {
     pub fn knows_instructions(&self) -> bool {
         self.has_used_values() || !self.instructions.is_empty()
     }
+}
+
+/// Those of `rows`, sorted by index, that have this one.
+fn with_index<'r>(
+    rows: &'r [u32],
+    index: NameId,
+    index_of: impl Fn(u32) -> NameId + 'r,
+) -> impl Iterator<Item = u32> + 'r {
+    let start = rows.partition_point(|&at| index_of(at) < index);
+    let rows = rows[start..].iter().copied();
+    rows.take_while(move |&at| index_of(at) == index)
 }

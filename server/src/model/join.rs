@@ -7,7 +7,7 @@ use super::dump::{
     Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step,
     Use, Value,
 };
-use super::names::NameId;
+use super::names::{ByName, NameId};
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.
@@ -50,14 +50,20 @@ impl Dump {
             }
         }
         dump.platforms = dump.judge_platforms();
-        dump.has_async_calls = dump.values.iter().any(|value| {
-            let instruction = dump.instruction(value);
-            instruction.is_some_and(|at| is_async_call(at.text(at.row.opcode)))
-        });
         dump
     }
 
     fn read_assignment(&mut self, file: FileId, document: &Document) {
+        let count = |rows: fn(&facts::Facts) -> usize| -> usize {
+            let blocks = document.blocks();
+            blocks.map(|(_, block)| rows(block.facts())).sum()
+        };
+        self.values
+            .reserve_exact(count(|facts| facts.placements.len()));
+        self.positions
+            .reserve_exact(count(|facts| facts.positions.len()));
+        self.uses.reserve_exact(count(|facts| facts.uses.len()));
+        self.steps.reserve_exact(count(|facts| facts.steps.len()));
         // Rows that belong to the value or allocation read last, maybe in an earlier block.
         let mut current: Option<u32> = None;
         for (block, (start, content)) in document.blocks().enumerate().take(one_dump(document)) {
@@ -268,7 +274,13 @@ impl Dump {
         let (positions, uses) = (self.positions.len() as u32, self.uses.len() as u32);
         for number in start.0 as usize..end.0 as usize {
             let position = &facts.positions[number];
-            let name = self.names.intern(position.name.text(text));
+            // Mostly it is where the value is defined.
+            let (defined, text_of_name) =
+                (self.values[value as usize].name, position.name.text(text));
+            let name = match self.names[defined] == *text_of_name {
+                true => defined,
+                false => self.names.intern(text_of_name),
+            };
             let index = self.index_of(position.index, text);
             self.positions.push(Position {
                 row: row(number),
@@ -297,6 +309,8 @@ impl Dump {
         entry.uses.end = self.uses.len() as u32;
         if entry.instruction.is_none() && start.2 < end.2 {
             entry.instruction = Some(row(start.2 as usize));
+            let opcode = facts.instructions[start.2 as usize].opcode;
+            self.has_async_calls |= is_async_call(opcode.text(text));
         }
     }
 
@@ -366,19 +380,18 @@ impl Dump {
     }
 
     fn sort(&mut self) {
-        self.by_name = (0..self.values.len() as u32).collect();
-        self.by_name.sort_unstable_by_key(|&at| {
-            let value = &self.values[at as usize];
-            (value.name, value.index, at)
-        });
-        self.positions_by_name = (0..self.positions.len() as u32).collect();
-        self.positions_by_name.sort_unstable_by_key(|&at| {
-            let position = &self.positions[at as usize];
-            (position.name, position.index, at)
-        });
-        self.uses_by_name = (0..self.uses.len() as u32).collect();
-        self.uses_by_name
-            .sort_unstable_by_key(|&at| (self.uses[at as usize].name, at));
+        let (values, positions, uses) = (&self.values, &self.positions, &self.uses);
+        let by_name = || {
+            let names = values.iter().map(|value| value.name);
+            ByName::new(names, |at| values[at as usize].index)
+        };
+        let positions_by_name = || {
+            let names = positions.iter().map(|position| position.name);
+            ByName::new(names, |at| positions[at as usize].index)
+        };
+        let uses_by_name = || ByName::new(uses.iter().map(|entry| entry.name), |_| ());
+        ((self.by_name, self.uses_by_name), self.positions_by_name) =
+            rayon::join(|| (by_name(), uses_by_name()), positions_by_name);
     }
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {

@@ -64,6 +64,59 @@ impl NameId {
     }
 }
 
+/// Rows of a table by a name that each of them has.
+#[derive(Debug, Default)]
+pub(super) struct ByName {
+    rows: Vec<u32>,
+    /// Where the rows of each name begin, and the number of rows.
+    starts: Vec<u32>,
+}
+
+impl ByName {
+    /// The rows whose names are `names`, those of one name in the order of `key` and of their numbers.
+    pub(super) fn new<K: Ord>(
+        names: impl DoubleEndedIterator<Item = NameId> + ExactSizeIterator + Clone,
+        key: impl Fn(u32) -> K,
+    ) -> Self {
+        let most = names.clone().max().map_or(0, |name| name.place() + 1);
+        let mut starts = vec![0_u32; most + 1];
+        for name in names.clone() {
+            starts[name.place()] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut rows = vec![0; names.len()];
+        for (row, name) in names.enumerate().rev() {
+            let start = &mut starts[name.place()];
+            *start -= 1;
+            rows[*start as usize] = row as u32;
+        }
+        for name in 0..most {
+            let of_name = &mut rows[starts[name] as usize..starts[name + 1] as usize];
+            if of_name.len() > 1 {
+                of_name.sort_by_key(|&row| key(row));
+            }
+        }
+        Self { rows, starts }
+    }
+
+    /// Whether there are no rows.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows of `name`.
+    pub(super) fn of(&self, name: NameId) -> &[u32] {
+        let Some(&[start, end]) = self.starts.get(name.place()..name.place() + 2) else {
+            return &[];
+        };
+        &self.rows[start as usize..end as usize]
+    }
+}
+
 /// How well something fits what is looked for; the better the less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
