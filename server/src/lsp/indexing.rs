@@ -191,8 +191,7 @@ fn plan(session: &Session, due: &Due, cancelled: &CancellationToken) -> Plan {
         touched(index, &folders, &due.paths)
     };
     found.retain(|found| {
-        let is_open = || !session.state().open_siblings(&found.paths[0]).is_empty();
-        found.is_compilation && !index.has(&found.stem(), found.stamp) && !is_open()
+        found.is_compilation && !index.has(&found.stem(), found.stamp) && !is_open(session, found)
     });
     problems.extend(within_bounds(
         &mut found,
@@ -289,12 +288,21 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
     readers.install(|| {
         found.par_iter().for_each(|found| {
             if is_turn(&session.pool, cancelled) {
-                read_one(&session.indexing.index, found, encoding);
+                // It may have been opened while others were read.
+                if !is_open(session, found) {
+                    read_one(&session.indexing.index, found, encoding);
+                }
                 progress.dumps.fetch_add(1, Ordering::Relaxed);
                 progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
             }
         });
     });
+}
+
+/// Whether a document of the dump is open, which then knows more than the disk.
+fn is_open(session: &Session, found: &Found) -> bool {
+    let first = found.paths.first();
+    first.is_some_and(|path| !session.state().open_siblings(path).is_empty())
 }
 
 /// Waits until no request is worked on. `false` if there is nothing to wait for any more.
