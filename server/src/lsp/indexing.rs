@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::ls_types as lsp;
 
-use super::pool::Pool;
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
 use crate::workspace::{self, Found, Index, Record};
@@ -288,7 +287,7 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
     let encoding = session.capabilities().encoding;
     readers.install(|| {
         found.par_iter().for_each(|found| {
-            if is_turn(&session.pool, cancelled) {
+            if is_turn(session, cancelled) {
                 read_one(&session.indexing.index, found, encoding);
                 progress.dumps.fetch_add(1, Ordering::Relaxed);
                 progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
@@ -297,9 +296,9 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
     });
 }
 
-/// Waits until no request is worked on. `false` if there is nothing to wait for any more.
-fn is_turn(pool: &Pool, cancelled: &CancellationToken) -> bool {
-    while !cancelled.is_cancelled() && pool.is_busy() {
+/// Waits until nothing else is worked on. `false` if there is nothing to wait for any more.
+fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
+    while !cancelled.is_cancelled() && session.is_busy() {
         std::thread::sleep(TURN);
     }
     !cancelled.is_cancelled()
