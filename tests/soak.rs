@@ -58,12 +58,12 @@ fn text_of(path: &PathBuf) -> String {
 }
 
 impl Soak {
-    fn new(seed: u64) -> Self {
+    fn new(server: Server, seed: u64) -> Self {
         let files = dumps_below(&fixtures())
             .into_iter()
             .flat_map(|dump| dump.files);
         Self {
-            server: Server::start(),
+            server,
             random: Random(seed),
             files: files.collect(),
             open: BTreeMap::new(),
@@ -267,7 +267,7 @@ fn rounds() -> usize {
 
 #[test]
 fn after_long_use_all_is_as_with_a_fresh_server() {
-    let mut soak = Soak::new(1);
+    let mut soak = Soak::new(Server::start(), 1);
     soak.run(rounds() / 2);
     let mut fresh = Server::start();
     for document in soak.open.values() {
@@ -284,7 +284,7 @@ fn after_long_use_all_is_as_with_a_fresh_server() {
 
 #[test]
 fn memory_does_not_grow() {
-    let mut soak = Soak::new(2);
+    let mut soak = Soak::new(Server::start_with_one_arena(), 2);
     let rounds = rounds();
     soak.run(rounds / 2);
     let Some(mut before) = soak.rest() else {

@@ -18,6 +18,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An answer: the result or the error.
 pub type Answer = Result<Value, Value>;
 
+/// What an editor can do that uses all of Buflens.
+fn editor() -> Value {
+    json!({
+        "textDocument": {
+            "definition": { "linkSupport": true },
+            "declaration": { "linkSupport": true },
+            "typeDefinition": { "linkSupport": true },
+            "implementation": { "linkSupport": true },
+            "hover": { "contentFormat": ["markdown"] },
+            "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
+            "publishDiagnostics": { "relatedInformation": true, "versionSupport": true }
+        }
+    })
+}
+
 /// A language server that runs.
 pub struct Server {
     child: Child,
@@ -43,17 +58,7 @@ pub struct Server {
 impl Server {
     /// Starts the server and greets it as an editor that can do what Buflens uses.
     pub fn start() -> Self {
-        Self::start_with(&json!({
-            "textDocument": {
-                "definition": { "linkSupport": true },
-                "declaration": { "linkSupport": true },
-                "typeDefinition": { "linkSupport": true },
-                "implementation": { "linkSupport": true },
-                "hover": { "contentFormat": ["markdown"] },
-                "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
-                "publishDiagnostics": { "relatedInformation": true, "versionSupport": true }
-            }
-        }))
+        Self::start_with(&editor())
     }
 
     /// Starts the server with these capabilities of the client.
@@ -70,8 +75,13 @@ impl Server {
 
     /// Starts the server and says nothing to it yet.
     pub fn start_silently(log: &str) -> Self {
+        Self::start_process(log, &[])
+    }
+
+    fn start_process(log: &str, environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(["lsp", "--stdio"])
+            .envs(environment.iter().copied())
             .env("BUFLENS_LOG", log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -114,6 +124,14 @@ impl Server {
             notified: Vec::new(),
             capabilities: Value::Null,
         }
+    }
+
+    /// Starts and greets a server whose memory can be measured. Otherwise the C library keeps what is
+    /// free for each thread, so that it takes hours until every thread has had its largest answer.
+    pub fn start_with_one_arena() -> Self {
+        let mut server = Self::start_process("warn", &[("MALLOC_ARENA_MAX", "1")]);
+        server.greet(&editor(), &json!({}));
+        server
     }
 
     /// Initializes the server.

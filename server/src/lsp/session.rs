@@ -159,7 +159,9 @@ impl Session {
 
     /// What there is of every open document.
     pub fn views(&self) -> Vec<View> {
-        let paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
+        let mut paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
+        // Answers do not depend on what was opened first.
+        paths.sort_unstable();
         paths.iter().map(|path| self.view(path)).collect()
     }
 
