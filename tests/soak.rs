@@ -127,8 +127,8 @@ impl Soak {
     fn change(&mut self, uri: &str, changes: &Value) {
         let document = self.open.get_mut(uri).expect("an open document");
         document.version += 1;
-        let changed = json!({ "uri": uri, "version": document.version });
-        let params = json!({ "textDocument": changed, "contentChanges": changes });
+        let named = json!({ "uri": uri, "version": document.version });
+        let params = json!({ "textDocument": named, "contentChanges": changes });
         self.server.notify("textDocument/didChange", &params);
     }
 

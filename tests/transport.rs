@@ -318,7 +318,6 @@ fn a_client_that_reads_nothing_makes_nothing_grow() {
         .recv_timeout(std::time::Duration::from_secs(2))
         .is_ok()
     {}
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
     let (mut answers, mut bytes) = (0, 0);
     while answers < COUNT {
         let mut length = 0;
@@ -342,6 +341,7 @@ fn a_client_that_reads_nothing_makes_nothing_grow() {
         let message: Value = serde_json::from_slice(&body).expect("a message");
         answers += usize::from(message["id"].is_u64() && message.get("method").is_none());
     }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
     if let Ok(status) = status {
         let peak = status
             .lines()

@@ -154,11 +154,8 @@ fn unescaped(mut json: Vec<u8>, place: Range<usize>) -> Option<String> {
     while from < place.end {
         let rest = &json[from..place.end];
         let run = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-        // Looks at all bytes, since that is faster than looking for the first.
-        let has_controls = rest[..run]
-            .iter()
-            .fold(false, |has, &byte| has | (byte < b' '));
-        if has_controls {
+        // Looks at all bytes, since that is faster than looking for the first control character.
+        if rest[..run].iter().copied().fold(u8::MAX, u8::min) < b' ' {
             return None;
         }
         json.copy_within(from..from + run, to);
