@@ -1,10 +1,11 @@
 //! A small client: one server process, one thread that reads what it says.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,6 +18,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An answer: the result or the error.
 pub type Answer = Result<Value, Value>;
 
+/// What an editor can do that uses all of Buflens.
+fn editor() -> Value {
+    json!({
+        "textDocument": {
+            "definition": { "linkSupport": true },
+            "declaration": { "linkSupport": true },
+            "typeDefinition": { "linkSupport": true },
+            "implementation": { "linkSupport": true },
+            "hover": { "contentFormat": ["markdown"] },
+            "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
+            "publishDiagnostics": { "relatedInformation": true, "versionSupport": true }
+        }
+    })
+}
+
 /// A language server that runs.
 pub struct Server {
     child: Child,
@@ -25,6 +41,10 @@ pub struct Server {
     stderr: Arc<Mutex<String>>,
     next_id: u64,
     answers: HashMap<u64, Answer>,
+    /// Each request is answered once.
+    answered: HashSet<u64>,
+    /// The codes of errors that answer no request.
+    pub unasked: Vec<i64>,
     /// Diagnostics published and not yet asked for, in their order.
     published: Vec<Value>,
     /// The methods of what the server has asked.
@@ -38,17 +58,7 @@ pub struct Server {
 impl Server {
     /// Starts the server and greets it as an editor that can do what Buflens uses.
     pub fn start() -> Self {
-        Self::start_with(&json!({
-            "textDocument": {
-                "definition": { "linkSupport": true },
-                "declaration": { "linkSupport": true },
-                "typeDefinition": { "linkSupport": true },
-                "implementation": { "linkSupport": true },
-                "hover": { "contentFormat": ["markdown"] },
-                "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
-                "publishDiagnostics": { "relatedInformation": true, "versionSupport": true }
-            }
-        }))
+        Self::start_with(&editor())
     }
 
     /// Starts the server with these capabilities of the client.
@@ -58,8 +68,20 @@ impl Server {
 
     /// The same with more parameters of `initialize`, and a filter for the log.
     pub fn start_in(capabilities: &Value, more: &Value, log: &str) -> Self {
+        let mut server = Self::start_silently(log);
+        server.greet(capabilities, more);
+        server
+    }
+
+    /// Starts the server and says nothing to it yet.
+    pub fn start_silently(log: &str) -> Self {
+        Self::start_process(log, &[])
+    }
+
+    fn start_process(log: &str, environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(["lsp", "--stdio"])
+            .envs(environment.iter().copied())
             .env("BUFLENS_LOG", log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -88,18 +110,32 @@ impl Server {
             }
         });
         let stdin = child.stdin.take();
-        let mut server = Self {
+        Self {
             child,
             stdin,
             messages,
             stderr,
             next_id: 0,
             answers: HashMap::new(),
+            answered: HashSet::new(),
+            unasked: Vec::new(),
             published: Vec::new(),
             asked: Vec::new(),
             notified: Vec::new(),
             capabilities: Value::Null,
-        };
+        }
+    }
+
+    /// Starts and greets a server whose memory can be measured. Otherwise the C library keeps what is
+    /// free for each thread, so that it takes hours until every thread has had its largest answer.
+    pub fn start_with_one_arena() -> Self {
+        let mut server = Self::start_process("warn", &[("MALLOC_ARENA_MAX", "1")]);
+        server.greet(&editor(), &json!({}));
+        server
+    }
+
+    /// Initializes the server.
+    pub fn greet(&mut self, capabilities: &Value, more: &Value) {
         let mut parameters = json!({
             "processId": std::process::id(),
             "rootUri": null,
@@ -108,12 +144,11 @@ impl Server {
         for (key, value) in more.as_object().into_iter().flatten() {
             parameters[key] = value.clone();
         }
-        let answer = server
+        let answer = self
             .request("initialize", &parameters)
             .expect("initialize succeeds");
-        server.capabilities = answer["capabilities"].clone();
-        server.notify("initialized", &json!({}));
-        server
+        self.capabilities = answer["capabilities"].clone();
+        self.notify("initialized", &json!({}));
     }
 
     /// Sends a request and waits for its answer.
@@ -123,6 +158,12 @@ impl Server {
 
     /// Sends many requests, then waits for all answers.
     pub fn requests(&mut self, requests: &[(&str, Value)]) -> Vec<Answer> {
+        let ids = self.begin(requests);
+        ids.map(|id| self.answer(id)).collect()
+    }
+
+    /// Sends many requests, and gives their ids.
+    pub fn begin(&mut self, requests: &[(&str, Value)]) -> Range<u64> {
         let first = self.next_id;
         self.next_id += requests.len() as u64;
         let mut bytes = Vec::new();
@@ -135,18 +176,23 @@ impl Server {
             frame(&message, &mut bytes);
         }
         self.write(&bytes);
-        (first..self.next_id)
-            .zip(requests)
-            .map(|(id, (method, parameters))| {
-                let deadline = Instant::now() + PATIENCE;
-                loop {
-                    if let Some(answer) = self.answers.remove(&id) {
-                        return answer;
-                    }
-                    self.receive(deadline, &|| format!("{method} {parameters}"));
-                }
-            })
-            .collect()
+        first..self.next_id
+    }
+
+    /// Waits for the answer to a request.
+    pub fn answer(&mut self, id: u64) -> Answer {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(answer) = self.answers.remove(&id) {
+                return answer;
+            }
+            self.receive(deadline, &|| format!("request {id}"));
+        }
+    }
+
+    /// Takes back a request.
+    pub fn cancel(&mut self, id: u64) {
+        self.notify("$/cancelRequest", &json!({ "id": id }));
     }
 
     /// Sends a notification.
@@ -210,6 +256,16 @@ impl Server {
         self.request("shutdown", &Value::Null)
             .expect("shutdown succeeds");
         self.notify("exit", &Value::Null);
+        let status = self.end();
+        assert!(
+            status.success(),
+            "the server ended with {status}: {}",
+            self.log()
+        );
+    }
+
+    /// Sends no more, and waits until the server has ended.
+    pub fn end(&mut self) -> ExitStatus {
         self.stdin = None;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -218,16 +274,19 @@ impl Server {
                 .try_wait()
                 .expect("the process can be waited for")
             {
-                assert!(
-                    status.success(),
-                    "the server ended with {status}: {}",
-                    self.log()
-                );
-                return;
+                return status;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         panic!("the server does not exit");
+    }
+
+    /// A number in KiB of the process's status, such as `VmRSS`; only Linux tells.
+    pub fn status(&self, key: &str) -> Option<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        line.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
     fn log(&self) -> String {
@@ -239,7 +298,8 @@ impl Server {
         log[start..].to_owned()
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    /// Sends bytes as they are.
+    pub fn write(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("an open pipe");
         // A server that died is reported by the one who waits for its answer.
         let _ = stdin.write_all(bytes).and_then(|()| stdin.flush());
@@ -267,7 +327,14 @@ impl Server {
             .unwrap_or_default();
         match (method, message.get("id")) {
             ("", Some(id)) => {
-                let id = id.as_u64().expect("an id of ours");
+                let Some(id) = id.as_u64() else {
+                    self.unasked.extend(message["error"]["code"].as_i64());
+                    return;
+                };
+                assert!(
+                    id < self.next_id && self.answered.insert(id),
+                    "an answer that nobody waits for: {message}"
+                );
                 let answer = match message.get("error") {
                     Some(error) => Err(error.clone()),
                     None => Ok(message["result"].clone()),

@@ -18,6 +18,7 @@ pub mod generate;
 pub mod occupancy;
 pub mod oracle;
 mod reader;
+pub mod requests;
 pub mod schema;
 pub mod shapes;
 

@@ -27,6 +27,7 @@ use buflens_syntax::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
+use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
 use crate::model::{Dump, Place};
 
@@ -130,7 +131,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
         peak::check_peak(&context, &doubts, &mut of_lives);
         tree::check_tree(dump, &doubts, &mut of_lives);
     };
-    rayon::join(check_lives, check_values);
+    join(check_lives, check_values);
     findings.join(of_values);
     findings.join(of_lives);
     // Numbers that contradict each other are nothing to build advice on.

@@ -4,13 +4,12 @@
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::allocations::shortened;
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, FileId, Part, Place, Row, opcodes, source};
+use crate::model::{At, Dump, FileId, Part, Place, Row, cancel, opcodes, source};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
 /// so the text must be whole.
@@ -24,8 +23,9 @@ pub(super) fn check_module(dump: &Dump, doubts: &Doubts, findings: &mut Findings
     let document = &dump.files[file].document;
     let blocks: Vec<(u32, &Block)> = document.blocks().take(one_module(document)).collect();
     // A block needs no other one, only names: so all cores can take part.
-    let read = |&(start, block): &(u32, &Block)| InBlock::read(dump, file, start, block);
-    let all: Vec<InBlock> = blocks.par_iter().map(read).collect();
+    let all = cancel::map(blocks, |(start, block)| {
+        InBlock::read(dump, file, start, block)
+    });
     let (mut parameters, mut roots) = (FxHashMap::default(), FxHashMap::default());
     for in_block in all {
         findings.extend(in_block.findings);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Code, Doubts, Finding, Findings};
+use crate::model::cancel::checkpoint;
 use crate::model::{Dump, Value};
 
 /// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
@@ -58,6 +59,7 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
     let mut over: Vec<u32> = Vec::new();
     let mut ends = std::collections::BinaryHeap::new();
     for &at in values {
+        checkpoint();
         let value = &dump.values[at as usize];
         while let Some(&(std::cmp::Reverse(end), ended)) = ends.peek() {
             if end > value.live.0 {

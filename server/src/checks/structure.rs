@@ -6,7 +6,7 @@ use buflens_syntax::facts::Heading;
 use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
 
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, FileId, Part, Place};
+use crate::model::{Dump, FileId, Part, Place, cancel};
 
 /// A part of a dump that is read on its own: what is broken in one says nothing of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +68,10 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let last_line = document
             .line_range(document.line_count() - 1)
             .unwrap_or(0..0);
+        // The same as below, but it can be cancelled.
+        cancel::map(document.blocks().collect(), |(_, block)| {
+            block.errors().len()
+        });
         for (range, message) in document.errors() {
             doubts.broken.insert(section_at(dump, file, range.start));
             // A last line without its line end that breaks off in the middle.

@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::ls_types as lsp;
 
-use super::pool::Pool;
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
 use crate::workspace::{self, Found, Index, Record};
@@ -287,7 +286,7 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
     let encoding = session.capabilities().encoding;
     readers.install(|| {
         found.par_iter().for_each(|found| {
-            if is_turn(&session.pool, cancelled) {
+            if is_turn(session, cancelled) {
                 // It may have been opened while others were read.
                 if !is_open(session, found) {
                     read_one(&session.indexing.index, found, encoding);
@@ -305,9 +304,9 @@ fn is_open(session: &Session, found: &Found) -> bool {
     first.is_some_and(|path| !session.state().open_siblings(path).is_empty())
 }
 
-/// Waits until no request is worked on. `false` if there is nothing to wait for any more.
-fn is_turn(pool: &Pool, cancelled: &CancellationToken) -> bool {
-    while !cancelled.is_cancelled() && pool.is_busy() {
+/// Waits until nothing else is worked on. `false` if there is nothing to wait for any more.
+fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
+    while !cancelled.is_cancelled() && session.is_busy() {
         std::thread::sleep(TURN);
     }
     !cancelled.is_cancelled()

@@ -26,23 +26,20 @@ mod session;
 mod source_files;
 mod sync;
 mod tokens;
+mod transport;
 mod view;
 
-use std::pin::Pin;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 
 use server::Buflens;
 
-/// Cancelling overtakes only so many requests.
-const CONCURRENCY: usize = 256;
 /// After standard input has closed, answers get so long to be finished.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -54,7 +51,7 @@ pub fn run() -> ExitCode {
     // Fails only if the process logs already.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_ansi(false)
         .try_init();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -80,18 +77,13 @@ async fn serve() -> ExitCode {
         .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
-    let input = Input {
-        input: tokio::io::stdin(),
-        closed: closed.clone(),
-    };
-    let server =
-        tower_lsp::Server::new(input, tokio::io::stdout(), socket).concurrency_level(CONCURRENCY);
+    let server = transport::serve(service, socket, io::stdin(), io::stdout(), closed.clone());
     let graced = async {
         closed.cancelled().await;
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        () = server.serve(service) => {}
+        () = server => {}
         () = graced => {}
         () = session.orphaned.cancelled() => tracing::warn!("the parent process is gone"),
     }
@@ -99,28 +91,5 @@ async fn serve() -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    }
-}
-
-/// Standard input, telling when it has ended.
-struct Input<I> {
-    input: I,
-    closed: CancellationToken,
-}
-
-impl<I: AsyncRead + Unpin> AsyncRead for Input<I> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let before = buffer.filled().len();
-        let poll = Pin::new(&mut self.input).poll_read(context, buffer);
-        if let Poll::Ready(outcome) = &poll
-            && (outcome.is_err() || buffer.filled().len() == before)
-        {
-            self.closed.cancel();
-        }
-        poll
     }
 }

@@ -12,6 +12,7 @@ use super::view::{View, dumps};
 use crate::ide::symbols::{self, Symbol, SymbolKind};
 use crate::ide::{folding, links, selection};
 use crate::model::bytes::rounded;
+use crate::model::cancel::checkpoint;
 use crate::model::space;
 use crate::workspace::{self, DumpHit, Hit, Index, Loaded, Unavailable};
 
@@ -204,6 +205,7 @@ pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
     let document = &dump.files[file].document;
     let mut links = Vec::new();
     for (start, block) in document.blocks() {
+        checkpoint();
         for link in links::links(&dump, file, start..start + block.text().len() as u32) {
             let Some(target) = view.source(&dump, file, &link.path, link.line) else {
                 continue;

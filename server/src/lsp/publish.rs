@@ -5,7 +5,7 @@
 //! only if their diagnostics have changed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use buflens_syntax::DocumentKind;
 use rustc_hash::FxHashMap;
@@ -15,15 +15,18 @@ use super::annotations;
 use super::diagnostics;
 use super::session::Session;
 use super::view::View;
-use crate::workspace::{Loaded, Moment, Note, Unavailable};
+use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
 
 /// What was published.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    /// Held through a check and the publishing of it, so that these come in order.
-    turn: tokio::sync::Mutex<()>,
+    /// By what the files of a dump have in common.
+    turns: Mutex<FxHashMap<PathBuf, Weak<Turn>>>,
     published: Mutex<FxHashMap<PathBuf, Published>>,
 }
+
+/// Held through a check of a dump and the publishing of it, so that these come in order.
+type Turn = tokio::sync::Mutex<()>;
 
 #[derive(Debug)]
 struct Published {
@@ -88,14 +91,15 @@ fn schedule_again(session: &Arc<Session>, paths: Vec<PathBuf>) {
 pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
     let session = Arc::clone(session);
     tokio::spawn(async move {
-        let _turn = session.publisher.turn.lock().await;
+        let turn = session.publisher.turn(&path);
+        let _turn = turn.lock().await;
         let open = session.state().open_siblings(&path);
         if open.contains(&path) {
             // It was opened again, and will be answered.
             return;
         }
         let closed = if open.is_empty() {
-            let siblings: Vec<PathBuf> = crate::workspace::siblings(&path)
+            let siblings: Vec<PathBuf> = workspace::siblings(&path)
                 .into_iter()
                 .map(|file| file.path)
                 .collect();
@@ -120,7 +124,8 @@ pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
 }
 
 async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
-    let turn = session.publisher.turn.lock().await;
+    let turn = session.publisher.turn(path);
+    let turn = turn.lock().await;
     let view = session.view(path);
     let pulls = view.capabilities.pulls_diagnostics;
     let Some(moment) = view.moment().cloned() else {
@@ -142,7 +147,13 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
             loaded.notes,
         ))
     };
-    let (reports, messages): (Vec<Report>, Vec<String>) = match session.pool.run(work).await {
+    let outcome = tokio::select! {
+        biased;
+        // Whoever changed the text has its check scheduled.
+        () = moment.moved.cancelled() => return,
+        outcome = session.checking.run(work) => outcome,
+    };
+    let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
         Ok(Ok((reports, notes))) => (reports, notes.iter().map(Note::to_string).collect()),
         // The text is not known any more, so nothing can be said about it.
         Ok(Err(Unavailable::Broken(reason))) => {
@@ -210,6 +221,19 @@ impl Publisher {
         self.published
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn of the dump that the file at `path` belongs to.
+    fn turn(&self, path: &Path) -> Arc<Turn> {
+        let stem = workspace::stem(path).unwrap_or_else(|| path.to_owned());
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&stem).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(stem, Arc::downgrade(&turn));
+        turn
     }
 
     fn is_published(&self, path: &Path, revision: u64) -> bool {

@@ -1,7 +1,7 @@
 //! The state of the server, and how a request is answered from it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
@@ -21,11 +21,17 @@ use super::view::View;
 use super::{convert, parent};
 use crate::workspace::{Unavailable, Workspace};
 
+/// So many messages are remembered. An edit that does not fit makes a new one each time.
+const MOST_TOLD: usize = 1000;
+
 /// One run of the server.
 #[derive(Debug)]
 pub struct Session {
     pub client: Client,
+    /// For requests.
     pub pool: Pool,
+    /// For checks that nobody has asked for, so that no request waits for them.
+    pub checking: Pool,
     pub publisher: Publisher,
     pub indexing: Indexing,
     /// Trips when the process that started the server has ended.
@@ -75,6 +81,7 @@ impl Session {
             Self {
                 client,
                 pool: Pool::new(),
+                checking: Pool::new(),
                 publisher: Publisher::default(),
                 indexing: Indexing::default(),
                 orphaned: CancellationToken::new(),
@@ -119,6 +126,11 @@ impl Session {
         }
     }
 
+    /// Whether the client has greeted and not taken its leave.
+    pub fn is_running(&self) -> bool {
+        self.capabilities.get().is_some() && !self.is_shut_down.load(Ordering::SeqCst)
+    }
+
     pub fn capabilities(&self) -> &Arc<Capabilities> {
         self.capabilities.get_or_init(Arc::default)
     }
@@ -147,8 +159,15 @@ impl Session {
 
     /// What there is of every open document.
     pub fn views(&self) -> Vec<View> {
-        let paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
+        let mut paths: Vec<PathBuf> = self.state().workspace.paths().cloned().collect();
+        // Answers do not depend on what was opened first.
+        paths.sort_unstable();
         paths.iter().map(|path| self.view(path)).collect()
+    }
+
+    /// Whether something is computed, or waits for its turn.
+    pub fn is_busy(&self) -> bool {
+        self.pool.is_busy() || self.checking.is_busy()
     }
 
     /// Answers a request about the document at `uri` on the pool: `None` if there is nothing to
@@ -204,6 +223,9 @@ impl Session {
     pub async fn warn_once(&self, messages: impl IntoIterator<Item = String> + Send) {
         let messages: Vec<String> = {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() >= MOST_TOLD {
+                told.clear();
+            }
             messages
                 .into_iter()
                 .filter(|message| told.insert(message.clone()))

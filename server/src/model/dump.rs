@@ -8,6 +8,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
+use super::cancel::checkpoint;
 use super::names::{ByName, NameId, Names};
 use super::occupancy::Occupancy;
 
@@ -343,7 +344,9 @@ impl Dump {
     // Looking things up.
 
     /// The row of facts that `row` stands for. The type must be the one that the row was made for.
+    /// A checkpoint for work that may be cancelled, as nearly every loop comes by here.
     pub fn at<T: Rows>(&self, row: Row) -> Option<At<'_, T>> {
+        checkpoint();
         let file = self.files.get(row.file as usize)?;
         let (start, block) = file.document.block(row.block as usize)?;
         let content = T::of(block.facts()).get(row.number as usize)?;

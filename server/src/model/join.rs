@@ -3,6 +3,7 @@
 use buflens_syntax::Document;
 use buflens_syntax::facts::{self, Heading, Span};
 
+use super::cancel::{self, checkpoint};
 use super::dump::{
     Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step,
     Use, Value,
@@ -28,7 +29,10 @@ impl Dump {
         for &file in &order {
             let document = dump.files[file].document.clone();
             if part(&dump.files[file]) != Part::None {
-                document.read_facts();
+                // On all cores, as `read_facts` does, but it can be cancelled.
+                cancel::map(document.blocks().collect(), |(_, block)| {
+                    block.facts();
+                });
             }
             match part(&dump.files[file]) {
                 Part::Module => dump.read_module(file, &document),
@@ -67,6 +71,7 @@ impl Dump {
         // Rows that belong to the value or allocation read last, maybe in an earlier block.
         let mut current: Option<u32> = None;
         for (block, (start, content)) in document.blocks().enumerate().take(one_dump(document)) {
+            checkpoint();
             let facts = content.facts();
             let text = content.text();
             let row = |row: usize| Row {
@@ -318,6 +323,7 @@ impl Dump {
         let mut computation = None;
         let mut table = "";
         for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
+            checkpoint();
             let facts = content.facts();
             let row = |row: usize| Row {
                 file: file as u32,
@@ -396,6 +402,7 @@ impl Dump {
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {
         for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
+            checkpoint();
             for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
                 let row = Row {
                     file: file as u32,

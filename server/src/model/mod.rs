@@ -1,6 +1,7 @@
 //! One compilation: its files joined, its allocations, values, live ranges and peak.
 
 pub mod bytes;
+pub mod cancel;
 pub mod device;
 mod dump;
 pub mod failure;

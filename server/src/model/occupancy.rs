@@ -10,13 +10,12 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 pub use self::curve::{Curve, Moment};
 
 use self::sweep::Block;
-use super::{Allocation, Dump, Value};
+use super::{Allocation, Dump, Value, cancel};
 
 /// What an allocation is for, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,14 +138,13 @@ impl Occupancy {
             let values = values.filter_map(|at| dump.values.get(at as usize));
             values.filter_map(|value| block(value, steps)).collect()
         };
-        let changes: Vec<Vec<(u64, i128)>> = dump
-            .allocations
-            .par_iter()
-            .map(|allocation| match allocation.kind() {
+        let changes: Vec<Vec<(u64, i128)>> = cancel::map(
+            dump.allocations.iter().collect(),
+            |allocation| match allocation.kind() {
                 Kind::ThreadLocal => Vec::new(),
                 _ => sweep::changes(&blocks(allocation)),
-            })
-            .collect();
+            },
+        );
         let place = |spaces: &[Space], allocation: &Allocation| {
             spaces.binary_search_by_key(&allocation.color, |space| space.color)
         };

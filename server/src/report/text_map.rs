@@ -15,6 +15,7 @@ use super::page::Page;
 use super::records::Map;
 use super::table::{Cell, Column, Place, Table, cut};
 use crate::model::bytes::{grouped, rounded};
+use crate::model::cancel::checkpoint;
 
 /// Columns of the name of an allocation, and of its size.
 const NAME: usize = 13;
@@ -429,6 +430,7 @@ type Alive = (usize, u64, u64);
 
 /// The values alive at a step, in the order of bytes, the allocations one behind another.
 fn alive(chart: &Chart, places: &[usize], step: u64) -> Vec<Alive> {
+    checkpoint();
     let (mut alive, mut before) = (Vec::new(), 0_u64);
     let values = &chart.map.values;
     for &place in places {

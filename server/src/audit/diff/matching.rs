@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::traits::{Side, Traits, hash};
+use crate::model::cancel::checkpoint;
 use crate::model::occupancy::Kind;
 
 /// Rounds in which pairs of operands pair what reads them: each can lead one instruction further.
@@ -240,6 +241,7 @@ impl Matching<'_> {
             let reads = [0, 1].map(|side: usize| {
                 let operands = self.sides[side].operands.iter();
                 let read = |operands: &Vec<u32>| {
+                    checkpoint();
                     let pairs: Option<Vec<u32>> = operands
                         .iter()
                         .map(|&at| self.partners[side][at as usize])
@@ -264,6 +266,7 @@ impl Matching<'_> {
         for side in [0, 1] {
             let free = self.sides[side].order.iter().copied();
             for at in free.filter(|&at| self.partners[side][at as usize].is_none()) {
+                checkpoint();
                 if let Some(key) = key(side, &self.sides[side].traits[at as usize]) {
                     groups.entry(key).or_default()[side].push(at);
                 }

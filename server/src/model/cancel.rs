@@ -1,0 +1,171 @@
+//! Work that nobody waits for any more ends soon.
+//!
+//! Whoever starts work gives it a [`Token`]; loops that may take long pass a [`checkpoint`] on each
+//! turn. There, work whose token has tripped unwinds, as if it had panicked, but silently and only
+//! as far as [`run`]. So nothing in between has to know; what it holds locks of must be whole at
+//! every checkpoint, as it has to be for panics.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Token>> = const { RefCell::new(None) };
+}
+
+/// Trips once, for all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct Token(Arc<AtomicBool>);
+
+/// What work unwinds with.
+struct Cancelled;
+
+/// Trips its token when it is dropped.
+#[derive(Debug)]
+pub struct Guard(Token);
+
+impl Token {
+    /// Trips the token.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has tripped.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Trips the token when the guard is dropped.
+    pub fn guard(&self) -> Guard {
+        Guard(self.clone())
+    }
+
+    /// Ends the work if the token has tripped.
+    fn check(&self) {
+        if self.is_cancelled() {
+            // Not a panic: no hook runs, nothing is printed.
+            resume_unwind(Box::new(Cancelled));
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Does `work`, whose checkpoints on this thread look at `token`. `None` if it was cancelled before
+/// its end. A panic goes on.
+pub fn run<T>(token: &Token, work: impl FnOnce() -> T) -> Option<T> {
+    let before = CURRENT.replace(Some(token.clone()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        token.check();
+        work()
+    }));
+    CURRENT.set(before);
+    match outcome {
+        Ok(value) => Some(value),
+        Err(payload) if payload.is::<Cancelled>() => None,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Ends the work of this thread if nobody waits for it any more.
+pub fn checkpoint() {
+    CURRENT.with_borrow(|token| token.iter().for_each(Token::check));
+}
+
+/// Calls `each` for all items on all cores, with a checkpoint before each of them.
+pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let token = CURRENT.with_borrow(|token| token.clone().unwrap_or_default());
+    let checked = |item| {
+        token.check();
+        each(item)
+    };
+    items.into_par_iter().map(checked).collect()
+}
+
+/// Does both, side by side; the checkpoints of both look at the token of this thread.
+pub fn join<A: Send, B: Send>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let token = CURRENT.with_borrow(|token| token.clone().unwrap_or_default());
+    let (one, other) = rayon::join(|| run(&token, one), || run(&token, other));
+    match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        _ => resume_unwind(Box::new(Cancelled)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn work_ends_at_the_checkpoint_behind_its_cancelling() {
+        let token = Token::default();
+        let mut turns = 0;
+        let outcome = run(&token, || {
+            loop {
+                checkpoint();
+                turns += 1;
+                if turns == 7 {
+                    token.cancel();
+                }
+            }
+        });
+        assert_eq!((outcome, turns), (None::<()>, 7));
+        assert_eq!(run(&token, || 1), None, "it never begins");
+        checkpoint();
+        assert_eq!(run(&Token::default(), || 1), Some(1));
+    }
+
+    #[test]
+    fn a_token_reaches_all_threads() {
+        let token = Token::default();
+        let turns = AtomicUsize::new(0);
+        let outcome = run(&token, || {
+            map((0..100_000).collect(), |_: u32| {
+                turns.fetch_add(1, Ordering::Relaxed);
+                token.cancel();
+            })
+        });
+        assert_eq!(outcome, None);
+        assert!(turns.into_inner() < 100_000);
+        assert_eq!(map(vec![1, 2], |number| number + 1), [2, 3]);
+    }
+
+    #[test]
+    fn an_inner_token_does_not_outlive_its_work() {
+        let (outer, inner) = (Token::default(), Token::default());
+        inner.cancel();
+        let outcome = run(&outer, || {
+            assert_eq!(run(&inner, checkpoint), None);
+            checkpoint();
+            7
+        });
+        assert_eq!(outcome, Some(7));
+    }
+
+    #[test]
+    fn a_guard_trips_its_token() {
+        let token = Token::default();
+        let guard = token.guard();
+        assert!(!token.is_cancelled());
+        drop(guard);
+        assert!(token.is_cancelled());
+    }
+
+    #[test]
+    #[should_panic(expected = "a test of panics")]
+    fn a_panic_goes_on() {
+        run(&Token::default(), || panic!("a test of panics"));
+    }
+}
