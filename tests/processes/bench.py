@@ -219,7 +219,8 @@ def main():
     parser.add_argument("folders", nargs="*", metavar="FOLDER", type=Path, help="the files of one dump")
     parser.add_argument("--beside", action="store_true", help="measure other language servers, too")
     given = parser.parse_args()
-    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=ROOT, check=True)
+    # Builds the program, too.
+    subprocess.run(["cargo", "bench", "--quiet", "--no-run", "--bench", "analysis"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory() as folder:
         if given.beside:
             dumps = list(made(folder, [10]))[:2] + [Dump(it) for it in given.folders]

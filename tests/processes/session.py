@@ -19,6 +19,7 @@ class Session:
         self.bytes = text.bytes
         self.read = self.peak = None
         self.definition = self.hover = self.symbols = self.findings = self.findings_cpu = None
+        # Hovers are those that tell something.
         self.hovers, self.definitions, self.references = [], [], []
         self.hover_cpu = self.edit_cpu = None
         self.edit_hovers, self.edit_findings = [], []
@@ -41,8 +42,10 @@ def measure(command, text, language, folder, requests=("definition", "hover", "r
         found.read = server.memory("VmHWM")
         if "hover" in requests:
             cpu = server.cpu()
-            found.hovers = timed(lambda spot: server.at(text, spot, "hover").seconds, spots)
-            found.hover_cpu = (server.cpu() - cpu) / len(found.hovers)
+            answers = timed(lambda spot: server.at(text, spot, "hover"), spots)
+            found.hover_cpu = (server.cpu() - cpu) / len(answers)
+            # Some servers have a hover that says nothing about nearly everything.
+            found.hovers = [answer.seconds for answer in answers if answer.result]
         if "definition" in requests:
             found.definitions = timed(lambda spot: server.at(text, spot, "definition").seconds, spots)
         if "references" in requests:
