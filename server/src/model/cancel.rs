@@ -128,6 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn both_sides_look_at_the_token_of_the_thread() {
+        let token = Token::default();
+        assert_eq!(run(&token, || join(|| 1, || 2)), Some((1, 2)));
+        let wait = || {
+            token.cancel();
+            loop {
+                checkpoint();
+            }
+        };
+        assert_eq!(run(&token, || join(wait, || 2)), None::<((), i32)>);
+    }
+
+    #[test]
     fn a_token_reaches_all_threads() {
         let token = Token::default();
         let turns = AtomicUsize::new(0);
