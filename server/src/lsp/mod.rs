@@ -35,7 +35,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 
@@ -68,24 +68,26 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(serve());
+    let code = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout()));
     // A thread still waits for standard input, which the client may never close.
     runtime.shutdown_background();
     code
 }
 
-async fn serve() -> ExitCode {
+/// Serves an editor at the other end of `input` and `output`, to be called on a runtime. For the
+/// program itself and for tests.
+#[doc(hidden)]
+pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite) -> ExitCode {
     let (service, socket) = LspService::build(Buflens::new)
         .custom_method("window/workDoneProgress/cancel", Buflens::cancel_progress)
         .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
     let input = Input {
-        input: tokio::io::stdin(),
+        input,
         closed: closed.clone(),
     };
-    let server =
-        tower_lsp::Server::new(input, tokio::io::stdout(), socket).concurrency_level(CONCURRENCY);
+    let server = tower_lsp::Server::new(input, output, socket).concurrency_level(CONCURRENCY);
     let graced = async {
         closed.cancelled().await;
         tokio::time::sleep(GRACE).await;
