@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    buflens::cli::main()
+    buflens::cli::main(std::env::args_os())
 }

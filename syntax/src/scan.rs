@@ -10,8 +10,9 @@ use crate::line::{LineKind, Mode, classify, mode_after};
 const MAX_LINES: u32 = 512;
 /// ... and bytes, unless it is a single longer line.
 const MAX_BYTES: usize = 64 * 1024;
-/// A line of so many bytes is a block of its own. Compilers repeat the text of an instruction with
-/// a large tuple for every element of the tuple, and so equal blocks are kept and read once.
+/// A line of so many bytes is a block of its own, with the lines that continue it. Compilers repeat
+/// the text of an instruction with a large tuple for every element of the tuple, and so equal
+/// blocks are kept and read once.
 pub(crate) const LONG_LINE: usize = 1024;
 /// A cut that the text itself suggests is taken only behind so many lines, so that a line repeated
 /// a million times does not make a million blocks.
@@ -68,10 +69,10 @@ impl Scanner {
             _ => Follow::Nothing,
         };
         let is_long = line.len() >= LONG_LINE;
+        let continues = kind == LineKind::Continuation;
         let cut = self.lines > 0
             && (self.lines >= MAX_LINES
-                || is_long
-                || self.is_behind_long
+                || (!continues && (is_long || self.is_behind_long))
                 || self.bytes + line.len() > MAX_BYTES
                 || opens_section(kind)
                 || (self.lines >= MIN_LINES && suggests_cut(kind, follow, text, next)));
@@ -85,7 +86,7 @@ impl Scanner {
         }
         self.lines += 1;
         self.bytes += line.len();
-        self.is_behind_long = is_long;
+        self.is_behind_long = is_long || (continues && self.is_behind_long);
         self.mode = mode_after(self.mode, kind, text);
         cut
     }

@@ -44,6 +44,47 @@ pub enum Kind {
     ReportTotal,
 }
 
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 35] = [
+        Self::HeaderIndex,
+        Self::HeaderSize,
+        Self::HeaderColor,
+        Self::Parameter,
+        Self::ParameterShape,
+        Self::ValueId,
+        Self::UsedId,
+        Self::ValueSize,
+        Self::NegativeSize,
+        Self::ValueOffset,
+        Self::ValueColor,
+        Self::UsedColor,
+        Self::ValueIndex,
+        Self::UsedIndex,
+        Self::FirstPosition,
+        Self::LiveIndex,
+        Self::PeakIndex,
+        Self::Dimension,
+        Self::Layout,
+        Self::MemorySpace,
+        Self::InstructionShape,
+        Self::Total,
+        Self::HumanTotal,
+        Self::Max,
+        Self::Step,
+        Self::LiveStart,
+        Self::LiveEnd,
+        Self::PeakStep,
+        Self::PeakBytes,
+        Self::Cumulative,
+        Self::TreeHeading,
+        Self::TreeTotal,
+        Self::TreeCurrent,
+        Self::TreeRemaining,
+        Self::ReportTotal,
+    ];
+}
+
 /// What must come of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {

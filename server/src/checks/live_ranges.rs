@@ -2,7 +2,7 @@
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Instruction, NameId, Value};
+use crate::model::{At, Dump, Instruction, NameId, Value, is_async_call};
 use buflens_syntax::facts::{self, Heading};
 
 /// From so many values without a live range on, the live ranges may be another compilation's.
@@ -229,14 +229,15 @@ fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
         || (dump.has_async_calls && dump.instructions.get(&value.name).is_none_or(is_elsewhere))
 }
 
-/// Whether an instruction starts something asynchronous.
+/// Whether an instruction calls a computation that runs asynchronously. (The operand of a `copy-start`
+/// is visible in its result too, and begins where it is made.)
 fn is_start(dump: &Dump, name: NameId) -> bool {
     let mut values = dump
         .values_of(name)
         .filter_map(|at| dump.instruction(&dump.values[at as usize]));
     values
         .next()
-        .is_some_and(|at| at.text(at.row.opcode).ends_with("-start"))
+        .is_some_and(|at| is_async_call(at.text(at.row.opcode)))
 }
 
 fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {
@@ -286,4 +287,30 @@ fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -
         finding = finding.related(step.place(step.row.step.span), "its step");
     }
     Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::finds;
+
+    macro_rules! tpu_split {
+        ($suffix:literal) => {
+            include_str!(concat!(
+                "../../../tests/fixtures/dumps/tpu-split/module_0017.jit_host_offload_outputs",
+                ".cl_933746096.after_optimizations-",
+                $suffix,
+                ".txt"
+            ))
+        };
+    }
+
+    #[test]
+    fn what_a_copy_reads_begins_where_it_is_made() {
+        let dump = [
+            tpu_split!("live-range"),
+            tpu_split!("buffer-assignment"),
+            tpu_split!("buffer-assignment-values"),
+        ];
+        finds(&dump, "fusion.1{}:4-9", "fusion.1{}:5-9", "live-range");
+    }
 }

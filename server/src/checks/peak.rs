@@ -73,6 +73,9 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         .filter(|difference| !difference.rows.iter().any(is_blamed))
     {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
+        if let Some(before) = difference.before {
+            finding = finding.related(before, "listed before");
+        }
         for line in difference
             .rows
             .iter()
@@ -165,6 +168,8 @@ fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
 struct Difference {
     place: Place,
     message: String,
+    /// The line that lists the same before, if one does: either may be the wrong one.
+    before: Option<Place>,
     /// The live ranges that the list disagrees with.
     rows: Vec<Row>,
 }
@@ -189,8 +194,10 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             .push(value);
     }
     let mut differences = Vec::new();
+    let mut listed: FxHashMap<(&str, &str), Place> = FxHashMap::default();
     for line in lines {
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
+        let before = listed.insert((name, index), line.place(line.row.name));
         let name_id = dump.names.get(name);
         let index_id = dump.names.get(index);
         let found = name_id
@@ -204,16 +211,17 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             differences.push(Difference {
                 place: line.place(line.row.name),
                 message,
+                before,
                 rows,
             });
         }
     }
     let mut missing: Vec<_> = expected.into_values().flatten().collect();
     missing.sort_by_key(|value| value.key);
-    let listed = differences.len();
+    let wrong = differences.len();
     for (at, value) in missing.into_iter().enumerate() {
         let name = format!("{}{}", &dump.names[value.key.0], &dump.names[value.key.1]);
-        if at < listed {
+        if at < wrong {
             // A line of a wrong name: one finding for the line and the value that it leaves out.
             let message = &mut differences[at].message;
             *message = format!("{message}; `{name}` is alive, but not listed");
@@ -224,6 +232,7 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
             differences.push(Difference {
                 place: peak.place.clone(),
                 message,
+                before: None,
                 rows,
             });
         }
@@ -397,4 +406,19 @@ fn expected_bytes<'d>(
         bytes::logical_bytes(part)?,
         instruction.place(instruction.row.shape),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::finds;
+
+    const COND_SWITCH: &str = include_str!(
+        "../../../tests/fixtures/dumps/tpu-tree-v4/module_0361.jit_cond_switch.cl_878335365.after_optimizations-buffer-assignment.txt"
+    );
+
+    #[test]
+    fn a_value_listed_twice_is_told_at_both_lines() {
+        let line = |index| format!("sort.6{{{index}}}: 16384 bytes (cumulative: 65536 bytes)");
+        finds(&[COND_SWITCH], &line(0), &line(1), "peak-members");
+    }
 }

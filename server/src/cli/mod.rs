@@ -23,6 +23,7 @@ mod position;
 mod report;
 mod summary;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -65,9 +66,21 @@ enum Command {
     Lsp(lsp::Lsp),
 }
 
-/// Runs the program with the arguments of the process.
-pub fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+/// Runs the program with these arguments, the first of which is its name.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        // Help and the version are no error, and go to stdout.
+        Err(answer) => {
+            let _ = answer.print();
+            return if answer.use_stderr() {
+                ExitCode::from(UNREADABLE)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let result = match arguments.command {
         Command::Ls(ls) => ls.run(),
         Command::Summary(summary) => summary.run(),
         Command::Peak(peak) => peak.run(),

@@ -29,7 +29,7 @@ mod tokens;
 mod transport;
 mod view;
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -65,19 +65,25 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(serve());
+    let code = runtime.block_on(serve(io::stdin(), io::stdout()));
     // A thread still waits for standard input, which the client may never close.
     runtime.shutdown_background();
     code
 }
 
-async fn serve() -> ExitCode {
+/// Serves an editor at the other end of `input` and `output`, to be called on a runtime. For the
+/// program itself and for tests.
+#[doc(hidden)]
+pub async fn serve(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+) -> ExitCode {
     let (service, socket) = LspService::build(Buflens::new)
         .custom_method("window/workDoneProgress/cancel", Buflens::cancel_progress)
         .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
-    let server = transport::serve(service, socket, io::stdin(), io::stdout(), closed.clone());
+    let server = transport::serve(service, socket, input, output, closed.clone());
     let graced = async {
         closed.cancelled().await;
         tokio::time::sleep(GRACE).await;

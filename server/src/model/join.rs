@@ -485,7 +485,7 @@ fn one_dump(document: &Document) -> usize {
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form
 /// `OPCODE-start` for a computation of one instruction. Copies and collectives have starts of their own.
-fn is_async_call(opcode: &str) -> bool {
+pub(crate) fn is_async_call(opcode: &str) -> bool {
     const OWN: [&str; 4] = ["copy", "all-gather", "all-reduce", "collective-permute"];
     opcode
         .strip_suffix("-start")

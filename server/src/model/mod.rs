@@ -22,4 +22,5 @@ pub use dump::{
     Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
     Step, Tables, Use, Value,
 };
+pub(crate) use join::is_async_call;
 pub use names::{NameId, Names, Rank};

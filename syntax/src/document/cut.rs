@@ -37,7 +37,7 @@ pub(super) fn check_length(length: u64) -> Result<(), TooLarge> {
     }
 }
 
-/// Of so many long lines of one length, the last ones, it is known whether a line equals them.
+/// Of so many such blocks of one length, the last ones, it is known whether one equals them.
 const SAME_LENGTH: usize = 8;
 
 /// Reads a document from pieces of its text. Equal long lines are kept once, so the document can
@@ -96,7 +96,7 @@ pub(super) struct Cutter {
     line_starts: Vec<u32>,
     /// Where the line begins that is looked at next.
     at: usize,
-    /// Blocks of one long line, by their lengths.
+    /// Blocks that begin with a long line, by their lengths.
     long: HashMap<usize, Vec<Arc<Block>>>,
 }
 
@@ -116,7 +116,7 @@ impl Cutter {
     /// Takes these blocks for equal ones of the text.
     pub(super) fn know(&mut self, blocks: &[Arc<Block>]) {
         for block in blocks {
-            if block.text.len() >= LONG_LINE && block.line_starts.len() == 1 {
+            if is_long(&block.text, &block.line_starts) {
                 remember(self.long.entry(block.text.len()).or_default(), block);
             }
         }
@@ -174,7 +174,7 @@ impl Cutter {
 
     fn push(&mut self, text: &str, follow: Follow) {
         let new = |lines: &[u32]| Arc::new(Block::new(text, self.mode, follow, lines));
-        let block = if text.len() < LONG_LINE || self.line_starts.len() > 1 {
+        let block = if !is_long(text, &self.line_starts) {
             new(&self.line_starts)
         } else {
             let known = self.long.entry(text.len()).or_default();
@@ -191,6 +191,11 @@ impl Cutter {
         self.line_starts.clear();
         self.blocks.push(block);
     }
+}
+
+/// Whether a block begins with a long line.
+fn is_long(text: &str, line_starts: &[u32]) -> bool {
+    line_starts.get(1).map_or(text.len(), |&end| end as usize) >= LONG_LINE
 }
 
 fn remember(known: &mut Vec<Arc<Block>>, block: &Arc<Block>) {
@@ -257,5 +262,25 @@ mod tests {
             edited.text(),
             text[..at as usize].to_owned() + "@1" + &text[at as usize + 2..]
         );
+    }
+
+    /// An instruction is read whole, however many lines it has.
+    #[test]
+    fn what_continues_a_long_line_is_in_its_block() {
+        let first = format!(
+            " from instruction: %a = f32[] custom-call({})",
+            "%b, ".repeat(400)
+        );
+        let instruction = format!("{first}, text=\"\n  module\n\", metadata={{}}\n");
+        let text = format!("Used values:\n<1 a @0>\n{instruction}<2 b @0>\n{instruction}\n");
+        let document = Document::new(&text).expect("a short text");
+        let long = |block: &&Arc<Block>| *block.text == *instruction;
+        let ids: Vec<u64> = document
+            .blocks
+            .iter()
+            .filter(long)
+            .map(|it| it.id)
+            .collect();
+        assert_eq!(ids, [ids[0]; 2]);
     }
 }
