@@ -27,7 +27,7 @@ use cut::{Cutter, check_length};
 
 /// Trees of the blocks looked at last are kept as long as their texts together have no more bytes;
 /// a tree takes about ten times its text.
-const TREES: usize = 4 << 20;
+const TREES: usize = 1 << 20;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 

@@ -75,6 +75,9 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
     let last = dump.steps.len() as u64;
     for (number, value) in dump.values.iter().enumerate() {
+        if value.live_range.is_none() || is_plain(dump, value, last) {
+            continue;
+        }
         let Some(line) = dump.live_range(value) else {
             continue;
         };
@@ -238,6 +241,20 @@ fn is_start(dump: &Dump, name: NameId) -> bool {
     values
         .next()
         .is_some_and(|at| is_async_call(at.text(at.row.opcode)))
+}
+
+/// Whether a value lives from its own step on, as nearly all do, and is no parameter, which tells
+/// without its line that there is no problem.
+fn is_plain(dump: &Dump, value: &Value, last: u64) -> bool {
+    let (start, end) = value.live;
+    let has_parameter = |at: u32| {
+        let allocation = dump.allocations.get(at as usize);
+        allocation.is_some_and(|allocation| allocation.parameter.is_some())
+    };
+    start <= end
+        && end <= last
+        && dump.step_of(value.name).map(u64::from) == Some(start)
+        && !value.allocation.is_some_and(has_parameter)
 }
 
 fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {

@@ -99,7 +99,7 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    let context = Context::new(dump);
+    let mut context = Context::new(dump);
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
     structure::check_syntax(dump, &mut doubts, &mut findings);
@@ -113,27 +113,29 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     allocations::check_output(&context, &doubts, &mut findings);
     allocations::check_sizes(&context, &mut doubts, &mut findings);
     totals::check_total(dump, &doubts, &mut findings);
-    report::check_report(dump, &mut doubts, &mut findings);
     // What is left asks what has been found so far, and is in two parts that ask nothing of each other.
     let (mut of_values, mut of_lives) = (findings.fork(), findings.fork());
-    let doubts = &doubts;
-    let findings_of_values = &mut of_values;
-    let check_values = move || {
-        shapes::check_sizes(&context, doubts, findings_of_values);
-        values::check_references(dump, doubts, findings_of_values);
-        module::check_module(dump, doubts, findings_of_values);
+    let mut doubts_of_lives = doubts.clone();
+    let check_values = || {
+        // No other thread may have it.
+        let context = &mut context;
+        report::check_report(dump, &mut doubts, &mut of_values);
+        shapes::check_sizes(context, &doubts, &mut of_values);
+        values::check_references(dump, &doubts, &mut of_values);
+        module::check_module(dump, &doubts, &mut of_values);
     };
     let check_lives = || {
-        let (context, mut doubts) = (Context::new(dump), doubts.clone());
-        live_ranges::check_sequence(dump, &doubts, &mut of_lives);
-        live_ranges::check_ranges(dump, &mut doubts, &mut of_lives);
-        overlap::check_overlap(dump, &doubts, &mut of_lives);
-        peak::check_peak(&context, &doubts, &mut of_lives);
-        tree::check_tree(dump, &doubts, &mut of_lives);
+        let (context, doubts) = (Context::new(dump), &mut doubts_of_lives);
+        live_ranges::check_sequence(dump, doubts, &mut of_lives);
+        live_ranges::check_ranges(dump, doubts, &mut of_lives);
+        peak::check_peak(&context, doubts, &mut of_lives);
+        tree::check_tree(dump, doubts, &mut of_lives);
     };
     join(check_lives, check_values);
     findings.join(of_values);
     findings.join(of_lives);
+    doubts.live_ranges = doubts_of_lives.live_ranges;
+    overlap::check_overlap(dump, &doubts, &mut findings);
     // Numbers that contradict each other are nothing to build advice on.
     if findings.list.is_empty() {
         advice::advise(dump, thresholds, &mut findings);

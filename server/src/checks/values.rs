@@ -42,7 +42,11 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
         findings.push(Finding::new(Code::UnknownValue, place.clone(), message));
         is_whole = false;
     }
+    let are_unique = dump.ids_are_unique();
     for (at, value) in dump.values.iter().enumerate() {
+        if value.is_alike && are_unique {
+            continue;
+        }
         let (placement, used) = (dump.placement(value), dump.used(value));
         let first = dump
             .value_with_id(value.id)
@@ -112,22 +116,28 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
 
 /// `unknown-value`: the entries below `Used values:` ascend by id. To be asked where the ids are right.
 fn check_order(dump: &Dump, findings: &mut Findings) {
-    let mut entries: Vec<_> = dump
-        .values
-        .iter()
-        .filter_map(|value| dump.used(value))
+    let id = |value: &Value| match value.is_alike {
+        true => Some(value.id),
+        false => Some(dump.used(value)?.row.value.id.value),
+    };
+    let entries = dump.values.iter();
+    let mut entries: Vec<_> = entries
+        .filter_map(|value| Some((value.used?, id(value)?)))
         .collect();
-    entries.sort_by_key(|entry| entry.start + entry.row.value.span.start);
-    for pair in entries.windows(2) {
-        let (before, entry) = (&pair[0].row.value, &pair[1].row.value);
-        if entry.id.value < before.id.value {
-            let message = format!(
-                "value {} stands behind value {}: the entries ascend",
-                entry.id.value, before.id.value
-            );
-            let finding = Finding::new(Code::UnknownValue, pair[1].place(entry.id.span), message);
-            findings.push(finding.related(pair[0].place(before.id.span), "the entry before"));
-        }
+    entries.sort_unstable();
+    for pair in entries.windows(2).filter(|pair| pair[1].1 < pair[0].1) {
+        let [before, entry] = [pair[0].0, pair[1].0].map(|row| dump.at::<facts::UsedValue>(row));
+        let (Some(before), Some(entry)) = (before, entry) else {
+            continue;
+        };
+        let (id, place) = (entry.row.value.id, entry.place(entry.row.value.id.span));
+        let message = format!(
+            "value {} stands behind value {}: the entries ascend",
+            id.value, before.row.value.id.value
+        );
+        let before = before.place(before.row.value.id.span);
+        let finding = Finding::new(Code::UnknownValue, place, message);
+        findings.push(finding.related(before, "the entry before"));
     }
 }
 
@@ -143,7 +153,7 @@ fn id_place(
 /// `value-mismatch`: A and C print a value alike. `value-name`: C names it after its instruction.
 pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     for (at, value) in dump.values.iter().enumerate() {
-        if doubts.values.contains(&(at as u32)) {
+        if value.is_alike || doubts.values.contains(&(at as u32)) {
             continue;
         }
         let Some(used) = dump.used(value) else {

@@ -151,6 +151,20 @@ pub struct Value {
     pub live_range: Option<Row>,
     /// First and last step alive, both included; 0 without live range.
     pub live: (u64, u64),
+    /// Whether section C prints it as section A does, and names its instruction and first position
+    /// after it.
+    pub is_alike: bool,
+    /// How its reference is printed, for this comparison: equal for equal ones.
+    pub(super) printed: Printed,
+}
+
+/// What a reference says beside the value's id, name and index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Printed {
+    pub(super) has_index: bool,
+    pub(super) phi: bool,
+    /// `None` is what is not printed, or larger than any memory space's number.
+    pub(super) color: Option<u16>,
 }
 
 impl Value {
@@ -302,8 +316,8 @@ pub struct Dump {
     pub(super) positions_by_name: ByName,
     /// Uses by name.
     pub(super) uses_by_name: ByName,
-    /// The step of an instruction.
-    pub(super) step_of: FxHashMap<NameId, u32>,
+    /// The step of each instruction, by the place of its name; `u32::MAX` for what is none.
+    pub(super) step_of: Vec<u32>,
     /// Computed when it is asked for first.
     pub(super) occupancy: OnceLock<Occupancy>,
 }
@@ -422,9 +436,15 @@ impl Dump {
         self.uses_by_name.of(name).iter().copied()
     }
 
+    /// Whether no two values have one id.
+    pub fn ids_are_unique(&self) -> bool {
+        self.by_id.len() == self.values.len()
+    }
+
     /// The step at which `name` runs.
     pub fn step_of(&self, name: NameId) -> Option<u32> {
-        self.step_of.get(&name).copied()
+        let step = self.step_of.get(name.place()).copied();
+        step.filter(|&step| step != u32::MAX)
     }
 
     /// The first file that contributes `part`.

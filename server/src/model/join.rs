@@ -5,8 +5,8 @@ use buflens_syntax::facts::{self, Heading, Span};
 
 use super::cancel::{self, checkpoint};
 use super::dump::{
-    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row, Step,
-    Use, Value,
+    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Printed,
+    Row, Step, Use, Value,
 };
 use super::names::{ByName, NameId};
 
@@ -109,7 +109,11 @@ impl Dump {
             self.read_values(facts, text, &row, &mut current);
             for (number, step) in facts.steps.iter().enumerate() {
                 let name = self.names.intern(step.name.text(text));
-                self.step_of.entry(name).or_insert(self.steps.len() as u32);
+                if self.step_of.len() <= name.place() {
+                    self.step_of.resize(name.place() + 1, u32::MAX);
+                }
+                let first = &mut self.step_of[name.place()];
+                *first = (*first).min(self.steps.len() as u32);
                 self.steps.push(Step {
                     row: row(number),
                     name,
@@ -187,6 +191,15 @@ impl Dump {
             uses: 0..0,
             live_range: None,
             live: (0, 0),
+            is_alike: false,
+            printed: Printed {
+                has_index: !reference.index.is_empty(),
+                phi: reference.phi,
+                color: reference
+                    .color
+                    .get()
+                    .and_then(|color| color.try_into().ok()),
+            },
         }
     }
 
@@ -247,6 +260,8 @@ impl Dump {
             && self.values[at as usize].name == value.name
             && self.values[at as usize].index == value.index
         {
+            let known = &mut self.values[at as usize];
+            known.is_alike = known.placement.is_some() && known.printed == value.printed;
             return at;
         }
         if self.by_name.is_empty() {
@@ -306,6 +321,12 @@ impl Dump {
         // A value that goes on in the next block goes on where it ended.
         if entry.positions.is_empty() {
             entry.positions.start = positions;
+            if let Some(first) = self.positions.get(positions as usize) {
+                let has_index = !facts.positions[start.0 as usize].index.is_empty();
+                entry.is_alike &= first.name == entry.name
+                    && first.index == entry.index
+                    && has_index == entry.printed.has_index;
+            }
         }
         if entry.uses.is_empty() {
             entry.uses.start = uses;
@@ -314,8 +335,11 @@ impl Dump {
         entry.uses.end = self.uses.len() as u32;
         if entry.instruction.is_none() && start.2 < end.2 {
             entry.instruction = Some(row(start.2 as usize));
-            let opcode = facts.instructions[start.2 as usize].opcode;
-            self.has_async_calls |= is_async_call(opcode.text(text));
+            let instruction = &facts.instructions[start.2 as usize];
+            self.has_async_calls |= is_async_call(instruction.opcode.text(text));
+            let is_tuple = instruction.shape.text(text).starts_with('(');
+            entry.is_alike &= *instruction.name.text(text) == self.names[entry.name]
+                && is_tuple == entry.printed.has_index;
         }
     }
 

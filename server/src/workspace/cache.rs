@@ -207,6 +207,8 @@ impl Cache {
         match &*entry {
             Some(joined) if joined.files == stamps => Arc::clone(&joined.dump),
             _ => {
+                // What is out of date is not kept beside what replaces it.
+                *entry = None;
                 let dump = Arc::new(Dump::new(files));
                 *entry = Some(Joined {
                     files: stamps,
