@@ -260,7 +260,8 @@ impl Sink for ShapeSink<'_> {
             SyntaxKind::ElementType => {
                 self.array = Some(ArrayShape {
                     element: ElementType::new(text),
-                    dimensions: Vec::new(),
+                    // Tuples have very many arrays, and these rarely more than two dimensions.
+                    dimensions: Vec::with_capacity(2),
                     layout: None,
                 });
             }

@@ -99,7 +99,10 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    let mut context = Context::new(dump);
+    let context = Context {
+        dump,
+        shapes: Shapes::default(),
+    };
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
     structure::check_syntax(dump, &mut doubts, &mut findings);
@@ -117,15 +120,13 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     let (mut of_values, mut of_lives) = (findings.fork(), findings.fork());
     let mut doubts_of_lives = doubts.clone();
     let check_values = || {
-        // No other thread may have it.
-        let context = &mut context;
         report::check_report(dump, &mut doubts, &mut of_values);
-        shapes::check_sizes(context, &doubts, &mut of_values);
+        shapes::check_sizes(&context, &doubts, &mut of_values);
         values::check_references(dump, &doubts, &mut of_values);
         module::check_module(dump, &doubts, &mut of_values);
     };
     let check_lives = || {
-        let (context, doubts) = (Context::new(dump), &mut doubts_of_lives);
+        let doubts = &mut doubts_of_lives;
         live_ranges::check_sequence(dump, doubts, &mut of_lives);
         live_ranges::check_ranges(dump, doubts, &mut of_lives);
         peak::check_peak(&context, doubts, &mut of_lives);
@@ -150,11 +151,6 @@ struct Context<'d> {
 }
 
 impl<'d> Context<'d> {
-    fn new(dump: &'d Dump) -> Self {
-        let shapes = Shapes::default();
-        Self { dump, shapes }
-    }
-
     /// The shape that `text` is, if it is one.
     fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
         self.shapes.read(text)

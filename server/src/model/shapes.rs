@@ -1,8 +1,6 @@
 //! Shapes by their text: few of a dump's shapes are distinct, so each is read once.
 
-use std::cell::RefCell;
-use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use buflens_syntax::Shape;
 use rustc_hash::FxHashMap;
@@ -12,15 +10,17 @@ use super::{Dump, Value};
 
 /// The shapes of a dump as far as they have been asked for.
 #[derive(Debug, Default)]
-pub struct Shapes<'d>(RefCell<FxHashMap<&'d str, Option<Arc<Shape>>>>);
+pub struct Shapes<'d>(Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>);
 
 impl<'d> Shapes<'d> {
     /// The shape that `text` is, if it is one.
     pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
-        match self.0.borrow_mut().entry(text) {
-            Entry::Occupied(entry) => entry.get().clone(),
-            Entry::Vacant(entry) => entry.insert(Shape::read(text).ok().map(Arc::new)).clone(),
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shape) = known().get(text) {
+            return shape.clone();
         }
+        let shape = Shape::read(text).ok().map(Arc::new);
+        known().entry(text).or_insert(shape).clone()
     }
 
     /// The shape printed with the value in its allocation.

@@ -340,6 +340,38 @@ mod tests {
     }
 
     #[test]
+    fn characters_may_lie_across_pieces_and_what_is_none_is_replaced() {
+        let mut bytes = b"\xef\xbb\xbfBufferAssignment:\n".to_vec();
+        bytes.resize(PIECE - 1, b'a');
+        bytes.extend("\u{1f600}\n".as_bytes());
+        let (document, lossy) = read_from(&mut &bytes[..]).expect("a document");
+        assert_eq!(document.text().as_bytes(), &bytes[3..]);
+        assert!(!lossy);
+        bytes.resize(2 * PIECE - 1, b'b');
+        // The first half of a character, and no more of the file.
+        bytes.extend(b"\xf0\x9f");
+        let (document, lossy) = read_from(&mut &bytes[..]).expect("a document");
+        assert_eq!(document.text(), String::from_utf8_lossy(&bytes[3..]));
+        assert!(lossy);
+    }
+
+    #[test]
+    fn a_disk_that_fails_in_the_middle_is_an_error() {
+        struct Failing(usize);
+        impl Read for Failing {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0 -= 1;
+                buffer.fill(b'\n');
+                (self.0 > 0)
+                    .then_some(buffer.len())
+                    .ok_or_else(|| io::Error::other("a bad sector"))
+            }
+        }
+        let error = read_from(&mut Failing(300)).expect_err("a bad sector");
+        assert_eq!(error.to_string(), "a bad sector");
+    }
+
+    #[test]
     fn a_file_that_is_not_there_is_an_error() {
         let error = load(Path::new("nowhere/m-live-range.txt")).expect_err("no file");
         assert!(
