@@ -36,7 +36,7 @@ pub fn quick_fixes(
     let touches = |place: &crate::model::Place| {
         place.file == file && place.range.start <= range.end && range.start <= place.range.end
     };
-    let fixes = checked.findings().iter().filter_map(|finding| {
+    let fixes = checked.findings(&dump).iter().filter_map(|finding| {
         let fix = finding.fix.as_ref()?;
         let is_here = touches(&finding.place) || touches(&fix.place);
         (is_here && view.config.severity(finding.code).is_some()).then_some((finding, fix))

@@ -268,7 +268,7 @@ pub fn answer(
                         finding: finding.clone(),
                     })
                 };
-                checked.findings().iter().filter_map(judge).collect()
+                checked.findings(&dump).iter().filter_map(judge).collect()
             };
             let export = export::Export {
                 audit: &audit,

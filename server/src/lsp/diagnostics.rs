@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
@@ -12,6 +12,7 @@ use tower_lsp::ls_types as lsp;
 use super::convert;
 use super::view::View;
 use crate::checks::{self, Finding, Severity, Thresholds};
+use crate::model::cancel::on_few_threads;
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
 
@@ -28,7 +29,9 @@ pub struct Checks(Mutex<FxHashMap<PathBuf, Arc<Checked>>>);
 /// A dump and its findings.
 #[derive(Debug)]
 pub struct Checked {
-    dump: Arc<Dump>,
+    /// Only to know it again: it goes when nobody else has it, which after an edit is before the
+    /// next one is made.
+    dump: Weak<Dump>,
     thresholds: Thresholds,
     findings: OnceLock<Vec<Finding>>,
     /// No other dump has this number.
@@ -42,7 +45,7 @@ impl Checks {
         let new = || {
             let id = NEXT.fetch_add(1, Ordering::Relaxed);
             Arc::new(Checked {
-                dump: Arc::clone(dump),
+                dump: Arc::downgrade(dump),
                 thresholds: thresholds.clone(),
                 findings: OnceLock::new(),
                 id,
@@ -53,7 +56,7 @@ impl Checks {
         };
         let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let checked = checks.entry(first.path.clone()).or_insert_with(new);
-        if !Arc::ptr_eq(&checked.dump, dump) || checked.thresholds != *thresholds {
+        if !checked.is_of(dump) || checked.thresholds != *thresholds {
             *checked = new();
         }
         Arc::clone(checked)
@@ -66,9 +69,13 @@ impl Checks {
 }
 
 impl Checked {
-    /// The findings; the first to ask has to wait.
-    pub fn findings(&self) -> &[Finding] {
-        let check = || checks::check_with(&self.dump, &self.thresholds);
+    fn is_of(&self, dump: &Arc<Dump>) -> bool {
+        std::ptr::eq(self.dump.as_ptr(), Arc::as_ptr(dump))
+    }
+
+    /// The findings of its dump, which is `dump`; the first to ask has to wait.
+    pub fn findings(&self, dump: &Dump) -> &[Finding] {
+        let check = || on_few_threads(|| checks::check_with(dump, &self.thresholds));
         self.findings.get_or_init(check)
     }
 }
@@ -158,7 +165,7 @@ pub fn pull(
     }
     let report = |file| lsp::FullDocumentDiagnosticReport {
         result_id: None,
-        items: of_file(view, &dump, checked.findings(), file),
+        items: of_file(view, &dump, checked.findings(&dump), file),
     };
     let related = |(file, content): (FileId, &crate::model::File)| {
         Some((view.uri(&content.path)?, report(file).into()))

@@ -17,6 +17,7 @@ use tower_lsp::ls_types as lsp;
 
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
+use crate::model::cancel::on_few_threads;
 use crate::workspace::{self, Found, Index, Record};
 
 /// So many dumps are kept.
@@ -289,7 +290,7 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
             if is_turn(session, cancelled) {
                 // It may have been opened while others were read.
                 if !is_open(session, found) {
-                    read_one(&session.indexing.index, found, encoding);
+                    on_few_threads(|| read_one(&session.indexing.index, found, encoding));
                 }
                 progress.dumps.fetch_add(1, Ordering::Relaxed);
                 progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);

@@ -196,7 +196,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
 
 fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
     let checked = view.checks.of(&loaded.dump, &view.config.thresholds());
-    let findings = checked.findings();
+    let findings = checked.findings(&loaded.dump);
     let report = |(file, content): (usize, &crate::model::File)| {
         Some(Report {
             path: content.path.clone(),

@@ -102,6 +102,14 @@ pub fn join<A: Send, B: Send>(
     }
 }
 
+/// Does `work` on one of the threads for all cores. The system's allocator gives each thread an arena
+/// of its own and takes little back, so what takes much memory again and again, as joining and
+/// checking after each edit, is better done by few threads. The work may wait for nothing that waits
+/// for these threads, as the first use of a `OnceLock` would that computes on all cores.
+pub fn on_few_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    join(work, || ()).0
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;

@@ -15,7 +15,8 @@ use rustc_hash::FxHashSet;
 pub use self::curve::{Curve, Moment};
 
 use self::sweep::Block;
-use super::{Allocation, Dump, Value, cancel};
+use super::cancel::checkpoint;
+use super::{Allocation, Dump, Value};
 
 /// What an allocation is for, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,13 +139,13 @@ impl Occupancy {
             let values = values.filter_map(|at| dump.values.get(at as usize));
             values.filter_map(|value| block(value, steps)).collect()
         };
-        let changes: Vec<Vec<(u64, i128)>> = cancel::map(
-            dump.allocations.iter().collect(),
-            |allocation| match allocation.kind() {
-                Kind::ThreadLocal => Vec::new(),
-                _ => sweep::changes(&blocks(allocation)),
-            },
-        );
+        // On this thread alone: others may be waiting for the outcome.
+        let allocations = dump.allocations.iter().inspect(|_| checkpoint());
+        let changes = allocations.map(|allocation| match allocation.kind() {
+            Kind::ThreadLocal => Vec::new(),
+            _ => sweep::changes(&blocks(allocation)),
+        });
+        let changes: Vec<Vec<(u64, i128)>> = changes.collect();
         let place = |spaces: &[Space], allocation: &Allocation| {
             spaces.binary_search_by_key(&allocation.color, |space| space.color)
         };

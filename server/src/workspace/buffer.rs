@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use buflens_syntax::{Document, Encoding, LineColumn};
 use tokio_util::sync::CancellationToken;
 
+use crate::model::cancel::on_few_threads;
+
 /// A change of an open document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -122,7 +124,8 @@ fn changed(
     encoding: Encoding,
 ) -> Result<Document, String> {
     let Some(Range { start, end }) = change.range else {
-        return Document::new(&change.text).map_err(|error| error.to_string());
+        let document = on_few_threads(|| Document::new(&change.text));
+        return document.map_err(|error| error.to_string());
     };
     let text = text?;
     let range = (start <= end)

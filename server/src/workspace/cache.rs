@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::buffer::{Buffer, Moment, Unavailable, lock};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
+use crate::model::cancel::on_few_threads;
 use crate::model::{Dump, File, Part};
 
 /// A sibling up to this many bytes is read before an answer is given; a larger one is read in the
@@ -209,7 +210,7 @@ impl Cache {
             _ => {
                 // What is out of date is not kept beside what replaces it.
                 *entry = None;
-                let dump = Arc::new(Dump::new(files));
+                let dump = Arc::new(on_few_threads(|| Dump::new(files)));
                 *entry = Some(Joined {
                     files: stamps,
                     dump: Arc::clone(&dump),
