@@ -523,3 +523,27 @@ impl Document {
         Some((start + offset as u32).min(range.end))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_of_long_lines_make_way_for_others_and_the_longest_have_none() {
+        let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
+        let long = TREES / 2 + 1;
+        let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE);
+        let document = Document::new(&text).expect("below 4 GiB");
+        let kept = |block: usize| {
+            let id = document.blocks[block].id;
+            document.trees().trees.contains(&id)
+        };
+        assert!(document.tree(0).is_some() && kept(0));
+        assert!(document.tree(1).is_some() && kept(1));
+        assert!(!kept(0), "both are too much");
+        assert!(document.tree(2).is_none());
+        assert!(document.tree(3).is_none(), "there is no such block");
+        let middle = document.len() - MOST_OF_TREE as u32 / 2;
+        assert!(document.token_at(middle).is_none());
+    }
+}

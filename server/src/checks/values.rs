@@ -116,9 +116,12 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
 
 /// `unknown-value`: the entries below `Used values:` ascend by id. To be asked where the ids are right.
 fn check_order(dump: &Dump, findings: &mut Findings) {
-    let id = |value: &Value| match value.is_alike {
-        true => Some(value.id),
-        false => Some(dump.used(value)?.row.value.id.value),
+    let id = |value: &Value| {
+        if value.is_alike {
+            Some(value.id)
+        } else {
+            Some(dump.used(value)?.row.value.id.value)
+        }
     };
     let entries = dump.values.iter();
     let mut entries: Vec<_> = entries

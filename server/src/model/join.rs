@@ -297,9 +297,10 @@ impl Dump {
             // Mostly it is where the value is defined.
             let (defined, text_of_name) =
                 (self.values[value as usize].name, position.name.text(text));
-            let name = match self.names[defined] == *text_of_name {
-                true => defined,
-                false => self.names.intern(text_of_name),
+            let name = if self.names[defined] == *text_of_name {
+                defined
+            } else {
+                self.names.intern(text_of_name)
             };
             let index = self.index_of(position.index, text);
             self.positions.push(Position {

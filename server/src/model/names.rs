@@ -183,6 +183,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_found_by_name_in_the_order_of_a_key() {
+        let mut names = Names::default();
+        let [a, b, c, none] = ["a", "b", "c", "none"].map(|name| names.intern(name));
+        let of_rows = [b, a, b, c, b];
+        let keys = [3, 0, 1, 0, 1];
+        let by_name = ByName::new(of_rows.into_iter(), |row| keys[row as usize]);
+        assert_eq!(by_name.of(a), [1]);
+        assert_eq!(by_name.of(b), [2, 4, 0]);
+        assert_eq!(by_name.of(c), [3]);
+        assert_eq!(by_name.of(none), [0_u32; 0]);
+        assert!(ByName::default().is_empty() && ByName::default().of(a).is_empty());
+    }
+
+    #[test]
     fn names_are_told_with_their_ids() {
         let mut names = Names::default();
         let ids = ["a", "", "b", "a"].map(|name| names.intern(name));

@@ -174,9 +174,7 @@ impl Cutter {
 
     fn push(&mut self, text: &str, follow: Follow) {
         let new = |lines: &[u32]| Arc::new(Block::new(text, self.mode, follow, lines));
-        let block = if !is_long(text, &self.line_starts) {
-            new(&self.line_starts)
-        } else {
+        let block = if is_long(text, &self.line_starts) {
             let known = self.long.entry(text.len()).or_default();
             let is_equal = |block: &&Arc<Block>| {
                 block.mode == self.mode && block.follow == follow && *block.text == *text
@@ -187,6 +185,8 @@ impl Cutter {
                 remember(known, &block);
                 block
             })
+        } else {
+            new(&self.line_starts)
         };
         self.line_starts.clear();
         self.blocks.push(block);
@@ -218,7 +218,8 @@ mod tests {
         );
         let mut text = "\nTotal bytes used: 8 (8B)\n\nUsed values:\n".to_owned();
         for number in 0..40 {
-            text += &format!("<{number} a{{{number}}} @0>\r\n positions:\n  a\n uses:\n{long}");
+            let header = format!("<{number} a{{{number}}} @0>\r\n positions:\n  a\n uses:\n");
+            text += &(header + &long);
         }
         text += "\n*** End of buffer assignment ***";
         let whole = Document::new(&text).expect("a short text");

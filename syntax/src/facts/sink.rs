@@ -137,7 +137,7 @@ impl<'t, 'f> FactsSink<'t, 'f> {
             start: self.line_start,
             end: self.content_end(at),
         };
-        let facts = &mut self.facts;
+        let facts = &mut *self.facts;
         match kind {
             SyntaxKind::AllocationHeader => {
                 let placements = facts.placements.len() as u32;
@@ -326,7 +326,7 @@ impl Sink for FactsSink<'_, '_> {
             SyntaxKind::Error if self.line != SyntaxKind::Root => {}
             _ if kind.is_line() => self.start_line(kind, at),
             SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
-                self.row.shape = self.row.shape.or(Some(at))
+                self.row.shape = self.row.shape.or(Some(at));
             }
             SyntaxKind::ShapeIndex => self.row.index_start = at,
             SyntaxKind::ValueReference => {
@@ -363,7 +363,7 @@ impl Sink for FactsSink<'_, '_> {
             }
             SyntaxKind::Opcode => self.instruction.opcode = span,
             SyntaxKind::Color if self.row.in_allocation => {
-                self.allocation.color = self.number(span)
+                self.allocation.color = self.number(span);
             }
             SyntaxKind::Color => self.row.value.color = self.number(span),
             SyntaxKind::AllocationIndex => {

@@ -39,7 +39,7 @@ pub fn check(data: &[u8]) {
     });
     let (arrive, arrived) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut bytes = [0; 1 << 16];
+        let mut bytes = [0; 1 << 12];
         while let Ok(count @ 1..) = from_server.read(&mut bytes) {
             if arrive.send(bytes[..count].to_vec()).is_err() {
                 return;
@@ -50,10 +50,8 @@ pub fn check(data: &[u8]) {
     let _ = to_server.write_all(&sent.sound);
     let mut received = Vec::new();
     while !sent.asked.is_empty() {
-        match arrived.recv_timeout(PATIENCE) {
-            Ok(bytes) => received.extend(bytes),
-            Err(_) => panic!("{:?} have no answer", sent.asked),
-        }
+        let bytes = arrived.recv_timeout(PATIENCE);
+        received.extend(bytes.unwrap_or_else(|_| panic!("{:?} have no answer", sent.asked)));
         for id in answered(&mut received) {
             assert!(sent.asked.remove(&id), "request {id} is answered twice");
         }
