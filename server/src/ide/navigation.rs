@@ -204,11 +204,13 @@ pub(super) fn step_named(dump: &Dump, name: &str) -> Option<Target> {
 }
 
 fn step_target(at: &At<facts::Step>) -> Target {
+    let (step, name) = (at.row.step.span, at.row.name);
+    // Where the file ends in the middle of the line there is no name.
     let whole = Span {
-        start: at.row.step.span.start,
-        end: at.row.name.end,
+        start: step.start,
+        end: name.end.max(step.end),
     };
-    Target::new(at, whole, at.row.name)
+    Target::new(at, whole, if name.is_empty() { step } else { name })
 }
 
 #[cfg(test)]

@@ -96,9 +96,12 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
     let mut places = Vec::new();
     for &value in values {
         let value = &dump.values[value as usize];
-        let reference = |reference: &buflens_syntax::facts::ValueReference| Span {
-            start: reference.id.span.start,
-            ..named(reference.name, reference.index)
+        let reference = |reference: &buflens_syntax::facts::ValueReference| {
+            let id = reference.id.span;
+            Span {
+                start: id.start,
+                end: named(reference.name, reference.index).end.max(id.end),
+            }
         };
         places.extend(
             dump.placement(value)
