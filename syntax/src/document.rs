@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lru::LruCache;
-use rayon::prelude::*;
 use rowan::{GreenNode, NodeOrToken};
 
 use crate::facts::{Facts, FactsSink};
@@ -17,13 +16,13 @@ use crate::line::{Mode, is_name_byte};
 use crate::mentions::{Mention, MentionSink};
 use crate::position::{Encoding, LineColumn, Units};
 use crate::scan::{Follow, without_line_end};
-use crate::sink::{ErrorSink, SyntaxError, TreeSink};
+use crate::sink::{SyntaxError, TreeSink};
 use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
 
 pub use cut::{Reader, TooLarge};
 pub use kind::DocumentKind;
 
-use cut::{Cutter, check_length};
+use cut::{Cutter, check_length, is_long};
 
 /// Trees of the blocks looked at last are kept as long as their texts together have no more bytes;
 /// a tree takes about ten times its text.
@@ -104,29 +103,46 @@ impl Block {
         self.mode
     }
 
-    /// What the block says. Computed at the first call; a pass over the text without its details.
+    /// What the block says. Computed at the first call, with the errors unless the block begins with
+    /// a long line; the inside of such lines is read only when it is asked for.
     pub fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| {
+            if self.is_long() {
+                return self.read::<false>().0;
+            }
+            let (facts, errors) = self.read::<true>();
+            // Nobody else fills them in but for the same text.
+            let _ = self.errors.set(errors);
+            facts
+        })
+    }
+
+    /// What is wrong in the block. Computed at the first call.
+    pub fn errors(&self) -> &[SyntaxError] {
+        if !self.is_long() {
+            self.facts();
+        }
+        self.errors.get_or_init(|| self.read::<true>().1)
+    }
+
+    /// A pass over the text: with `DETAIL` over every token.
+    fn read<const DETAIL: bool>(&self) -> (Facts, Box<[SyntaxError]>) {
         thread_local! {
             /// Rows are gathered here, so that none has to be moved while their number grows.
             static GATHERED: RefCell<Facts> = RefCell::default();
         }
-        self.facts.get_or_init(|| {
-            let mut facts = GATHERED.take();
-            let mut sink = FactsSink::new(&self.text, &mut facts);
-            grammar::block(&self.text, self.mode, self.follow, &mut sink);
-            let exact = facts.take();
-            GATHERED.set(facts);
-            exact
-        })
+        let mut facts = GATHERED.take();
+        let mut sink = FactsSink::<DETAIL>::new(&self.text, &mut facts);
+        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        let errors = sink.errors.into();
+        let exact = facts.take();
+        GATHERED.set(facts);
+        (exact, errors)
     }
 
-    /// What is wrong in the block. Computed at the first call; a pass over every token.
-    pub fn errors(&self) -> &[SyntaxError] {
-        self.errors.get_or_init(|| {
-            let mut sink = ErrorSink::default();
-            grammar::block(&self.text, self.mode, self.follow, &mut sink);
-            sink.errors.into()
-        })
+    /// Whether the block begins with a long line.
+    fn is_long(&self) -> bool {
+        is_long(&self.text, &self.line_starts)
     }
 
     /// What the block's instructions mention, in the order of the text. A pass over every token at
@@ -322,23 +338,13 @@ impl Document {
         behind.checked_sub(1)
     }
 
-    /// Reads the facts of all blocks, on all cores.
-    pub fn read_facts(&self) {
-        self.blocks.par_iter().for_each(|block| {
-            block.facts();
-        });
-    }
-
-    /// Reads every token of all blocks, on all cores, and gives the errors with their offsets in
-    /// the document.
+    /// What is wrong in the text: the blocks' errors with their offsets in the document. Blocks that
+    /// are not read yet are read.
     pub fn errors(&self) -> Vec<(Range<u32>, String)> {
         if self.kind == DocumentKind::OutOfMemory {
             // Logs hold anything, and messages are cut and wrapped.
             return Vec::new();
         }
-        self.blocks.par_iter().for_each(|block| {
-            block.errors();
-        });
         self.blocks()
             .flat_map(|(start, block)| {
                 block.errors().iter().map(move |error| {
@@ -527,6 +533,31 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only what is wrong may be understood otherwise when more of it is read.
+    #[test]
+    fn rows_are_the_same_with_and_without_the_inside_of_lines() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/dumps");
+        let mut blocks = 0;
+        for folder in std::fs::read_dir(fixtures).expect("the fixtures") {
+            let folder = folder.expect("a folder").path();
+            for file in std::fs::read_dir(folder).expect("a folder") {
+                let text = std::fs::read(file.expect("a file").path()).expect("a file");
+                let text = String::from_utf8_lossy(&text);
+                let document = Document::new(&text).expect("below 4 GiB");
+                for (_, block) in document.blocks() {
+                    let (facts, errors) = block.read::<true>();
+                    assert!(
+                        facts == block.read::<false>().0 || !errors.is_empty(),
+                        "{}",
+                        block.text
+                    );
+                    blocks += 1;
+                }
+            }
+        }
+        assert!(blocks > 1000, "{blocks}");
+    }
 
     #[test]
     fn trees_of_long_lines_make_way_for_others_and_the_longest_have_none() {

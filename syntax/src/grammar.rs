@@ -25,6 +25,9 @@ pub(crate) use instruction::instruction;
 pub(crate) use live_range::tree_prefix;
 pub(crate) use shape::shape;
 
+/// Any number of so many digits fits into 64 bits.
+const MOST_DIGITS: usize = 19;
+
 /// A rule gave up; the error is reported and the rest of the line is not read.
 pub(crate) struct Failed;
 pub(crate) type Rule = Result<(), Failed>;
@@ -95,8 +98,10 @@ pub(crate) struct Parser<'t, 's, S> {
     text: &'t str,
     pub(crate) sink: &'s mut S,
     lexer: logos::Lexer<'t, Token>,
-    /// The next token that is not yet given to the sink, with its range.
-    next: Option<(Token, usize, usize)>,
+    /// The next token that is not yet given to the sink, and its range.
+    next: Option<Token>,
+    next_start: usize,
+    next_end: usize,
     /// The end of what may be read: the logical line without its last line end.
     end: usize,
     /// Whether the line's last instruction or label goes on in the next block.
@@ -110,6 +115,8 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             sink,
             lexer: Token::lexer(""),
             next: None,
+            next_start: 0,
+            next_end: 0,
             end: 0,
             continued: false,
         }
@@ -256,34 +263,46 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
 
     fn restart(&mut self, at: usize) {
         self.lexer = Token::lexer(&self.text[at..self.end]);
-        self.next = None;
-        self.advance_from(at);
+        self.next_end = at;
+        self.advance();
     }
 
-    fn advance_from(&mut self, at: usize) {
+    #[inline]
+    fn advance(&mut self) {
+        self.next_start = self.next_end;
         // A pattern that stops half-way is ordinary text.
         self.next = self.lexer.next().map(|token| {
-            let length = self.lexer.slice().len();
-            (token.unwrap_or(Token::Other), at, at + length)
+            self.next_end += self.lexer.slice().len();
+            token.unwrap_or(Token::Other)
         });
     }
 
-    /// The next token that is not blank; the blanks before it go to the sink.
-    pub(crate) fn peek(&mut self) -> Option<Token> {
-        while let Some((token, start, end)) = self.next {
-            let kind = match token {
-                Token::Space => Whitespace,
-                Token::Comment => SyntaxKind::Comment,
-                // Inside a logical line of several physical ones.
-                Token::Newline => Newline,
-                _ => return Some(token),
-            };
-            self.sink.token(kind, start as u32, end as u32);
-            self.advance_from(end);
-        }
-        None
+    /// Gives the next token to the sink.
+    #[inline]
+    fn give(&mut self, kind: SyntaxKind) {
+        self.sink
+            .token(kind, self.next_start as u32, self.next_end as u32);
+        self.advance();
     }
 
+    /// The next token that is not blank; the blanks before it go to the sink.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<Token> {
+        while matches!(
+            self.next,
+            Some(Token::Space | Token::Comment | Token::Newline)
+        ) {
+            self.give(match self.next {
+                Some(Token::Space) => Whitespace,
+                Some(Token::Comment) => SyntaxKind::Comment,
+                // Inside a logical line of several physical ones.
+                _ => Newline,
+            });
+        }
+        self.next
+    }
+
+    #[inline]
     pub(crate) fn at(&mut self, token: Token) -> bool {
         self.peek() == Some(token)
     }
@@ -295,23 +314,17 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
 
     /// The text of the next token.
     pub(crate) fn word(&self) -> &'t str {
-        self.next
-            .map_or("", |(_, start, end)| &self.text[start..end])
+        &self.text[self.next_start..self.next_end]
     }
 
     /// The byte behind the next token.
     pub(crate) fn byte_behind(&self) -> Option<u8> {
-        let (_, _, end) = self.next?;
-        if end < self.end {
-            Some(self.text.as_bytes()[end])
-        } else {
-            None
-        }
+        self.text.as_bytes()[..self.end].get(self.next_end).copied()
     }
 
     /// Where the next token begins, in bytes from the start of the block.
     pub(crate) fn position(&self) -> usize {
-        self.next.map_or(self.end, |(_, start, _)| start)
+        self.next_start
     }
 
     /// Whether only blanks stand before the next token on its physical line.
@@ -330,13 +343,10 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         self.continued
     }
 
-    /// Gives the next token to the sink as `kind`.
+    /// Gives the next token that is not blank to the sink as `kind`.
     pub(crate) fn bump(&mut self, kind: SyntaxKind) {
-        if self.peek().is_some()
-            && let Some((_, start, end)) = self.next
-        {
-            self.sink.token(kind, start as u32, end as u32);
-            self.advance_from(end);
+        if self.peek().is_some() {
+            self.give(kind);
         }
     }
 
@@ -357,7 +367,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     pub(crate) fn eat(&mut self, token: Token, kind: SyntaxKind) -> bool {
         let found = self.at(token);
         if found {
-            self.bump(kind);
+            self.give(kind);
         }
         found
     }
@@ -376,7 +386,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
 
     pub(crate) fn expect_word(&mut self, word: &str) -> Rule {
         if self.at_word(word) {
-            self.bump(SyntaxKind::Keyword);
+            self.give(SyntaxKind::Keyword);
             Ok(())
         } else {
             Err(self.fail(&format!("`{word}`")))
@@ -389,7 +399,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             return Err(self.fail(expected));
         }
         let word = self.word();
-        if word.parse::<u64>().is_err() {
+        if word.len() > MOST_DIGITS && word.parse::<u64>().is_err() {
             let (start, end) = (self.position(), self.position() + word.len());
             self.report(
                 start,
@@ -397,7 +407,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 format!("expected {expected}, found a number that does not fit into 64 bits"),
             );
         }
-        self.bump(kind);
+        self.give(kind);
         Ok(())
     }
 

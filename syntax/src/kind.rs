@@ -184,6 +184,8 @@ pub enum SyntaxKind {
     Group,
     /// `(x.1: f32[]) -> f32[]`
     Signature,
+    /// `5×f32[64,256], pred[]` of a slot in a memory-usage report.
+    ShapeList,
 
     #[doc(hidden)]
     Last,
@@ -293,6 +295,7 @@ const KINDS: [SyntaxKind; SyntaxKind::Last as usize] = {
         K::MetadataEntry,
         K::Group,
         K::Signature,
+        K::ShapeList,
     ]
 };
 

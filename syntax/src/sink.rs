@@ -1,4 +1,4 @@
-//! What the grammar reports to: the tree, the facts, or the errors alone.
+//! What the grammar reports to: the tree, or what is kept instead of it.
 
 use crate::SyntaxKind;
 
@@ -64,22 +64,4 @@ impl Sink for TreeSink<'_> {
     }
 
     fn error(&mut self, _: SyntaxError) {}
-}
-
-/// Keeps only what is wrong.
-#[derive(Default)]
-pub(crate) struct ErrorSink {
-    pub(crate) errors: Vec<SyntaxError>,
-}
-
-impl Sink for ErrorSink {
-    const DETAIL: bool = true;
-
-    fn open(&mut self, _: SyntaxKind, _: u32) {}
-    fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
-    fn close(&mut self, _: SyntaxKind, _: u32) {}
-
-    fn error(&mut self, error: SyntaxError) {
-        self.errors.push(error);
-    }
 }

@@ -138,7 +138,9 @@ proptest! {
         prop_assert_eq!(document.root().text().to_string(), text.clone());
         prop_assert_eq!(document.text(), text.clone());
         document.errors();
-        document.read_facts();
+        for (_, block) in document.blocks() {
+            block.facts();
+        }
         for offset in 0..=document.len() + 1 {
             document.token_at(offset);
             for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {

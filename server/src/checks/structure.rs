@@ -68,9 +68,9 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let last_line = document
             .line_range(document.line_count() - 1)
             .unwrap_or(0..0);
-        // The same as below, but it can be cancelled.
+        // On all cores; what follows only gathers them.
         cancel::map(document.blocks().collect(), |(_, block)| {
-            block.errors().len()
+            block.errors();
         });
         for (range, message) in document.errors() {
             doubts.broken.insert(section_at(dump, file, range.start));

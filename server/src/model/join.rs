@@ -14,6 +14,13 @@ use super::names::{ByName, NameId};
 /// a name that repeats a million times from taking a million times a million steps.
 const SAME_NAME: usize = 16;
 
+/// Reads the facts of all blocks on all cores. Can be cancelled.
+pub fn read_facts(document: &Document) {
+    cancel::map(document.blocks().collect(), |(_, block)| {
+        block.facts();
+    });
+}
+
 impl Dump {
     /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
     pub fn new(files: Vec<File>) -> Self {
@@ -29,10 +36,7 @@ impl Dump {
         for &file in &order {
             let document = dump.files[file].document.clone();
             if part(&dump.files[file]) != Part::None {
-                // On all cores, as `read_facts` does, but it can be cancelled.
-                cancel::map(document.blocks().collect(), |(_, block)| {
-                    block.facts();
-                });
+                read_facts(&document);
             }
             match part(&dump.files[file]) {
                 Part::Module => dump.read_module(file, &document),
@@ -422,7 +426,7 @@ impl Dump {
         };
         let uses_by_name = || ByName::new(uses.iter().map(|entry| entry.name), |_| ());
         ((self.by_name, self.uses_by_name), self.positions_by_name) =
-            rayon::join(|| (by_name(), uses_by_name()), positions_by_name);
+            cancel::join(|| (by_name(), uses_by_name()), positions_by_name);
     }
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::buffer::{Buffer, Moment, Unavailable, lock};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
 use crate::model::cancel::on_few_threads;
-use crate::model::{Dump, File, Part};
+use crate::model::{Dump, File, Part, read_facts};
 
 /// A sibling up to this many bytes is read before an answer is given; a larger one is read in the
 /// background, and answers do without it until then. Values files of 1 GB have been seen beside an
@@ -187,7 +187,7 @@ impl Cache {
         let read_it = move || {
             let outcome = reading.get_or_init(|| read(&path).map_err(|error| error.to_string()));
             if let Ok(file) = outcome {
-                file.document.read_facts();
+                read_facts(&file.document);
             }
             (cache.ready)(&path);
         };

@@ -116,7 +116,7 @@ impl Cutter {
     /// Takes these blocks for equal ones of the text.
     pub(super) fn know(&mut self, blocks: &[Arc<Block>]) {
         for block in blocks {
-            if is_long(&block.text, &block.line_starts) {
+            if block.is_long() {
                 remember(self.long.entry(block.text.len()).or_default(), block);
             }
         }
@@ -194,7 +194,7 @@ impl Cutter {
 }
 
 /// Whether a block begins with a long line.
-fn is_long(text: &str, line_starts: &[u32]) -> bool {
+pub(super) fn is_long(text: &str, line_starts: &[u32]) -> bool {
     line_starts.get(1).map_or(text.len(), |&end| end as usize) >= LONG_LINE
 }
 

@@ -1,4 +1,4 @@
-//! Filling the rows from the grammar's events.
+//! Filling the rows from the grammar's events, and gathering the errors among them.
 
 use super::{
     Allocation, Computation, Facts, Heading, Instruction, LiveRange, Number, OutOfMemory,
@@ -10,10 +10,14 @@ use crate::grammar::tree_prefix;
 use crate::line::out_of_memory::end;
 use crate::sink::{Sink, SyntaxError};
 
-/// Fills [`Facts`] from the grammar's events.
-pub(crate) struct FactsSink<'t, 'f> {
+/// Fills [`Facts`] from the grammar's events: of all tokens with `DETAIL`, so that the errors are
+/// all errors, or without what no row needs.
+pub(crate) struct FactsSink<'t, 'f, const DETAIL: bool> {
     text: &'t str,
     facts: &'f mut Facts,
+    pub(crate) errors: Vec<SyntaxError>,
+    /// How many nodes are open whose inside no row needs.
+    inside: u32,
     /// The line being read and its start.
     line: SyntaxKind,
     line_start: u32,
@@ -25,8 +29,8 @@ pub(crate) struct FactsSink<'t, 'f> {
 /// What a line has said so far.
 #[derive(Default)]
 struct Row {
-    /// Where the innermost shape, index or reference began.
-    shape: Option<u32>,
+    /// Where the shape, index or reference began.
+    shape_start: u32,
     index_start: u32,
     reference_start: u32,
     in_reference: bool,
@@ -45,12 +49,14 @@ struct Row {
     keyword: Span,
 }
 
-impl<'t, 'f> FactsSink<'t, 'f> {
+impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
     /// A sink that adds what `text` says to `facts`.
     pub(crate) fn new(text: &'t str, facts: &'f mut Facts) -> Self {
         Self {
             text,
             facts,
+            errors: Vec::new(),
+            inside: 0,
             line: SyntaxKind::Root,
             line_start: 0,
             allocation: Allocation::default(),
@@ -114,6 +120,75 @@ impl<'t, 'f> FactsSink<'t, 'f> {
     fn next_human(&mut self, span: Span) {
         if let Some(free) = self.row.human.iter_mut().find(|human| human.is_empty()) {
             *free = span;
+        }
+    }
+
+    /// A token that may be a part of a row.
+    fn part(&mut self, kind: SyntaxKind, span: Span) {
+        match kind {
+            // There the label is the name of a memory space, the first one the message's.
+            SyntaxKind::Label if self.line.is_out_of_memory() && self.row.index.is_empty() => {
+                self.row.index = span;
+            }
+            SyntaxKind::Label if self.line.is_out_of_memory() => {}
+            SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
+            SyntaxKind::ValueId => self.row.value.id = self.number(span),
+            SyntaxKind::Name if self.row.in_reference => self.row.value.name = span,
+            SyntaxKind::Name
+                if self.line == SyntaxKind::FromInstruction
+                    || self.line == SyntaxKind::InstructionLine =>
+            {
+                self.instruction.name = span;
+            }
+            SyntaxKind::Name
+            | SyntaxKind::Label
+            | SyntaxKind::ModuleName
+            | SyntaxKind::ComputationName => {
+                self.row.name = span;
+            }
+            SyntaxKind::Opcode => self.instruction.opcode = span,
+            SyntaxKind::Color if self.row.in_allocation => {
+                self.allocation.color = self.number(span);
+            }
+            SyntaxKind::Color => self.row.value.color = self.number(span),
+            SyntaxKind::AllocationIndex => {
+                self.row.in_allocation = true;
+                self.allocation.index = self.number(span);
+            }
+            SyntaxKind::ParameterNumber if self.row.in_allocation => {
+                self.allocation.parameter = self.number(span);
+            }
+            SyntaxKind::ParameterNumber => self.instruction.parameter = self.number(span),
+            SyntaxKind::Size if self.row.in_allocation => self.allocation.size = self.number(span),
+            SyntaxKind::Size
+            | SyntaxKind::Offset
+            | SyntaxKind::OperandNumber
+            | SyntaxKind::Step
+            | SyntaxKind::Bytes
+            | SyntaxKind::CumulativeBytes
+            | SyntaxKind::GroupedBytes
+            | SyntaxKind::Count => self.next_number(span),
+            SyntaxKind::HumanBytes => {
+                if self.row.in_allocation {
+                    self.allocation.human_size = span;
+                } else {
+                    self.next_human(span);
+                }
+            }
+            SyntaxKind::Percentage => self.row.word = span,
+            SyntaxKind::Keyword => {
+                self.row.keyword = span;
+                match span.text(self.text) {
+                    "phi" => self.row.value.phi = true,
+                    "constant" => self.allocation.kinds.constant = true,
+                    "thread-local" => self.allocation.kinds.thread_local = true,
+                    "maybe-live-out" => self.allocation.kinds.maybe_live_out = true,
+                    "preallocated-temp" => self.allocation.kinds.preallocated_temp = true,
+                    "ENTRY" => self.row.computation_entry = true,
+                    _ => {}
+                }
+            }
+            _ => {}
         }
     }
 
@@ -183,6 +258,10 @@ impl<'t, 'f> FactsSink<'t, 'f> {
                 });
             }
             SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
+                // Whatever is wrong behind its head belongs to it.
+                if !self.instruction.opcode.is_empty() {
+                    self.instruction.span.end = line.end;
+                }
                 facts.instructions.push(self.instruction);
             }
             SyntaxKind::StepLine => facts.steps.push(Step {
@@ -318,16 +397,25 @@ impl<'t, 'f> FactsSink<'t, 'f> {
     }
 }
 
-impl Sink for FactsSink<'_, '_> {
-    const DETAIL: bool = false;
+impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
+    const DETAIL: bool = DETAIL;
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
+        if self.inside > 0 {
+            self.inside += 1;
+            return;
+        }
         match kind {
             SyntaxKind::Error if self.line != SyntaxKind::Root => {}
             _ if kind.is_line() => self.start_line(kind, at),
-            SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
-                self.row.shape = self.row.shape.or(Some(at));
+            SyntaxKind::ArrayShape | SyntaxKind::TupleShape | SyntaxKind::ShapeList => {
+                self.inside = 1;
+                self.row.shape_start = at;
             }
+            SyntaxKind::Operands
+            | SyntaxKind::Attribute
+            | SyntaxKind::MetadataEntry
+            | SyntaxKind::Signature => self.inside = 1,
             SyntaxKind::ShapeIndex => self.row.index_start = at,
             SyntaxKind::ValueReference => {
                 self.row.in_reference = true;
@@ -338,87 +426,32 @@ impl Sink for FactsSink<'_, '_> {
         }
     }
 
+    #[inline]
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
-        let span = Span { start, end };
-        match kind {
-            // There the label is the name of a memory space, the first one the message's.
-            SyntaxKind::Label if self.line.is_out_of_memory() && self.row.index.is_empty() => {
-                self.row.index = span;
-            }
-            SyntaxKind::Label if self.line.is_out_of_memory() => {}
-            SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
-            SyntaxKind::ValueId => self.row.value.id = self.number(span),
-            SyntaxKind::Name if self.row.in_reference => self.row.value.name = span,
-            SyntaxKind::Name
-                if self.line == SyntaxKind::FromInstruction
-                    || self.line == SyntaxKind::InstructionLine =>
-            {
-                self.instruction.name = span;
-            }
-            SyntaxKind::Name
-            | SyntaxKind::Label
-            | SyntaxKind::ModuleName
-            | SyntaxKind::ComputationName => {
-                self.row.name = span;
-            }
-            SyntaxKind::Opcode => self.instruction.opcode = span,
-            SyntaxKind::Color if self.row.in_allocation => {
-                self.allocation.color = self.number(span);
-            }
-            SyntaxKind::Color => self.row.value.color = self.number(span),
-            SyntaxKind::AllocationIndex => {
-                self.row.in_allocation = true;
-                self.allocation.index = self.number(span);
-            }
-            SyntaxKind::ParameterNumber if self.row.in_allocation => {
-                self.allocation.parameter = self.number(span);
-            }
-            SyntaxKind::ParameterNumber => self.instruction.parameter = self.number(span),
-            SyntaxKind::Size if self.row.in_allocation => self.allocation.size = self.number(span),
-            SyntaxKind::Size
-            | SyntaxKind::Offset
-            | SyntaxKind::OperandNumber
-            | SyntaxKind::Step
-            | SyntaxKind::Bytes
-            | SyntaxKind::CumulativeBytes
-            | SyntaxKind::GroupedBytes
-            | SyntaxKind::Count => self.next_number(span),
-            SyntaxKind::HumanBytes => {
-                if self.row.in_allocation {
-                    self.allocation.human_size = span;
-                } else {
-                    self.next_human(span);
-                }
-            }
-            SyntaxKind::Percentage => self.row.word = span,
-            // The shapes of a report's row are not read as shapes.
-            SyntaxKind::Text if self.line == SyntaxKind::ReportRow => self.row.shape_span = span,
-            SyntaxKind::Keyword => {
-                self.row.keyword = span;
-                match span.text(self.text) {
-                    "phi" => self.row.value.phi = true,
-                    "constant" => self.allocation.kinds.constant = true,
-                    "thread-local" => self.allocation.kinds.thread_local = true,
-                    "maybe-live-out" => self.allocation.kinds.maybe_live_out = true,
-                    "preallocated-temp" => self.allocation.kinds.preallocated_temp = true,
-                    "ENTRY" => self.row.computation_entry = true,
-                    _ => {}
-                }
-            }
-            _ => {}
+        let says_nothing = matches!(
+            kind,
+            SyntaxKind::Whitespace | SyntaxKind::Newline | SyntaxKind::Punctuation
+        );
+        if says_nothing || self.inside > 0 && kind != SyntaxKind::ParameterNumber {
+            return;
         }
+        self.part(kind, Span { start, end });
     }
 
     fn close(&mut self, kind: SyntaxKind, at: u32) {
+        self.inside = self.inside.saturating_sub(1);
+        if self.inside > 0 {
+            return;
+        }
         match kind {
             SyntaxKind::Error if self.line != SyntaxKind::Error => {}
             _ if kind.is_line() => {
                 self.end_line(kind, at);
                 self.line = SyntaxKind::Root;
             }
-            SyntaxKind::ArrayShape | SyntaxKind::TupleShape => {
+            SyntaxKind::ArrayShape | SyntaxKind::TupleShape | SyntaxKind::ShapeList => {
                 let span = Span {
-                    start: self.row.shape.take().unwrap_or(at),
+                    start: self.row.shape_start,
                     end: at,
                 };
                 match self.line {
@@ -457,5 +490,7 @@ impl Sink for FactsSink<'_, '_> {
         }
     }
 
-    fn error(&mut self, _: SyntaxError) {}
+    fn error(&mut self, error: SyntaxError) {
+        self.errors.push(error);
+    }
 }

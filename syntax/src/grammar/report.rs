@@ -54,7 +54,11 @@ pub(super) fn row<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_mark(Token::Semicolon, "`;`")?;
     p.number(K::Count, "a number of values")?;
     p.expect_mark(Token::Semicolon, "`;`")?;
-    p.peek();
+    p.node(K::ShapeList, shapes)
+}
+
+/// `5×f32[64,256], pred[]`
+fn shapes<S: Sink>(p: &mut Parser<S>) -> Rule {
     if !S::DETAIL {
         p.rest(K::Text);
         return Ok(());
