@@ -32,6 +32,8 @@ const MOST_READERS: usize = 4;
 const MOST_PROBLEMS: usize = 20;
 /// Compilers write several files of a dump one after the other.
 const SETTLED: Duration = Duration::from_millis(200);
+/// An editor that has just started opens its documents, whose dumps need not be read twice then.
+const OPENED: Duration = Duration::from_secs(1);
 /// How often a reader looks whether it is its turn, and how often progress is told.
 const TURN: Duration = Duration::from_millis(2);
 const TOLD: Duration = Duration::from_millis(100);
@@ -108,7 +110,8 @@ pub fn start(session: &Arc<Session>) {
         loop {
             let indexing = &session.indexing;
             indexing.woken.notified().await;
-            tokio::time::sleep(SETTLED).await;
+            let is_all = lock(&indexing.due).is_all;
+            tokio::time::sleep(if is_all { OPENED } else { SETTLED }).await;
             let due = std::mem::take(&mut *lock(&indexing.due));
             if due.is_all || !due.paths.is_empty() {
                 run(&session, due).await;
