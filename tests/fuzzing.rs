@@ -49,7 +49,9 @@ fn any_bytes_are_read_without_loss() {
 
 #[test]
 fn any_edits_lead_to_what_is_read_fresh() {
-    check_all("edits", fuzz::edits::check);
+    check_all("edits", |data| {
+        fuzz::edits::check(data);
+    });
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! The text comes out of logs, so anything may stand before a line: a date, `[rank0]:`, colours;
 //! and behind it the end of a colour, a border, a `\`.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::LineKind;
 
 /// How the sentence begins that says what ran out, and what else is in it.
@@ -56,6 +60,68 @@ const USES: [&str; 15] = [
     "thread_local allocation:",
 ];
 
+/// Which usage, output or requirement is meant: how such an amount begins, and what else is in it.
+const AMOUNTS: [(&str, &str); 3] = [
+    ("Total ", " usage >="),
+    ("Output size", ""),
+    ("Program ", " requirement"),
+];
+const SIZE: &str = ". Size: ";
+const BUFFER: &str = "Buffer ";
+
+/// One of these is in each line that [`opens`] the text.
+static OPENING: LazyLock<Words> = LazyLock::new(|| {
+    let messages = MESSAGES.iter().map(|(message, _)| *message);
+    Words::new(messages.chain(HEADINGS))
+});
+/// One of these is in each line that is a [`part`].
+static OWN: LazyLock<Words> = LazyLock::new(|| {
+    let firsts = MESSAGES.iter().chain(&AMOUNTS).map(|(first, _)| *first);
+    let others = HEADINGS.into_iter().chain(PROPERTIES).chain(USES);
+    Words::new(firsts.chain(others).chain([SIZE, BUFFER]))
+});
+
+/// Words that are looked for all at once: logs are long, and nearly all of their lines have none.
+struct Words {
+    words: Vec<&'static str>,
+    searcher: AhoCorasick,
+}
+
+impl Words {
+    fn new(words: impl Iterator<Item = &'static str>) -> Self {
+        let words: Vec<_> = words.collect();
+        let searcher = AhoCorasick::new(&words).expect("a few short words");
+        Self { words, searcher }
+    }
+
+    fn are_in(&self, line: &str) -> bool {
+        self.searcher.is_match(line)
+    }
+
+    fn places(&self, line: &str) -> Places {
+        let mut places = Places(Vec::new());
+        for found in self.searcher.find_overlapping_iter(line) {
+            let word = self.words[found.pattern()];
+            if places.first(word).is_none() {
+                places.0.push((word, found.start()));
+            }
+        }
+        places
+    }
+}
+
+/// The words of a line, with their first places.
+struct Places(Vec<(&'static str, usize)>);
+
+impl Places {
+    fn first(&self, word: &str) -> Option<usize> {
+        let mut places = self.0.iter();
+        places
+            .find(|(known, _)| *known == word)
+            .map(|&(_, start)| start)
+    }
+}
+
 /// What logs put directly before a line of the text: `[default0]:`, `[1,0]<stderr>:`, a border.
 const BEFORE: [char; 7] = [']', ':', '>', '|', '│', '┃', '║'];
 /// What they put behind one, besides blanks and colours.
@@ -73,22 +139,27 @@ pub(crate) struct Part {
 
 /// Whether `line` opens the text of a failure, wherever it stands.
 pub(super) fn opens(line: &str) -> bool {
-    part(line).is_some_and(|part| match part.kind {
-        LineKind::OutOfMemoryMessage => true,
-        LineKind::OutOfMemoryHeading => {
-            let own = &line[..end(line)];
-            !own.ends_with("stats:") && !own.ends_with("buffers:")
-        }
-        _ => false,
-    })
+    OPENING.are_in(line)
+        && part(line).is_some_and(|part| match part.kind {
+            LineKind::OutOfMemoryMessage => true,
+            LineKind::OutOfMemoryHeading => {
+                let own = &line[..end(line)];
+                !own.ends_with("stats:") && !own.ends_with("buffers:")
+            }
+            _ => false,
+        })
 }
 
 /// What `line` is in the text of a failure; `None` for a line of something else.
 pub(crate) fn part(line: &str) -> Option<Part> {
+    if !OWN.are_in(line) {
+        return None;
+    }
     let line = &line[..end(line)];
+    let places = OWN.places(line);
     let found = |kind, start, label| Some(Part { kind, start, label });
     for (message, further) in MESSAGES {
-        if let Some(start) = line.find(message)
+        if let Some(start) = places.first(message)
             && line[start..].contains(further)
             && !line.contains(WARNING)
         {
@@ -99,20 +170,20 @@ pub(crate) fn part(line: &str) -> Option<Part> {
             );
         }
     }
-    if let Some((heading, start)) = first_word(line, &HEADINGS) {
+    if let Some((heading, start)) = first_word(line, &places, &HEADINGS) {
         return found(
             LineKind::OutOfMemoryHeading,
             start,
             heading.trim_end().len(),
         );
     }
-    if let Some(start) = numbered(line) {
+    if let Some(start) = numbered(line, &places) {
         return found(LineKind::OutOfMemoryEntry, start, 0);
     }
-    if let Some((property, start)) = first_word(line, &PROPERTIES) {
+    if let Some((property, start)) = first_word(line, &places, &PROPERTIES) {
         return found(LineKind::OutOfMemoryProperty, start, property.len() - 2);
     }
-    amount(line)
+    amount(line, &places)
 }
 
 /// Where the text of `line` itself ends, before what the log put behind it.
@@ -140,9 +211,9 @@ fn without_colour(text: &str) -> Option<&str> {
 }
 
 /// The word that stands first in `line`, at its start or behind a blank.
-fn first_word<'w>(line: &str, words: &[&'w str]) -> Option<(&'w str, usize)> {
+fn first_word<'w>(line: &str, places: &Places, words: &[&'w str]) -> Option<(&'w str, usize)> {
     let at = |word: &&'w str| {
-        let start = line.find(word)?;
+        let start = places.first(word)?;
         is_free(&line[..start]).then_some((*word, start))
     };
     words.iter().filter_map(at).min_by_key(|&(_, start)| start)
@@ -163,22 +234,20 @@ fn width(text: impl Iterator<Item = char>) -> usize {
 }
 
 /// Where `1. Size: ` or `Buffer 1:` begins.
-fn numbered(line: &str) -> Option<usize> {
-    if let Some(behind) = line.find(". Size: ") {
+fn numbered(line: &str, places: &Places) -> Option<usize> {
+    if let Some(behind) = places.first(SIZE) {
         let digits = line[..behind].bytes().rev().take_while(u8::is_ascii_digit);
         let start = behind - digits.count();
         return (start < behind && is_free(&line[..start])).then_some(start);
     }
-    let start = line
-        .find("Buffer ")
-        .filter(|&start| is_free(&line[..start]))?;
-    let number = line[start + "Buffer ".len()..].strip_suffix(':')?;
+    let start = line.find(BUFFER).filter(|&start| is_free(&line[..start]))?;
+    let number = line[start + BUFFER.len()..].strip_suffix(':')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(start)
 }
 
 /// `    reserved        258.00M`, `Total hbm usage >= 20.25G:`, `Output size 512B; ...`
-fn amount(line: &str) -> Option<Part> {
+fn amount(line: &str, places: &Places) -> Option<Part> {
     let found = |start, label| {
         Some(Part {
             kind: LineKind::OutOfMemoryAmount,
@@ -186,12 +255,8 @@ fn amount(line: &str) -> Option<Part> {
             label,
         })
     };
-    for (first, last) in [
-        ("Total ", " usage >="),
-        ("Output size", ""),
-        ("Program ", " requirement"),
-    ] {
-        if let Some(start) = line.find(first).filter(|&start| is_free(&line[..start]))
+    for (first, last) in AMOUNTS {
+        if let Some(start) = places.first(first).filter(|&start| is_free(&line[..start]))
             && let Some(end) = line[start + first.len()..].find(last)
             && !line[start + first.len()..][..end].contains(' ')
         {
@@ -215,8 +280,11 @@ fn amount(line: &str) -> Option<Part> {
         is_column && is_sized && width(rest.chars()) >= gap
     };
     USES.iter().find_map(|word| {
-        let mut places = line.match_indices(word).map(|(start, _)| start);
-        let start = places.find(|&start| is_row(word, start))?;
+        let first = places.first(word)?;
+        let mut starts = line[first..]
+            .match_indices(word)
+            .map(|(start, _)| first + start);
+        let start = starts.find(|&start| is_row(word, start))?;
         found(start, word.len())
     })
 }

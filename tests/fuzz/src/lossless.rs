@@ -1,12 +1,13 @@
-//! Any bytes: nothing of their text is lost, and places lead there and back.
+//! Any bytes: nothing of their text is lost, and places lead there and back. Which places are tried
+//! depends on the text, so that among many inputs it is all of them.
 
 use std::ops::Range;
 
 use buflens_syntax::facts::{Allocation, Facts, Heading, Number, ReportRow, Span, ValueReference};
 use buflens_syntax::{Document, Encoding, lexer};
 
-/// About so many places of a text are looked at.
-const PLACES: usize = 64;
+/// About so many places of a text are looked at, besides its start and what is behind its end.
+const PLACES: u32 = 8;
 
 /// Reads the bytes as a text.
 pub fn check(data: &[u8]) {
@@ -74,7 +75,10 @@ fn lines(document: &Document, text: &str) {
 
 fn places(document: &Document, text: &str) {
     let length = document.len();
-    for offset in (0..=length + 1).step_by(1 + text.len() / PLACES) {
+    let step = 1 + length / PLACES;
+    let first = (super::hash(text.as_bytes()) % u64::from(step)) as u32;
+    let offsets = (first..length).step_by(step as usize);
+    for offset in [0, length, length + 1].into_iter().chain(offsets) {
         if let Some((start, token)) = document.token_at(offset) {
             let (first, end) = (
                 start + u32::from(token.text_range().start()),

@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| buflens_fuzz::requests::check(data));
+mod one_thread;
+
+libfuzzer_sys::fuzz_target!(init: one_thread::set_up(), |data: &[u8]| {
+    buflens_fuzz::requests::check(data);
+});
