@@ -178,14 +178,14 @@ fn editor_lines(text: &str) -> Box<[u32]> {
     line_starts.into()
 }
 
-/// A text, cut into blocks. Cheap to clone: clones share their blocks.
+/// A text, cut into blocks. Cheap to clone, however many blocks it has: clones share everything.
 #[derive(Debug, Clone)]
 pub struct Document {
-    blocks: Vec<Arc<Block>>,
+    blocks: Arc<[Arc<Block>]>,
     /// The first byte of each block, and the length of the text.
-    starts: Vec<u32>,
+    starts: Arc<[u32]>,
     /// The first line of each block, and the number of lines.
-    first_lines: Vec<u32>,
+    first_lines: Arc<[u32]>,
     kind: DocumentKind,
     trees: Arc<Mutex<Trees>>,
 }
@@ -219,9 +219,9 @@ impl Document {
         first_lines.push(line + u32::from(ends_line));
         let kind = kind::kind_of(&blocks);
         Self {
-            blocks,
-            starts,
-            first_lines,
+            blocks: blocks.into(),
+            starts: starts.into(),
+            first_lines: first_lines.into(),
             kind,
             trees,
         }

@@ -2,6 +2,7 @@
 
 use crate::SyntaxKind;
 use crate::grammar::{self, Parser};
+use crate::shape::listed;
 use crate::sink::{Sink, SyntaxError};
 
 /// The parts of one instruction, borrowed from its text. What is not there, or behind a syntax
@@ -14,8 +15,10 @@ pub struct InstructionParts<'t> {
     pub shape: &'t str,
     /// The opcode.
     pub opcode: &'t str,
-    /// The operands of an ordinary instruction, in order.
+    /// The operands of an ordinary instruction, in order, as far as they were asked for.
     pub operands: Vec<OperandParts<'t>>,
+    /// The text of the operands behind these.
+    pub more_operands: &'t str,
     /// The number in `parameter(3)`.
     pub parameter: Option<u64>,
     /// Each attribute's name and what stands behind its `=`, in order; `metadata` is not among them.
@@ -45,8 +48,14 @@ impl<'t> InstructionParts<'t> {
     /// assert_eq!(parts.entry("source_line"), Some("3"));
     /// ```
     pub fn read(text: &'t str) -> Self {
+        Self::read_up_to(text, usize::MAX)
+    }
+
+    /// The same with so many operands at most: there can be tens of thousands.
+    pub fn read_up_to(text: &'t str, operands: usize) -> Self {
         let mut sink = PartsSink {
             text,
+            most_operands: operands,
             parts: Self::default(),
             shapes: 0,
             start: 0,
@@ -56,6 +65,11 @@ impl<'t> InstructionParts<'t> {
         parser.enter(0, text.len());
         let _ = grammar::instruction(&mut parser);
         sink.parts
+    }
+
+    /// How many operands the instruction has.
+    pub fn operand_count(&self) -> usize {
+        self.operands.len() + listed(self.more_operands)
     }
 
     /// What stands behind the `=` of an attribute.
@@ -90,6 +104,7 @@ enum Place {
 
 struct PartsSink<'t> {
     text: &'t str,
+    most_operands: usize,
     parts: InstructionParts<'t>,
     /// How many shapes are open.
     shapes: u32,
@@ -109,6 +124,11 @@ impl<'t> PartsSink<'t> {
 
 impl Sink for PartsSink<'_> {
     const DETAIL: bool = true;
+    const SHAPES: bool = false;
+
+    fn wants_operand(&self) -> bool {
+        self.parts.operands.len() < self.most_operands
+    }
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
         match kind {
@@ -139,6 +159,9 @@ impl Sink for PartsSink<'_> {
             (Place::Head, SyntaxKind::Opcode) => self.parts.opcode = text,
             (Place::Operands, SyntaxKind::ParameterNumber) => {
                 self.parts.parameter = text.parse().ok();
+            }
+            (Place::Operands, SyntaxKind::Text) if !self.wants_operand() => {
+                self.parts.more_operands = text;
             }
             (Place::Operand, SyntaxKind::Name) => {
                 if let Some(operand) = self
@@ -231,6 +254,27 @@ mod tests {
         );
         assert_eq!(parts.entry("op_name"), Some("\"jit(f)/{a, b}\""));
         assert_eq!(parts.entry("stack_frame_id"), Some("7"));
+    }
+
+    #[test]
+    fn operands_that_nobody_asks_for_are_counted_only() {
+        let text = "%t = (f32[2]{0}, (s32[], f32[])) tuple(%a, %b, (f32[2]{0}, s32[2,3]{1,0:T(2,128)}) %c, \
+                    /*index=3*/s32[2,3]{1,0:T(2,128)} %d), metadata={op_name=\"f\"}";
+        let all = InstructionParts::read(text);
+        let names: Vec<&str> = all.operands.iter().map(|operand| operand.name).collect();
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert_eq!(all.operands[2].shape, "(f32[2]{0}, s32[2,3]{1,0:T(2,128)})");
+        for most in 0..6 {
+            let some = InstructionParts::read_up_to(text, most);
+            assert_eq!(some.operands, all.operands[..most.min(4)]);
+            assert_eq!(some.operand_count(), 4, "{most}");
+            assert_eq!(some.entry("op_name"), Some("\"f\""));
+            assert_eq!(some.shape, all.shape);
+        }
+        let cut_off = InstructionParts::read_up_to("%t = f32[] add(%a, %b, (%c", 2);
+        assert_eq!((cut_off.operands.len(), cut_off.operand_count()), (2, 3));
+        let constant = InstructionParts::read_up_to("%k = f32[2]{0} constant({1, 2})", 0);
+        assert_eq!(constant.operand_count(), 0);
     }
 
     #[test]

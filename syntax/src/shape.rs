@@ -167,6 +167,19 @@ impl Shape {
         }
     }
 
+    /// The number of elements of the tuple's shape that makes up all of `text`, without a look at what
+    /// they are: there can be tens of thousands. `None` if it is no tuple.
+    ///
+    /// ```
+    /// use buflens_syntax::Shape;
+    /// assert_eq!(Shape::tuple_elements("(f32[2,3]{1,0}, /*index=1*/(s32[], u8[4]))"), Some(2));
+    /// assert_eq!(Shape::tuple_elements("f32[2,3]{1,0}"), None);
+    /// ```
+    pub fn tuple_elements(text: &str) -> Option<usize> {
+        let elements = text.strip_prefix('(')?.strip_suffix(')')?;
+        Some(listed(elements))
+    }
+
     /// The part of the shape at `index`, a list of element numbers from the outermost tuple in.
     pub fn at(&self, index: &[u64]) -> Option<&Self> {
         index.iter().try_fold(self, |shape, &element| match shape {
@@ -174,6 +187,20 @@ impl Shape {
             Self::Array(_) => None,
         })
     }
+}
+
+/// How many things `text` lists, with commas between them that are in no brackets.
+pub(crate) fn listed(text: &str) -> usize {
+    if text.trim().is_empty() {
+        return 0;
+    }
+    let (mut depth, mut commas) = (0_i64, 0);
+    for byte in text.bytes() {
+        depth += i64::from(matches!(byte, b'(' | b'[' | b'{'));
+        depth -= i64::from(matches!(byte, b')' | b']' | b'}'));
+        commas += usize::from(byte == b',' && depth == 0);
+    }
+    commas + 1
 }
 
 #[derive(Default)]

@@ -19,6 +19,14 @@ pub(crate) trait Sink {
     /// Whether the inside of shapes and instructions is wanted. Without it they arrive as
     /// single tokens, which is much faster.
     const DETAIL: bool;
+    /// Whether the inside of an instruction's shape is wanted, and of its operands' tuples.
+    const SHAPES: bool = Self::DETAIL;
+
+    /// Whether an instruction's next operand is wanted. Else it arrives with all behind it as a
+    /// single token.
+    fn wants_operand(&self) -> bool {
+        true
+    }
 
     fn open(&mut self, kind: SyntaxKind, at: u32);
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32);

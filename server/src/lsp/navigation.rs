@@ -8,7 +8,7 @@ use crate::ide::hover::{self, Sources};
 use crate::ide::navigation::{Navigation, Target};
 use crate::ide::references;
 use crate::model::source::Frame;
-use crate::model::{Dump, FileId};
+use crate::model::{Dump, FileId, Place};
 use crate::workspace::{Loaded, Note, Unavailable};
 
 /// So many places at most are the answer to one request.
@@ -60,14 +60,14 @@ pub fn goto(
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
     let Navigation { origin, targets } = lookup(&dump, file, offset).ok_or(Unavailable::Absent)?;
     let targets = targets.iter().take(LIMIT);
+    let uris = view.uris(&dump);
     if links {
         let origin = view.range_in(&dump, file, &origin);
         let link = |target: &Target| {
-            let location = view.location(&dump, &target.place)?;
             Some(lsp::LocationLink {
                 origin_selection_range: origin,
-                target_uri: location.uri,
-                target_range: location.range,
+                target_uri: uris.get(target.place.file)?.clone()?,
+                target_range: view.range_in(&dump, target.place.file, &target.place.range)?,
                 target_selection_range: view.range_in(
                     &dump,
                     target.place.file,
@@ -80,10 +80,9 @@ pub fn goto(
         ))
     } else {
         let location = |target: &Target| {
-            let range = view.range_in(&dump, target.place.file, &target.selection)?;
             Some(lsp::Location {
-                range,
-                ..view.location(&dump, &target.place)?
+                uri: uris.get(target.place.file)?.clone()?,
+                range: view.range_in(&dump, target.place.file, &target.selection)?,
             })
         };
         Ok(lsp::GotoDefinitionResponse::Array(
@@ -99,11 +98,14 @@ pub fn references(
 ) -> Result<Vec<lsp::Location>, Unavailable> {
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
     let places = references::references(&dump, file, offset, declaration);
-    Ok(places
-        .iter()
-        .take(LIMIT)
-        .filter_map(|place| view.location(&dump, place))
-        .collect())
+    let uris = view.uris(&dump);
+    let location = |place: &Place| {
+        Some(lsp::Location {
+            uri: uris.get(place.file)?.clone()?,
+            range: view.range_in(&dump, place.file, &place.range)?,
+        })
+    };
+    Ok(places.iter().take(LIMIT).filter_map(location).collect())
 }
 
 pub fn highlights(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde::Serialize;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 use tower_lsp::ls_types::request::{
@@ -12,12 +13,15 @@ use tower_lsp::ls_types::request::{
 use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
+use super::transport::answer;
+use super::view::View;
 use super::{
     actions, annotations, calls, commands, completion, diagnostics, made, navigation, outline,
     sync, tokens,
 };
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
+use crate::workspace::Unavailable;
 
 /// The server as the protocol sees it.
 #[derive(Debug)]
@@ -34,6 +38,20 @@ impl Buflens {
         self.0.indexing.cancel(&params.token);
     }
 
+    /// Answers as [`Session::ask`] does, by an answer that can be long: where it is computed it
+    /// becomes text, which is left for the client, and nothing is returned.
+    async fn ask_for_much<T: Serialize>(
+        &self,
+        uri: &lsp::Uri,
+        answer: impl FnOnce(&View) -> std::result::Result<T, Unavailable> + Send + 'static,
+    ) -> Result<Option<T>> {
+        let text = move |view: &View| answer(view).map(|answer| serde_json::to_string(&answer));
+        if let Some(text) = self.0.ask(uri, text).await? {
+            answer::leave(text.map_err(|_| Error::internal_error())?);
+        }
+        Ok(None)
+    }
+
     /// The four ways to go somewhere have the same parameters and answers.
     async fn goto(
         &self,
@@ -46,7 +64,7 @@ impl Buflens {
             position,
         } = params.text_document_position_params;
         let answer = move |view: &_| navigation::goto(view, position, links, lookup);
-        self.0.ask(&text_document.uri, answer).await
+        self.ask_for_much(&text_document.uri, answer).await
     }
 }
 
@@ -160,7 +178,7 @@ impl LanguageServer for Buflens {
         } = params.text_document_position;
         let declaration = params.context.include_declaration;
         let answer = move |view: &_| navigation::references(view, position, declaration);
-        self.0.ask(&text_document.uri, answer).await
+        self.ask_for_much(&text_document.uri, answer).await
     }
 
     async fn document_highlight(
@@ -171,19 +189,15 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position_params;
-        self.0
-            .ask(&text_document.uri, move |view| {
-                navigation::highlights(view, position)
-            })
-            .await
+        let answer = move |view: &_| navigation::highlights(view, position);
+        self.ask_for_much(&text_document.uri, answer).await
     }
 
     async fn document_symbol(
         &self,
         params: lsp::DocumentSymbolParams,
     ) -> Result<Option<lsp::DocumentSymbolResponse>> {
-        self.0
-            .ask(&params.text_document.uri, outline::symbols)
+        self.ask_for_much(&params.text_document.uri, outline::symbols)
             .await
     }
 
@@ -204,7 +218,8 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::FoldingRangeParams,
     ) -> Result<Option<Vec<lsp::FoldingRange>>> {
-        self.0.ask(&params.text_document.uri, outline::folds).await
+        self.ask_for_much(&params.text_document.uri, outline::folds)
+            .await
     }
 
     async fn selection_range(
@@ -224,7 +239,7 @@ impl LanguageServer for Buflens {
         params: lsp::SemanticTokensParams,
     ) -> Result<Option<lsp::SemanticTokensResult>> {
         let answer = |view: &_| tokens::full(view).map(lsp::SemanticTokensResult::Tokens);
-        self.0.ask(&params.text_document.uri, answer).await
+        self.ask_for_much(&params.text_document.uri, answer).await
     }
 
     async fn semantic_tokens_range(
@@ -241,7 +256,8 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::DocumentLinkParams,
     ) -> Result<Option<Vec<lsp::DocumentLink>>> {
-        self.0.ask(&params.text_document.uri, outline::links).await
+        self.ask_for_much(&params.text_document.uri, outline::links)
+            .await
     }
 
     async fn prepare_call_hierarchy(

@@ -4,25 +4,25 @@
 //! go past the service, which would hold them several times over. Nothing here waits for a client
 //! that does not read: then no more is read of it either.
 
+pub mod answer;
 mod frame;
 mod message;
 
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 use futures::{SinkExt, StreamExt};
-use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Id, Response};
-use tower_lsp::{ClientSocket, ExitedError, Loopback, LspService};
+use tower_lsp::{ClientSocket, Loopback, LspService};
 use tower_service::Service;
 
+use self::answer::{LEFT, Left, body};
 use self::message::Incoming;
 use super::server::Buflens;
 use super::session::Session;
@@ -35,7 +35,6 @@ const WAITING: usize = 1024;
 /// So many messages of each direction are on their way between the threads.
 const QUEUED: usize = 16;
 
-type Answering = Pin<Box<dyn Future<Output = Result<Option<Response>, ExitedError>> + Send>>;
 type Requests = <ClientSocket as Loopback>::RequestStream;
 type Responses = <ClientSocket as Loopback>::ResponseSink;
 
@@ -211,13 +210,15 @@ impl Transport {
                 {
                     return;
                 }
-                let mut answering: Answering = self.service.call(request);
+                let left = Left::default();
+                let mut answering = Box::pin(LEFT.scope(left.clone(), self.service.call(request)));
                 match poll_fn(|context| Poll::Ready(answering.as_mut().poll(context))).await {
-                    Poll::Ready(answer) => self.outbox.extend(answered(answer)),
+                    Poll::Ready(answer) => self.outbox.extend(left.body(answer)),
                     Poll::Pending => {
                         // What waits to be written is JSON, which is far smaller than what it is
                         // made of.
-                        self.under_way.spawn(async { answered(answering.await) });
+                        self.under_way
+                            .spawn(async move { left.body(answering.await) });
                     }
                 }
             }
@@ -228,16 +229,6 @@ impl Transport {
             Incoming::Invalid(answer) => self.outbox.extend(body(&answer)),
         }
     }
-}
-
-fn answered(answer: Result<Option<Response>, ExitedError>) -> Option<Vec<u8>> {
-    body(&answer.ok().flatten()?)
-}
-
-fn body(message: &impl Serialize) -> Option<Vec<u8>> {
-    let body = serde_json::to_vec(message);
-    body.inspect_err(|error| tracing::error!("a message is left out: {error}"))
-        .ok()
 }
 
 /// The next message; none ever where no more is read.

@@ -82,6 +82,11 @@ impl View {
         }
     }
 
+    /// The URIs of the files of the dump, for many places in few files.
+    pub fn uris(&self, dump: &Dump) -> Vec<Option<lsp::Uri>> {
+        dump.files.iter().map(|file| self.uri(&file.path)).collect()
+    }
+
     /// The URI of a line of source that `file` of the dump names, if it is on this machine.
     pub fn source(
         &self,

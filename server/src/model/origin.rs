@@ -21,13 +21,13 @@ pub struct Origin<'d> {
 }
 
 impl<'d> Origin<'d> {
-    /// Takes `text`, an instruction of `dump`, apart.
-    pub fn read(dump: &Dump, text: &'d str) -> Self {
-        Self::with(text, |id| frames(dump, id).into())
+    /// Takes `text`, an instruction of `dump`, apart, with so many operands at most.
+    pub fn read(dump: &Dump, text: &'d str, operands: usize) -> Self {
+        let parts = InstructionParts::read_up_to(text, operands);
+        Self::with(parts, |id| frames(dump, id).into())
     }
 
-    fn with(text: &'d str, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
-        let parts = InstructionParts::read(text);
+    fn with(parts: InstructionParts<'d>, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
         let op_name = parts.entry("op_name").map(unescaped);
         let frames = match parts.entry("stack_frame_id").and_then(|id| id.parse().ok()) {
             Some(id) => frames(id),
@@ -96,7 +96,8 @@ impl<'d> Origins<'d> {
 
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
         let text = self.dump.instruction_text(name)?;
-        Some(Origin::with(text, |id| self.frames(id)))
+        let parts = InstructionParts::read(text);
+        Some(Origin::with(parts, |id| self.frames(id)))
     }
 
     fn frames(&self, id: u64) -> Arc<[Frame]> {

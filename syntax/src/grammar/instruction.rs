@@ -27,11 +27,10 @@ pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
         p.expect(Token::Word, K::Name, "an instruction's name")?;
         p.expect_mark(Token::Eq, "`=`")?;
         p.peek();
-        if S::DETAIL {
+        if S::SHAPES {
             shape(p)?;
         } else {
-            let length = shape_length(p.remaining());
-            shape::unread(p, length)?;
+            unread_shape(p)?;
         }
         p.peek();
         let opcode = p.word();
@@ -60,20 +59,26 @@ pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
     })
 }
 
-/// The length of the shape that `text` begins with, found without reading it.
-fn shape_length(text: &str) -> usize {
-    if !text.starts_with('(') {
-        return text.find(' ').unwrap_or(text.len());
-    }
+/// A shape whose end is found without reading it.
+fn unread_shape<S: Sink>(p: &mut Parser<S>) -> Rule {
+    let text = p.remaining();
+    let length = match text.strip_prefix('(') {
+        Some(elements) => text.len().min(closing(elements) + 2),
+        None => text.find(' ').unwrap_or(text.len()),
+    };
+    shape::unread(p, length)
+}
+
+/// Where the parenthesis is that none in `text` opens; its end if there is none.
+fn closing(text: &str) -> usize {
     let mut depth = 0_u32;
     for at in memchr::memchr2_iter(b'(', b')', text.as_bytes()) {
         if text.as_bytes()[at] == b'(' {
             depth += 1;
+        } else if depth == 0 {
+            return at;
         } else {
             depth -= 1;
-            if depth == 0 {
-                return at + 1;
-            }
         }
     }
     text.len()
@@ -81,6 +86,10 @@ fn shape_length(text: &str) -> usize {
 
 fn operands<S: Sink>(p: &mut Parser<S>) -> Rule {
     while !p.at(Token::RParen) && p.peek().is_some() {
+        if !p.sink.wants_operand() {
+            p.raw(K::Text, closing(p.remaining()));
+            break;
+        }
         p.node(K::Operand, operand)?;
         if !p.eat(Token::Comma, K::Punctuation) {
             break;
@@ -96,7 +105,9 @@ fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
         Some(Token::Word) => matches!(p.byte_behind(), Some(b'[' | b'(')),
         _ => false,
     };
-    if is_shape {
+    if is_shape && p.at(Token::LParen) && !S::SHAPES {
+        unread_shape(p)?;
+    } else if is_shape {
         shape(p)?;
     }
     p.eat(Token::Percent, K::Punctuation);

@@ -28,7 +28,7 @@ impl<'d> Instruction<'d> {
     /// Takes `text`, an instruction of `dump`, apart.
     pub(super) fn read(dump: &Dump, text: &'d str) -> Self {
         Self {
-            origin: Origin::read(dump, text),
+            origin: Origin::read(dump, text, MAX_OPERANDS),
         }
     }
 
@@ -56,8 +56,7 @@ impl<'d> Instruction<'d> {
 
     /// The first operands.
     pub(super) fn operands(&self) -> &[OperandParts<'d>] {
-        let all = &self.origin.parts.operands;
-        &all[..all.len().min(MAX_OPERANDS)]
+        &self.origin.parts.operands
     }
 
     /// What the instruction does, in plain words.
@@ -232,10 +231,15 @@ impl<'d> Instruction<'d> {
             return None;
         };
         let from = shape_of(context, operand)?;
+        let is_tuple = |text: &str| text.starts_with('(');
         let layout = |text: &str| match Shape::read(text) {
             Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
             _ => None,
         };
+        // A tuple has no layout, and can be so long that reading it takes milliseconds.
+        if is_tuple(from) || is_tuple(self.shape()) {
+            return None;
+        }
         let (from_dimensions, from) = layout(from)?;
         let (to_dimensions, to) = layout(self.shape())?;
         let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
@@ -287,7 +291,7 @@ impl<'d> Instruction<'d> {
     }
 
     fn more_operands(&self) -> Option<String> {
-        let more = self.origin.parts.operands.len() - self.operands().len();
+        let more = self.origin.parts.operand_count() - self.operands().len();
         (more > 0).then(|| format!("and {} more operands", bytes::grouped(more as u64)))
     }
 
@@ -361,22 +365,22 @@ fn shown_value(context: &Context, label: &str, name: &str) -> [String; 4] {
 }
 
 fn row(context: &Context, label: &str, text: &str) -> [String; 4] {
-    let (logical, padded) = match Shape::read(text) {
-        Ok(shape @ Shape::Array(_)) => {
-            let padded = match &shape {
-                Shape::Array(array) => taken(array, context.platforms),
-                Shape::Tuple(_) => None,
-            };
-            (bytes::logical_bytes(&shape), padded)
-        }
-        Ok(shape @ Shape::Tuple(_)) => (bytes::logical_bytes(&shape), None),
-        Err(_) => (None, None),
+    if let Some(elements) = Shape::tuple_elements(text) {
+        let table = bytes::display(8 * elements as u64);
+        return [
+            label.to_owned(),
+            shown(text),
+            format!("{table} (table)"),
+            String::new(),
+        ];
+    }
+    let shape = Shape::read(text).ok();
+    let logical = shape.as_ref().and_then(bytes::logical_bytes);
+    let padded = match &shape {
+        Some(Shape::Array(array)) => taken(array, context.platforms),
+        _ => None,
     };
-    let logical_text = match (logical, text.starts_with('(')) {
-        (Some(bytes), true) => format!("{} (table)", bytes::display(bytes)),
-        (Some(bytes), false) => bytes::display(bytes),
-        (None, _) => String::new(),
-    };
+    let logical_text = logical.map_or_else(String::new, bytes::display);
     let padded = match padded {
         Some(padded) if Some(padded) == logical => "same".to_owned(),
         Some(padded) => bytes::display(padded),

@@ -5,7 +5,7 @@ use buflens_syntax::facts;
 use super::instruction::Instruction;
 use super::{Cursor, role, row_at, source, value};
 use crate::ide::markdown::{code, cut};
-use crate::model::NameId;
+use crate::model::{NameId, Use};
 
 impl Cursor<'_, '_> {
     /// A line below `positions:`: the value defined there, else those visible there.
@@ -88,16 +88,15 @@ impl Cursor<'_, '_> {
             (None, _) => String::new(),
         };
         let known = dump.names.get(name);
-        let here = self.start + row.name.start;
-        let mut uses = known
-            .into_iter()
-            .flat_map(|name| dump.uses_by(name))
-            .map(|at| &dump.uses[at as usize]);
-        let this = uses.find(|entry| {
-            dump.at::<facts::Use>(entry.row)
-                .is_some_and(|at| at.start + at.row.name.start == here)
-        });
+        let place = |entry: &Use| {
+            let at = dump.at::<facts::Use>(entry.row)?;
+            Some((at.file, at.start + at.row.name.start))
+        };
+        let here = Some((self.file, self.start + row.name.start));
+        let number = dump.uses.partition_point(|entry| place(entry) < here);
+        let this = dump.uses.get(number);
         let value = this
+            .filter(|entry| place(entry) == here)
             .and_then(|entry| dump.values.get(entry.value as usize))
             .map_or_else(
                 || "the value above".to_owned(),

@@ -35,15 +35,15 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         code(&cut(&dump.names[name], 100)),
         plain.unwrap_or_default()
     ));
-    // A full pass, but over numbers only; what begins or ends here is not ordered by step.
-    let at_step = |is_here: fn(&Value, u64) -> bool| -> Vec<&Value> {
-        dump.values
-            .iter()
-            .filter(|value| value.live_range.is_some() && is_here(value, step))
-            .collect()
-    };
-    let mut born = at_step(|value, step| value.live.0 == step);
-    let mut dies = at_step(|value, step| value.live.1 == step);
+    // A full pass, but one alone and over numbers; what begins or ends here is not ordered by step.
+    let (mut born, mut dies) = (Vec::new(), Vec::new());
+    for value in &dump.values {
+        let (begins, ends) = value.live;
+        if (begins == step || ends == step) && value.live_range.is_some() {
+            born.extend((begins == step).then_some(value));
+            dies.extend((ends == step).then_some(value));
+        }
+    }
     let taken = take_over(step, &mut born, &mut dies);
     let mut table = Table::default();
     let begins = dump.values_of(name).map(|at| &dump.values[at as usize]);

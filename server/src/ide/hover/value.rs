@@ -1,6 +1,6 @@
 //! Values: where they lie, how long they live, who shares their bytes.
 
-use buflens_syntax::{Shape, SyntaxKind};
+use buflens_syntax::Shape;
 
 use super::instruction::Instruction;
 use super::life::{alive, count, neighbours, steps, written_over};
@@ -379,28 +379,11 @@ pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
     )
 }
 
-/// How many elements the tuple has whose shape is printed with the value. Counted in the tree, which
-/// is kept, as the text can be hundreds of KB long.
-fn tuple_elements(dump: &Dump, value: &Value) -> Option<u64> {
-    let placement = dump.placement(value)?;
-    let place = placement.place(placement.row.shape);
-    let document = &dump.files.get(place.file)?.document;
-    let (start, token) = document.token_at(place.range.start)?;
-    let whole = token
-        .parent_ancestors()
-        .filter(|node| node.kind() == SyntaxKind::TupleShape);
-    // An empty tuple's or a nested tuple's first token is the whole one's first token too.
-    let whole = whole
-        .last()
-        .filter(|node| start + u32::from(node.text_range().start()) == place.range.start)?;
-    Some(whole.children().count() as u64)
-}
-
 /// The bytes without padding, where they differ from those taken, and why.
 fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
     value.placement?;
     if text.starts_with('(') {
-        let elements = tuple_elements(context.dump, value)?;
+        let elements = Shape::tuple_elements(text)? as u64;
         let logical = elements
             .checked_mul(8)
             .filter(|&logical| logical != value.size)?;
