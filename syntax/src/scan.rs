@@ -7,7 +7,7 @@
 use crate::line::{LineKind, Mode, classify, mode_after};
 
 /// A block holds at most this many lines ...
-const MAX_LINES: u32 = 512;
+const MAX_LINES: u32 = 128;
 /// ... and bytes, unless it is a single longer line.
 const MAX_BYTES: usize = 64 * 1024;
 /// A line of so many bytes is a block of its own, with the lines that continue it. Compilers repeat

@@ -13,7 +13,9 @@ mod values;
 use super::labels::{cut, title, value_place};
 use super::{Code, Finding, Findings};
 use crate::audit::Audit;
+use crate::audit::copies::copies;
 use crate::audit::donation::donation;
+use crate::model::cancel::join;
 use crate::model::occupancy::Moment;
 use crate::model::source::Libraries;
 use crate::model::{Dump, Place, Value, bytes};
@@ -58,28 +60,14 @@ impl Default for Thresholds {
 
 /// All advice on a dump in which nothing is wrong.
 pub(super) fn advise(dump: &Dump, thresholds: &Thresholds, findings: &mut Findings) {
-    let advice = Advice {
+    let advice = || Advice {
         dump,
-        audit: &Audit::new(dump, Libraries::default()),
+        audit: Audit::new(dump, Libraries::default()),
         thresholds,
     };
-    let donation = donation(advice.audit);
-    let (missed, outputs) = advice.missed_donations(&donation);
-    let copies = crate::audit::copies::copies(advice.audit);
-    for (findings_of_code, what) in [
-        (advice.padding(), "shapes"),
-        (advice.peak_step().into_iter().collect(), ""),
-        (advice.layout_copies(&copies), "pairs of layouts"),
-        (missed, "parameters"),
-        (advice.dead_parameters(&donation), "parameters"),
-        (advice.idle_outputs(&outputs), "memory spaces"),
-        (advice.fragmentation(), "allocations"),
-        (advice.large_constants(), "constants"),
-        (advice.repeated_shapes(), "shapes"),
-        (advice.widened(), "values"),
-        (advice.host_offload(&copies), "parameters"),
-        (advice.capacity(), "memory spaces"),
-    ] {
+    // In two parts that take about the same time.
+    let (of_copies, others) = join(|| advice().of_copies(), || advice().others());
+    for (findings_of_code, what) in others.into_iter().chain(of_copies) {
         findings.extend(bounded(findings_of_code, what));
     }
 }
@@ -97,11 +85,39 @@ fn bounded(mut findings: Vec<Finding>, what: &str) -> Vec<Finding> {
 /// What the advice of all kinds needs.
 struct Advice<'a, 'd> {
     dump: &'d Dump,
-    audit: &'a Audit<'d>,
+    audit: Audit<'d>,
     thresholds: &'a Thresholds,
 }
 
+/// Findings of one kind, and what they are about when there are more.
+type OfKind = (Vec<Finding>, &'static str);
+
 impl<'d> Advice<'_, 'd> {
+    fn of_copies(&self) -> Vec<OfKind> {
+        let copies = copies(&self.audit);
+        vec![
+            (self.layout_copies(&copies), "pairs of layouts"),
+            (self.host_offload(&copies), "parameters"),
+        ]
+    }
+
+    fn others(&self) -> Vec<OfKind> {
+        let donation = donation(&self.audit);
+        let (missed, outputs) = self.missed_donations(&donation);
+        vec![
+            (self.padding(), "shapes"),
+            (self.peak_step().into_iter().collect(), ""),
+            (missed, "parameters"),
+            (self.dead_parameters(&donation), "parameters"),
+            (self.idle_outputs(&outputs), "memory spaces"),
+            (self.fragmentation(), "allocations"),
+            (self.large_constants(), "constants"),
+            (self.repeated_shapes(), "shapes"),
+            (self.widened(), "values"),
+            (self.capacity(), "memory spaces"),
+        ]
+    }
+
     fn value(&self, at: u32) -> &'d Value {
         &self.dump.values[at as usize]
     }
@@ -132,7 +148,7 @@ impl<'d> Advice<'_, 'd> {
 
     /// ` (model.py:12)`, or nothing.
     fn source(&self, at: u32) -> String {
-        let source = crate::audit::attribution::source(self.audit, self.value(at));
+        let source = crate::audit::attribution::source(&self.audit, self.value(at));
         source.map_or_else(String::new, |source| {
             let name = source.rsplit(['/', '\\']).next().unwrap_or(&source);
             format!(" ({})", cut(name))

@@ -126,7 +126,7 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
         })
     });
     let mut alive: Vec<_> = known.chain(stray).collect();
-    alive.sort_by_key(|value| value.start);
+    alive.sort_by_cached_key(|value| value.start);
     alive
 }
 

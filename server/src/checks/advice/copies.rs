@@ -77,7 +77,7 @@ impl Advice<'_, '_> {
 
     /// `host-offload`: host parameters that are copied back whole.
     pub(super) fn host_offload(&self, copies: &[Copy]) -> Vec<Finding> {
-        let offload = offload(self.audit, copies);
+        let offload = offload(&self.audit, copies);
         let large = offload.comes_back.iter().filter(|back| {
             let bytes = self.dump.allocations[back.allocation as usize].size;
             bytes >= self.thresholds.min_bytes

@@ -29,7 +29,7 @@ impl Advice<'_, '_> {
             }
         }
         let padded = by_shape.into_values().filter_map(|values| {
-            let padding = of_value(self.audit, values[0])?;
+            let padding = of_value(&self.audit, values[0])?;
             let is_much = padding.bytes >= self.thresholds.min_bytes
                 && padding.ratio() >= self.thresholds.padding_ratio;
             is_much.then_some((padding, values))
