@@ -132,14 +132,10 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         // Compilers of 2023 print the whole parameter's shape even for a leaf.
         let leaf = shape.at(&index_numbers(index)).filter(|_| index != "{}");
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
-        let is_there = values.iter().any(|value| {
-            dump.placement(value).is_none_or(|placement| {
-                context
-                    .shape(placement.text(placement.row.shape))
-                    .is_none_or(|value| {
-                        same_without_layout(&value, &shape)
-                            || leaf.is_some_and(|leaf| same_without_layout(&value, leaf))
-                    })
+        let is_there = allocation.values.clone().any(|at| {
+            context.placed(at).is_none_or(|value| {
+                same_without_layout(value, &shape)
+                    || leaf.is_some_and(|leaf| same_without_layout(value, leaf))
             })
         });
         if !is_there && let Some(first) = values.first().and_then(|value| dump.placement(value)) {
@@ -177,14 +173,11 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
         };
         let values = allocation.values.start as usize..allocation.values.end as usize;
         let is_there = values.is_empty()
-            || dump.values[values.clone()].iter().any(|value| {
-                let shape = dump
-                    .placement(value)
-                    .and_then(|placement| context.shape(placement.text(placement.row.shape)));
-                shape.is_none_or(|shape| {
-                    same_without_layout(&shape, &output)
-                        || matches!((&*shape, &*output), (Shape::Array(_), Shape::Array(_)))
-                            && bytes::logical_bytes(&shape) == bytes::logical_bytes(&output)
+            || allocation.values.clone().any(|at| {
+                context.placed(at).is_none_or(|shape| {
+                    same_without_layout(shape, &output)
+                        || matches!((shape, &*output), (Shape::Array(_), Shape::Array(_)))
+                            && bytes::logical_bytes(shape) == bytes::logical_bytes(&output)
                 })
             });
         if !is_there {
@@ -384,12 +377,12 @@ fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Pl
     let mut found = Vec::new();
     let mut alignments: Vec<_> = values.iter().map(|value| alignment(value.offset)).collect();
     alignments.sort_unstable();
-    for value in values {
+    for (at, value) in (allocation.values.start..).zip(values) {
         let Some(placement) = dump.placement(value) else {
             continue;
         };
-        let shape = context.shape(placement.text(placement.row.shape));
-        if shape.is_some_and(|shape| !bytes::is_possible_size(&shape, value.size, platforms)) {
+        let shape = context.placed(at);
+        if shape.is_some_and(|shape| !bytes::is_possible_size(shape, value.size, platforms)) {
             found.push((
                 placement.place(placement.row.size.span),
                 "this size is not its shape's".to_owned(),

@@ -99,17 +99,16 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    let context = Context {
-        dump,
-        shapes: Shapes::default(),
-    };
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
-    structure::check_syntax(dump, &mut doubts, &mut findings);
-    structure::check_completeness(dump, &mut doubts, &mut findings);
-    allocations::check_indices(dump, &mut findings);
-    allocations::check_kinds(dump, &doubts, &mut findings);
-    values::check_ids(dump, &mut doubts, &mut findings);
+    let check_text = || {
+        structure::check_syntax(dump, &mut doubts, &mut findings);
+        structure::check_completeness(dump, &mut doubts, &mut findings);
+        allocations::check_indices(dump, &mut findings);
+        allocations::check_kinds(dump, &doubts, &mut findings);
+        values::check_ids(dump, &mut doubts, &mut findings);
+    };
+    let (context, ()) = join(|| Context::new(dump), check_text);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
@@ -148,9 +147,40 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
 struct Context<'d> {
     dump: &'d Dump,
     shapes: Shapes<'d>,
+    /// The shapes of the dump's values, by these: as section A prints them, and of the results of
+    /// the instructions in section C.
+    placed: Vec<Option<Arc<Shape>>>,
+    results: Vec<Option<Arc<Shape>>>,
 }
 
 impl<'d> Context<'d> {
+    fn new(dump: &'d Dump) -> Self {
+        let shapes = Shapes::default();
+        let placed = dump.values.iter().map(|value| shapes.of(dump, value));
+        let placed = placed.collect();
+        let results = dump.values.iter().map(|value| {
+            let instruction = dump.instruction(value)?;
+            shapes.read(instruction.text(instruction.row.shape))
+        });
+        let results = results.collect();
+        Self {
+            dump,
+            shapes,
+            placed,
+            results,
+        }
+    }
+
+    /// The shape that section A prints with the dump's value `at`.
+    fn placed(&self, at: u32) -> Option<&Shape> {
+        self.placed[at as usize].as_deref()
+    }
+
+    /// The shape of the result of the instruction that section C prints with the dump's value `at`.
+    fn result(&self, at: u32) -> Option<&Shape> {
+        self.results[at as usize].as_deref()
+    }
+
     /// The shape that `text` is, if it is one.
     fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
         self.shapes.read(text)

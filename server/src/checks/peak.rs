@@ -134,13 +134,19 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
 /// unpadded bytes of all values alive, and of those that ended the step before, are the most. Each
 /// value counts the whole result of its instruction.
 fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
-    let dump = context.dump;
     let mut ends = Vec::with_capacity(alive.len());
     let mut weights = Vec::with_capacity(alive.len());
+    // All elements of a tuple are counted for each of its values.
+    let mut of_tuples: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
     for value in alive {
-        let instruction = dump.instruction(&dump.values[value.value? as usize])?;
-        let shape = context.shape(instruction.text(instruction.row.shape))?;
-        let weight = u128::from(bytes::logical_bytes(&shape)?);
+        let shape = context.result(value.value?)?;
+        let weight = match shape {
+            Shape::Array(_) => bytes::logical_bytes(shape),
+            Shape::Tuple(_) => *of_tuples
+                .entry(shape)
+                .or_insert_with(|| bytes::logical_bytes(shape)),
+        };
+        let weight = u128::from(weight?);
         weights.push(weight);
         ends.push((value.end, weight));
     }
@@ -375,33 +381,31 @@ fn expected_bytes<'d>(
     let name = dump.names.get(line.text(line.row.name))?;
     if line.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
-        let value = dump
+        let at = dump
             .values_of(name)
             .next()
             .filter(|value| !doubts.values.contains(value))?;
-        let instruction = dump.instruction(&dump.values[value as usize])?;
-        let shape = context.shape(instruction.text(instruction.row.shape))?;
+        let shape = context.result(at)?;
+        let instruction = dump.instruction(&dump.values[at as usize])?;
         return Some((
-            bytes::logical_bytes(&shape)?,
+            bytes::logical_bytes(shape)?,
             instruction.place(instruction.row.shape),
         ));
     }
     let index = line.text(line.row.index);
-    let value = dump
+    let at = dump
         .values_at(name, dump.names.get(index)?)
         .next()
         .filter(|value| !doubts.values.contains(value))?;
-    let value = &dump.values[value as usize];
+    let value = &dump.values[at as usize];
     if let Some(placement) = dump.placement(value) {
-        let shape = context.shape(placement.text(placement.row.shape))?;
         return Some((
-            bytes::logical_bytes(&shape)?,
+            bytes::logical_bytes(context.placed(at)?)?,
             placement.place(placement.row.shape),
         ));
     }
+    let part = context.result(at)?.at(&index_numbers(index))?;
     let instruction = dump.instruction(value)?;
-    let whole: std::sync::Arc<Shape> = context.shape(instruction.text(instruction.row.shape))?;
-    let part = whole.at(&index_numbers(index))?;
     Some((
         bytes::logical_bytes(part)?,
         instruction.place(instruction.row.shape),

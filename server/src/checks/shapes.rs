@@ -17,6 +17,14 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
             continue;
         };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let is_plain = |(at, value): (u32, &Value)| {
+            value.color() == Some(allocation.color)
+                && layout_space(context, at).is_none_or(|space| space == allocation.color)
+        };
+        // As nearly all are; their lines need not be looked at.
+        if (allocation.values.start..).zip(values).all(is_plain) {
+            continue;
+        }
         let placements: Vec<_> = (allocation.values.start..)
             .zip(values)
             .filter_map(|(at, value)| Some((at, dump.placement(value)?)))
@@ -28,7 +36,7 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         let header_is_off = !differing.is_empty()
             && agreeing.is_empty()
             && differing.iter().all(|(at, placement)| {
-                let witness = layout_space(context, placement)
+                let witness = layout_space(context, *at)
                     .or_else(|| color_in_values(context, &dump.values[*at as usize]));
                 witness.is_none_or(|space| Some(space) == placement.row.value.color.get())
             });
@@ -64,7 +72,7 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         }
         for (at, placement) in agreeing {
             let color = placement.row.value.color;
-            if let Some(space) = layout_space(context, &placement)
+            if let Some(space) = layout_space(context, at)
                 && color.get().is_some_and(|color| color != space)
             {
                 doubts.values.insert(at);
@@ -98,9 +106,9 @@ fn color_in_values(context: &Context, value: &Value) -> Option<u64> {
     context.dump.used(value)?.row.value.color.get()
 }
 
-/// The memory space in an array's layout.
-fn layout_space<'d>(context: &Context<'d>, placement: &At<'d, facts::Placement>) -> Option<u64> {
-    match &*context.shape(placement.text(placement.row.shape))? {
+/// The memory space in the layout of value `at`, if that is an array.
+fn layout_space(context: &Context, at: u32) -> Option<u64> {
+    match context.placed(at)? {
         Shape::Array(array) => Some(
             array
                 .layout
@@ -114,31 +122,28 @@ fn layout_space<'d>(context: &Context<'d>, placement: &At<'d, facts::Placement>)
 /// `value-shape`: an array's shape in A is the part of its instruction's shape in C.
 pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    for (at, value) in dump.values.iter().enumerate() {
+    for (at, value) in (0..).zip(&dump.values) {
+        let (Some(shape), Some(result)) = (context.placed(at), context.result(at)) else {
+            continue;
+        };
+        // Equal texts are one shape.
+        let is_plain = std::ptr::eq(shape, result) || matches!(shape, Shape::Tuple(_));
+        if is_plain || doubts.values.contains(&at) {
+            continue;
+        }
+        let index = &dump.names[value.index];
+        let part = result.at(&index_numbers(index));
+        if part == Some(shape) {
+            continue;
+        }
         let (Some(placement), Some(instruction)) = (dump.placement(value), dump.instruction(value))
         else {
             continue;
         };
-        if doubts.values.contains(&(at as u32)) {
-            continue;
-        }
-        let printed = placement.text(placement.row.shape);
-        let whole = instruction.text(instruction.row.shape);
-        if printed == whole || printed.starts_with('(') {
-            continue;
-        }
-        let (Some(shape), Some(result)) = (context.shape(printed), context.shape(whole)) else {
-            continue;
-        };
-        let index = &dump.names[value.index];
-        let part = result.at(&index_numbers(index));
-        if part == Some(&*shape) {
-            continue;
-        }
         let message = match part {
             Some(_) => format!(
                 "`{}` is not the shape of `{}{}`",
-                shortened(printed),
+                shortened(placement.text(placement.row.shape)),
                 &dump.names[value.name],
                 index
             ),
@@ -147,7 +152,7 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
                 &dump.names[value.name]
             ),
         };
-        doubts.values.insert(at as u32);
+        doubts.values.insert(at);
         let finding = Finding::new(
             Code::ValueShape,
             placement.place(placement.row.shape),
@@ -169,28 +174,27 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
             continue;
         }
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
-        let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
-        for value in values {
-            *counts.entry(value.size).or_default() += 1;
-        }
+        let mut counts: Option<FxHashMap<u64, u32>> = None;
         for (at, value) in (allocation.values.start..).zip(values) {
-            let Some(placement) = dump
-                .placement(value)
-                .filter(|_| !doubts.values.contains(&at))
-            else {
+            let shape = context.placed(at);
+            let Some(shape) = shape.filter(|_| !doubts.values.contains(&at)) else {
                 continue;
             };
-            let Some(shape) = context.shape(placement.text(placement.row.shape)) else {
-                continue;
-            };
-            if bytes::is_possible_size(&shape, value.size, platforms) {
+            if bytes::is_possible_size(shape, value.size, platforms) {
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.
-            if counts[&value.size] > 1 {
+            let counts = counts.get_or_insert_with(|| {
+                let mut counts = FxHashMap::default();
+                for value in values {
+                    *counts.entry(value.size).or_default() += 1;
+                }
+                counts
+            });
+            let Some(placement) = dump.placement(value).filter(|_| counts[&value.size] == 1) else {
                 continue;
-            }
-            let expected = match &*shape {
+            };
+            let expected = match shape {
                 Shape::Array(array) => bytes::padded_bytes(array),
                 Shape::Tuple(_) => None,
             };

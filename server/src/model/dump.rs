@@ -168,6 +168,11 @@ pub(super) struct Printed {
 }
 
 impl Value {
+    /// The memory space that is printed with it. `None` also where the number is too large for one.
+    pub fn color(&self) -> Option<u64> {
+        self.printed.color.map(u64::from)
+    }
+
     /// Whether it is known to be alive at `step`.
     pub fn is_alive(&self, step: u64) -> bool {
         self.live_range.is_some() && (self.live.0..=self.live.1).contains(&step)

@@ -1,6 +1,6 @@
 //! Shapes by their text: few of a dump's shapes are distinct, so each is read once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use buflens_syntax::Shape;
 use rustc_hash::FxHashMap;
@@ -8,19 +8,45 @@ use rustc_hash::FxHashMap;
 use super::bytes::{is_possible_size, logical_bytes};
 use super::{Dump, Value};
 
+/// Of texts that are at least as long, equal ones are mostly one text.
+const LONG: usize = 1024;
+
 /// The shapes of a dump as far as they have been asked for.
 #[derive(Debug, Default)]
-pub struct Shapes<'d>(Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>);
+pub struct Shapes<'d>(Mutex<Known<'d>>);
+
+#[derive(Debug, Default)]
+struct Known<'d> {
+    by_text: FxHashMap<&'d str, Option<Arc<Shape>>>,
+    /// Those of long texts by the addresses and lengths of these, so that few are compared whole.
+    by_place: FxHashMap<(usize, usize), Option<Arc<Shape>>>,
+}
 
 impl<'d> Shapes<'d> {
     /// The shape that `text` is, if it is one.
     pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shape) = known().get(text) {
+        if text.len() < LONG {
+            return self.by_text(text);
+        }
+        let place = (text.as_ptr().addr(), text.len());
+        if let Some(shape) = self.known().by_place.get(&place) {
+            return shape.clone();
+        }
+        let shape = self.by_text(text);
+        self.known().by_place.insert(place, shape.clone());
+        shape
+    }
+
+    fn by_text(&self, text: &'d str) -> Option<Arc<Shape>> {
+        if let Some(shape) = self.known().by_text.get(text) {
             return shape.clone();
         }
         let shape = Shape::read(text).ok().map(Arc::new);
-        known().entry(text).or_insert(shape).clone()
+        self.known().by_text.entry(text).or_insert(shape).clone()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known<'d>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The shape printed with the value in its allocation.
