@@ -7,6 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{self, ReportRow, Span, Total};
+use rustc_hash::FxHashSet;
 
 use self::running::Sum;
 use super::structure::Section;
@@ -429,7 +430,8 @@ impl<'d> Report<'d> {
         let Some(allocation) = self.dump.allocations.get(number as usize) else {
             return;
         };
-        let mut unmatched = self.slots(allocation);
+        let slots = self.slots(allocation);
+        let mut matched = FxHashSet::default();
         let mut strange = Vec::new();
         for at in rows {
             let ReportRow::Slot {
@@ -441,7 +443,8 @@ impl<'d> Report<'d> {
             else {
                 continue;
             };
-            let Some(slot) = unmatched.remove(&offset.value) else {
+            let slot = slots.get(&offset.value);
+            let Some(slot) = slot.filter(|_| matched.insert(offset.value)) else {
                 strange.push((
                     at,
                     offset.span,
@@ -460,7 +463,7 @@ impl<'d> Report<'d> {
                     at.text(*size),
                     offset.value
                 );
-                strange.push((at, *size, message, slot.values));
+                strange.push((at, *size, message, slot.values.clone()));
             } else if slot.values.len() as u64 != values.value {
                 let message = format!(
                     "{} values at offset {} where the assignment has {}",
@@ -468,13 +471,15 @@ impl<'d> Report<'d> {
                     offset.value,
                     slot.values.len()
                 );
-                strange.push((at, values.span, message, slot.values));
+                strange.push((at, values.span, message, slot.values.clone()));
             }
         }
         // Values that a row is short of lie elsewhere now: where there is no row.
-        let others: Vec<u32> = unmatched
-            .into_values()
-            .flat_map(|slot| slot.values)
+        let others: Vec<u32> = slots
+            .iter()
+            .filter(|(offset, _)| !matched.contains(offset))
+            .flat_map(|(_, slot)| &slot.values)
+            .copied()
             .collect();
         for (at, span, message, mut values) in strange {
             values.extend(others.iter().take(8));
@@ -482,7 +487,7 @@ impl<'d> Report<'d> {
             doubts.allocations.insert(number);
         }
         if !doubts.allocations.contains(&number) {
-            running::check_slots(self.dump, rows, &self.slots(allocation), doubts, findings);
+            running::check_slots(self.dump, rows, &slots, doubts, findings);
         }
     }
 

@@ -169,6 +169,8 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
 pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let platforms = dump.platforms;
+    // Few shapes and sizes are distinct.
+    let mut known: FxHashMap<(*const Shape, u64), bool> = FxHashMap::default();
     for (number, allocation) in dump.allocations.iter().enumerate() {
         if doubts.allocations.contains(&(number as u32)) {
             continue;
@@ -180,7 +182,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
             let Some(shape) = shape.filter(|_| !doubts.values.contains(&at)) else {
                 continue;
             };
-            if bytes::is_possible_size(shape, value.size, platforms) {
+            let is_possible = known
+                .entry((shape, value.size))
+                .or_insert_with(|| bytes::is_possible_size(shape, value.size, platforms));
+            if *is_possible {
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.

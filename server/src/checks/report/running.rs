@@ -1,9 +1,11 @@
 //! The running sums, percentages, lists of shapes and remainders in the tables of the report.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use buflens_syntax::facts::{ReportRow, Span};
 use buflens_syntax::lexer::{Token, tokens};
+use rustc_hash::FxHashMap;
 
 use super::{Slot, push};
 use crate::checks::{Doubts, Findings};
@@ -67,7 +69,9 @@ impl Sum {
             // The compiler divides nothing by nothing.
             return "-nan".to_owned();
         }
-        format!("{:.0}", 100.0 * self.so_far as f64 / self.whole as f64)
+        let percentage = 100.0 * self.so_far as f64 / self.whole as f64;
+        // As `printf` rounds.
+        percentage.round_ties_even().to_string()
     }
 }
 
@@ -85,6 +89,7 @@ pub(super) fn check_slots(
         .map(|slot| slot.size)
         .fold(0, u64::saturating_add);
     let (mut sum, mut shown) = (Sum::new(whole), 0);
+    let mut plain = FxHashMap::default();
     for at in rows {
         match *at.row {
             ReportRow::Slot {
@@ -105,7 +110,7 @@ pub(super) fn check_slots(
                     .values
                     .iter()
                     .any(|value| doubts.values.contains(value));
-                let expected = shape_list(dump, &slot.values);
+                let expected = shape_list(dump, &slot.values, &mut plain);
                 if !is_in_doubt && items(at.text(shapes)) != expected {
                     let message = format!(
                         "other shapes than those of the values at offset {}: {}",
@@ -132,15 +137,22 @@ pub(super) fn check_slots(
 }
 
 /// `f32[4]`, `5×s32[]`: the values' shapes without layout, sorted. (Older compilers print them in no
-/// order that the dump tells.)
-fn shape_list(dump: &Dump, values: &[u32]) -> Vec<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+/// order that the dump tells.) `plain` has shapes without layout by those with layout.
+fn shape_list<'d>(
+    dump: &'d Dump,
+    values: &[u32],
+    plain: &mut FxHashMap<&'d str, Rc<str>>,
+) -> Vec<String> {
+    let mut counts: BTreeMap<Rc<str>, usize> = BTreeMap::new();
     for &value in values {
         let shape = shape_text(dump, &dump.values[value as usize]).unwrap_or_default();
-        *counts.entry(without_layout(shape)).or_default() += 1;
+        let without_layout = plain
+            .entry(shape)
+            .or_insert_with(|| without_layout(shape).into());
+        *counts.entry(Rc::clone(without_layout)).or_default() += 1;
     }
     let items = counts.into_iter().map(|(shape, count)| match count {
-        1 => shape,
+        1 => shape.to_string(),
         _ => format!("{count}×{shape}"),
     });
     let mut items: Vec<String> = items.collect();
@@ -149,23 +161,17 @@ fn shape_list(dump: &Dump, values: &[u32]) -> Vec<String> {
 }
 
 /// The items of a row's list, sorted.
-fn items(list: &str) -> Vec<String> {
-    let (mut depth, mut items) = (0_usize, vec![String::new()]);
-    for (token, text) in tokens(list) {
-        match token {
-            Token::LParen | Token::LBracket => depth += 1,
-            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
-            Token::Comma if depth == 0 => {
-                items.push(String::new());
-                continue;
-            }
+fn items(list: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let is_end = |char: char| {
+        match char {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if let Some(item) = items.last_mut() {
-            item.push_str(text);
-        }
-    }
-    let mut items: Vec<String> = items.iter().map(|item| item.trim().to_owned()).collect();
+        char == ',' && depth == 0
+    };
+    let mut items: Vec<&str> = list.split(is_end).map(str::trim).collect();
     items.sort_unstable();
     items
 }
