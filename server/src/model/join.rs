@@ -196,24 +196,20 @@ impl Dump {
             live_range: None,
             live: (0, 0),
             is_alike: false,
-            printed: Printed {
-                has_index: !reference.index.is_empty(),
-                phi: reference.phi,
-                color: reference
-                    .color
-                    .get()
-                    .and_then(|color| color.try_into().ok()),
-            },
+            printed: printed(reference),
         }
     }
 
     /// The index printed at `span`, or `{}`.
     fn index_of(&mut self, span: Span, text: &str) -> NameId {
-        self.names.intern(if span.is_empty() {
-            "{}"
-        } else {
-            span.text(text)
-        })
+        self.names.intern(index_text(span, text))
+    }
+
+    /// The name `text`, which mostly is the `likely` one: to compare is faster than to look up.
+    fn intern_likely(&mut self, text: &str, likely: Option<NameId>) -> NameId {
+        likely
+            .filter(|&likely| self.names[likely] == *text)
+            .unwrap_or_else(|| self.names.intern(text))
     }
 
     fn read_values(
@@ -253,21 +249,22 @@ impl Dump {
     /// else the one with the same name (one of the ids is wrong), else the one with the same id
     /// (one of the names is wrong), else a new one.
     fn value_of_header(&mut self, header: &facts::ValueReference, text: &str) -> u32 {
-        let value = self.new_value(header, text);
         let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
         let by_id = self
             .by_id
-            .get(&value.id)
+            .get(&header.id.value)
             .copied()
             .filter(|&at| is_free(self, at));
-        if let Some(at) = by_id
-            && self.values[at as usize].name == value.name
-            && self.values[at as usize].index == value.index
-        {
+        if let Some(at) = by_id {
             let known = &mut self.values[at as usize];
-            known.is_alike = known.placement.is_some() && known.printed == value.printed;
-            return at;
+            if self.names[known.name] == *header.name.text(text)
+                && self.names[known.index] == *index_text(header.index, text)
+            {
+                known.is_alike = known.placement.is_some() && known.printed == printed(header);
+                return at;
+            }
         }
+        let value = self.new_value(header, text);
         if self.by_name.is_empty() {
             self.sort();
         }
@@ -299,13 +296,8 @@ impl Dump {
         for number in start.0 as usize..end.0 as usize {
             let position = &facts.positions[number];
             // Mostly it is where the value is defined.
-            let (defined, text_of_name) =
-                (self.values[value as usize].name, position.name.text(text));
-            let name = if self.names[defined] == *text_of_name {
-                defined
-            } else {
-                self.names.intern(text_of_name)
-            };
+            let defined = self.values[value as usize].name;
+            let name = self.intern_likely(position.name.text(text), Some(defined));
             let index = self.index_of(position.index, text);
             self.positions.push(Position {
                 row: row(number),
@@ -438,7 +430,10 @@ impl Dump {
                     block: block as u32,
                     number: number as u32,
                 };
-                let name = self.names.intern(live_range.name.text(content.text()));
+                // Mostly it begins where the value is defined.
+                let first = usize::try_from(live_range.start.value).ok();
+                let defined = first.and_then(|step| Some(self.steps.get(step)?.name));
+                let name = self.intern_likely(live_range.name.text(content.text()), defined);
                 let index = self.index_of(live_range.index, content.text());
                 let value = self
                     .values_at(name, index)
@@ -485,6 +480,24 @@ impl Dump {
         } else {
             only(true, true, true)
         }
+    }
+}
+
+/// The index printed at `span`, or `{}`.
+fn index_text(span: Span, text: &str) -> &str {
+    if span.is_empty() {
+        "{}"
+    } else {
+        span.text(text)
+    }
+}
+
+fn printed(reference: &facts::ValueReference) -> Printed {
+    let color = reference.color.get();
+    Printed {
+        has_index: !reference.index.is_empty(),
+        phi: reference.phi,
+        color: color.and_then(|color| color.try_into().ok()),
     }
 }
 
