@@ -4,7 +4,7 @@ mod cut;
 mod kind;
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -24,9 +24,9 @@ pub use kind::DocumentKind;
 
 use cut::{Cutter, check_length, is_long};
 
-/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes;
-/// a tree takes about ten times its text.
-const TREES: usize = 1 << 20;
+/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes than
+/// a sixteenth of the document, within these bounds; a tree takes about ten times its text.
+const TREES: RangeInclusive<usize> = 1 << 20..=4 << 20;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 
@@ -48,12 +48,13 @@ impl Default for Trees {
 }
 
 impl Trees {
-    fn put(&mut self, block: &Block, tree: GreenNode) {
+    /// Keeps a tree, and of the others as many as have `most` bytes of text together with it.
+    fn put(&mut self, block: &Block, tree: GreenNode, most: usize) {
         self.bytes += block.text.len();
         if let Some((_, bytes)) = self.trees.put(block.id, (tree, block.text.len())) {
             self.bytes -= bytes;
         }
-        while self.bytes > TREES && self.trees.len() > 1 {
+        while self.bytes > most && self.trees.len() > 1 {
             self.bytes -= self.trees.pop_lru().map_or(0, |(_, (_, bytes))| bytes);
         }
     }
@@ -385,7 +386,8 @@ impl Document {
             .map(|(tree, _)| tree.clone());
         let green = cached.unwrap_or_else(|| {
             let green = block.tree();
-            self.trees().put(block, green.clone());
+            let most = (self.len() as usize / 16).clamp(*TREES.start(), *TREES.end());
+            self.trees().put(block, green.clone(), most);
             green
         });
         Some((start, SyntaxNode::new_root(green)))
@@ -562,7 +564,7 @@ mod tests {
     #[test]
     fn trees_of_long_lines_make_way_for_others_and_the_longest_have_none() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let long = TREES / 2 + 1;
+        let long = TREES.end() / 2 + 1;
         let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE);
         let document = Document::new(&text).expect("below 4 GiB");
         let kept = |block: usize| {
