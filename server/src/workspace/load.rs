@@ -263,6 +263,8 @@ pub(super) fn belonging(mut files: Vec<(Part, File)>, asked: &Path) -> Vec<File>
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
@@ -353,6 +355,39 @@ mod tests {
         let (document, lossy) = read_from(&mut &bytes[..]).expect("a document");
         assert_eq!(document.text(), String::from_utf8_lossy(&bytes[3..]));
         assert!(lossy);
+    }
+
+    /// A file to which a line is added before each of so many reads.
+    struct Growing {
+        file: DiskFile,
+        path: PathBuf,
+        more: u32,
+    }
+
+    impl Read for Growing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.more > 0 {
+                self.more -= 1;
+                let mut file = DiskFile::options().append(true).open(&self.path)?;
+                writeln!(file, "allocation {}: size 4:", self.more)?;
+            }
+            self.file.read(buffer)
+        }
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_read_to_the_end_that_it_has_then() {
+        let folder = folder(&[("m-buffer-assignment.txt", ASSIGNMENT)]);
+        let path = folder.path().join("m-buffer-assignment.txt");
+        let file = DiskFile::open(&path).expect("a file");
+        let mut growing = Growing {
+            file,
+            path: path.clone(),
+            more: 50,
+        };
+        let (document, lossy) = read_from(&mut growing).expect("a document");
+        assert_eq!(document.text(), fs::read_to_string(&path).expect("a file"));
+        assert_eq!((document.line_count(), growing.more, lossy), (52, 0, false));
     }
 
     #[test]
