@@ -280,23 +280,28 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                 bytes: self.row.first,
                 cumulative: self.row.second,
             }),
-            SyntaxKind::TreeLine => facts.tree.push(TreeNode {
+            SyntaxKind::TreeLine => {
+                // Where the file breaks off before it, there is no label.
+                let mut label = self.row.name;
+                if label.is_empty() {
+                    (label.start, label.end) = (line.end, line.end);
+                }
+                let before = &self.text[line.start as usize..label.start as usize];
                 // 4 characters for the root, then 6 and 4 for each level.
-                depth: (tree_prefix(
-                    &line.text(self.text)[..(self.row.name.start - line.start) as usize],
-                ) > 4)
-                    .then(|| {
-                        self.text[line.start as usize..self.row.name.start as usize]
-                            .chars()
-                            .count() as u32
-                    })
-                    .map_or(0, |characters| characters.saturating_sub(6) / 4),
-                label: self.row.name,
-                percentage: self.row.word,
-                total: self.row.first,
-                current: self.row.second,
-                remaining: self.row.third,
-            }),
+                let depth = if tree_prefix(before) > 4 {
+                    (before.chars().count() as u32).saturating_sub(6) / 4
+                } else {
+                    0
+                };
+                facts.tree.push(TreeNode {
+                    depth,
+                    label,
+                    percentage: self.row.word,
+                    total: self.row.first,
+                    current: self.row.second,
+                    remaining: self.row.third,
+                });
+            }
             SyntaxKind::SpaceHeading => {
                 facts.report.push(ReportRow::Space {
                     label: self.row.name,
