@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use support::Random;
 use support::client::{Answer, Server, uri};
 use support::dumps::{dumps_below, fixtures};
-use support::requests::{boundary, is_fine, position, requests_at};
+use support::requests::{PIECES, boundary, is_fine, position, requests_at};
 
 /// One round is one thing that a user does.
 const ROUNDS: usize = 2000;
@@ -21,21 +21,6 @@ const ROUNDS: usize = 2000;
 const MOST_OPEN: usize = 8;
 /// A text that has grown by edits to so many bytes is replaced by that of its file.
 const LONGEST: usize = 400_000;
-
-const PIECES: [&str; 12] = [
-    "",
-    "",
-    "\n",
-    "9",
-    "<3 x @0>",
-    " value: ",
-    "allocation 1: size 4:\n",
-    "é",
-    "𝄞",
-    "{",
-    ")",
-    "Used values:\n",
-];
 
 /// A document that is open.
 struct Document {

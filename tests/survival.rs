@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use support::client::Server;
 use support::dumps::{broken, dumps_below, files_below, fixtures, fixtures_in};
 use support::extremes::extremes;
-use support::requests::{boundary, is_fine, position, requests_at};
+use support::requests::{PIECES, boundary, is_fine, position, requests_at};
 use support::{Random, none_of};
 
 fn broken_file(name: &str) -> PathBuf {
@@ -168,22 +168,6 @@ fn unsaved_documents_are_served() {
 #[test]
 fn edited_is_as_read_fresh() {
     let mut random = Random(33);
-    let pieces = [
-        "",
-        "",
-        "\n",
-        "9",
-        "0",
-        "<3 x @0>",
-        " value: ",
-        "allocation 1: size 4:\n",
-        "é",
-        "𝄞",
-        "{",
-        ")",
-        "\r\n",
-        "Used values:\n",
-    ];
     for dump in fixtures_in(&["smallest", "cpu-run-on"]).iter().take(3) {
         let mut text = fs::read_to_string(&dump.files[0]).expect("text");
         let path =
@@ -194,7 +178,7 @@ fn edited_is_as_read_fresh() {
         for version in 2..40 {
             let start = boundary(&text, random.below(text.len() + 1));
             let end = boundary(&text, (start + random.below(12)).min(text.len())).max(start);
-            let piece = pieces[random.below(pieces.len())];
+            let piece = PIECES[random.below(PIECES.len())];
             let range = json!({ "start": position(&text, start), "end": position(&text, end) });
             text.replace_range(start..end, piece);
             server.notify(

@@ -70,6 +70,24 @@ pub fn is_fine(answer: &Answer) -> bool {
     }
 }
 
+/// What is typed at random: nothing, parts of lines, their ends, characters of several units.
+pub const PIECES: [&str; 14] = [
+    "",
+    "",
+    "\n",
+    "9",
+    "0",
+    "<3 x @0>",
+    " value: ",
+    "allocation 1: size 4:\n",
+    "é",
+    "𝄞",
+    "{",
+    ")",
+    "\r\n",
+    "Used values:\n",
+];
+
 /// The next place at or before `at` where an editor would put its cursor.
 pub fn boundary(text: &str, mut at: usize) -> usize {
     // Not between the halves of a line end either: what an editor would not do.

@@ -12,7 +12,7 @@ use buflens::ide::references::references;
 use buflens::ide::symbols::document_symbols;
 use buflens::model::occupancy::{self, Occupancy};
 use buflens::model::source::Libraries;
-use buflens::model::{Dump, cancel, read_facts};
+use buflens::model::{Dump, read_errors, read_facts};
 use buflens_syntax::{Document, lexer};
 
 use crate::clock::{Cost, cost, each};
@@ -136,11 +136,7 @@ fn with_facts(input: &Input) -> Vec<Document> {
 
 fn with_errors(input: &Input) -> Vec<Document> {
     let documents = input.documents();
-    for document in &documents {
-        cancel::map(document.blocks().collect(), |(_, block)| {
-            block.errors().len()
-        });
-    }
+    documents.iter().for_each(read_errors);
     documents
 }
 

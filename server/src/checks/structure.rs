@@ -6,7 +6,7 @@ use buflens_syntax::facts::Heading;
 use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
 
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, FileId, Part, Place, cancel};
+use crate::model::{Dump, FileId, Part, Place, read_errors};
 
 /// A part of a dump that is read on its own: what is broken in one says nothing of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,10 +68,7 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let last_line = document
             .line_range(document.line_count() - 1)
             .unwrap_or(0..0);
-        // On all cores; what follows only gathers them.
-        cancel::map(document.blocks().collect(), |(_, block)| {
-            block.errors();
-        });
+        read_errors(document);
         for (range, message) in document.errors() {
             doubts.broken.insert(section_at(dump, file, range.start));
             // A last line without its line end that breaks off in the middle.

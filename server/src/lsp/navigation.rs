@@ -60,14 +60,15 @@ pub fn goto(
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
     let Navigation { origin, targets } = lookup(&dump, file, offset).ok_or(Unavailable::Absent)?;
     let targets = targets.iter().take(LIMIT);
-    let uris = view.uris(&dump);
+    let locate = view.locations(&dump);
     if links {
         let origin = view.range_in(&dump, file, &origin);
         let link = |target: &Target| {
+            let location = locate(target.place.file, &target.place.range)?;
             Some(lsp::LocationLink {
                 origin_selection_range: origin,
-                target_uri: uris.get(target.place.file)?.clone()?,
-                target_range: view.range_in(&dump, target.place.file, &target.place.range)?,
+                target_uri: location.uri,
+                target_range: location.range,
                 target_selection_range: view.range_in(
                     &dump,
                     target.place.file,
@@ -79,12 +80,7 @@ pub fn goto(
             targets.filter_map(link).collect(),
         ))
     } else {
-        let location = |target: &Target| {
-            Some(lsp::Location {
-                uri: uris.get(target.place.file)?.clone()?,
-                range: view.range_in(&dump, target.place.file, &target.selection)?,
-            })
-        };
+        let location = |target: &Target| locate(target.place.file, &target.selection);
         Ok(lsp::GotoDefinitionResponse::Array(
             targets.filter_map(location).collect(),
         ))
@@ -98,13 +94,8 @@ pub fn references(
 ) -> Result<Vec<lsp::Location>, Unavailable> {
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
     let places = references::references(&dump, file, offset, declaration);
-    let uris = view.uris(&dump);
-    let location = |place: &Place| {
-        Some(lsp::Location {
-            uri: uris.get(place.file)?.clone()?,
-            range: view.range_in(&dump, place.file, &place.range)?,
-        })
-    };
+    let locate = view.locations(&dump);
+    let location = |place: &Place| locate(place.file, &place.range);
     Ok(places.iter().take(LIMIT).filter_map(location).collect())
 }
 

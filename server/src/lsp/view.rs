@@ -82,9 +82,17 @@ impl View {
         }
     }
 
-    /// The URIs of the files of the dump, for many places in few files.
-    pub fn uris(&self, dump: &Dump) -> Vec<Option<lsp::Uri>> {
-        dump.files.iter().map(|file| self.uri(&file.path)).collect()
+    /// Tells the locations of many ranges in the files of the dump, whose URIs are made once.
+    pub fn locations<'v>(
+        &'v self,
+        dump: &'v Dump,
+    ) -> impl Fn(FileId, &Range<u32>) -> Option<lsp::Location> + 'v {
+        let uris = dump.files.iter().map(|file| self.uri(&file.path));
+        let uris: Vec<_> = uris.collect();
+        move |file, range| {
+            let uri = uris.get(file)?.clone()?;
+            Some(lsp::Location::new(uri, self.range_in(dump, file, range)?))
+        }
     }
 
     /// The URI of a line of source that `file` of the dump names, if it is on this machine.

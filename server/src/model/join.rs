@@ -21,6 +21,13 @@ pub fn read_facts(document: &Document) {
     });
 }
 
+/// Reads what is wrong in all blocks on all cores, and their facts with it. Can be cancelled.
+pub fn read_errors(document: &Document) {
+    cancel::map(document.blocks().collect(), |(_, block)| {
+        block.errors();
+    });
+}
+
 impl Dump {
     /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
     pub fn new(files: Vec<File>) -> Self {

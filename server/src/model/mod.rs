@@ -23,5 +23,5 @@ pub use dump::{
     Step, Tables, Use, Value,
 };
 pub(crate) use join::is_async_call;
-pub use join::read_facts;
+pub use join::{read_errors, read_facts};
 pub use names::{NameId, Names, Rank};

@@ -240,7 +240,9 @@ fn numbered(line: &str, places: &Places) -> Option<usize> {
         let start = behind - digits.count();
         return (start < behind && is_free(&line[..start])).then_some(start);
     }
-    let start = line.find(BUFFER).filter(|&start| is_free(&line[..start]))?;
+    let start = places
+        .first(BUFFER)
+        .filter(|&start| is_free(&line[..start]))?;
     let number = line[start + BUFFER.len()..].strip_suffix(':')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(start)

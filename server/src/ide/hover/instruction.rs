@@ -231,15 +231,17 @@ impl<'d> Instruction<'d> {
             return None;
         };
         let from = shape_of(context, operand)?;
-        let is_tuple = |text: &str| text.starts_with('(');
+        // A tuple has no layout, and can be so long that reading it takes milliseconds.
+        if [from, self.shape()]
+            .iter()
+            .any(|text| text.starts_with('('))
+        {
+            return None;
+        }
         let layout = |text: &str| match Shape::read(text) {
             Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
             _ => None,
         };
-        // A tuple has no layout, and can be so long that reading it takes milliseconds.
-        if is_tuple(from) || is_tuple(self.shape()) {
-            return None;
-        }
         let (from_dimensions, from) = layout(from)?;
         let (to_dimensions, to) = layout(self.shape())?;
         let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
