@@ -86,7 +86,8 @@ impl Scanner {
         }
         self.lines += 1;
         self.bytes += line.len();
-        self.is_behind_long = is_long || (continues && self.is_behind_long);
+        // What is behind a cut must not depend on what is before it.
+        self.is_behind_long = is_long || (continues && self.is_behind_long && cut.is_none());
         self.mode = mode_after(self.mode, kind, text);
         cut
     }
