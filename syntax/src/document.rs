@@ -118,6 +118,11 @@ impl Block {
         })
     }
 
+    /// Whether [`Block::facts`] has been computed.
+    pub fn has_facts(&self) -> bool {
+        self.facts.get().is_some()
+    }
+
     /// What is wrong in the block. Computed at the first call.
     pub fn errors(&self) -> &[SyntaxError] {
         if !self.is_long() {

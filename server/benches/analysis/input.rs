@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use buflens::model::{Dump, File};
-use buflens::workspace::load;
+use buflens::workspace::{load, read_text};
 use buflens_syntax::Document;
 
 use crate::generate;
@@ -43,6 +43,14 @@ impl Input {
         let texts = self.files.iter().map(|(_, text)| text);
         texts
             .map(|text| Document::new(text).expect("a text below 4 GiB"))
+            .collect()
+    }
+
+    /// The texts as the server and the command line read them.
+    pub fn read(&self) -> Vec<Document> {
+        let texts = self.files.iter().map(|(_, text)| text);
+        texts
+            .map(|text| read_text(text).expect("a text below 4 GiB"))
             .collect()
     }
 

@@ -85,7 +85,7 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "reading: text, facts, join",
         None,
-        cost(|| (), |()| input.dump(input.documents())),
+        cost(|| (), |()| input.dump(input.read())),
     );
     push(
         "facts and errors: every token, by the grammar",
@@ -96,7 +96,7 @@ pub fn steps(input: &Input) -> Vec<Step> {
         "findings of what is read",
         None,
         cost(
-            || input.dump(input.documents()),
+            || input.dump(input.read()),
             |dump| (checks::check(&dump), dump),
         ),
     );
@@ -106,7 +106,7 @@ pub fn steps(input: &Input) -> Vec<Step> {
         cost(
             || (),
             |()| {
-                let dump = input.dump(input.documents());
+                let dump = input.dump(input.read());
                 (checks::check(&dump), dump)
             },
         ),
@@ -129,13 +129,13 @@ pub fn steps(input: &Input) -> Vec<Step> {
 }
 
 fn with_facts(input: &Input) -> Vec<Document> {
-    let documents = input.documents();
+    let documents = input.read();
     documents.iter().for_each(read_facts);
     documents
 }
 
 fn with_errors(input: &Input) -> Vec<Document> {
-    let documents = input.documents();
+    let documents = input.read();
     documents.iter().for_each(read_errors);
     documents
 }
@@ -266,7 +266,7 @@ fn what_if(audit: &Audit) {
 
 /// Measures requests at places that are the same in every run.
 pub fn requests(input: &Input) -> Vec<Request> {
-    let dump = input.dump(input.documents());
+    let dump = input.dump(input.read());
     let (file, document) = (input.file, &dump.files[input.file].document);
     let places = places(input.text());
     let libraries = Libraries::default();

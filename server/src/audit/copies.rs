@@ -88,8 +88,8 @@ pub fn copies(audit: &Audit) -> Vec<Copy> {
     let mut names = FxHashSet::default();
     let mut copies = Vec::new();
     for value in &dump.values {
-        let opcode = match dump.instruction(value) {
-            Some(at) => at.text(at.row.opcode),
+        let opcode = match value.opcode {
+            Some(opcode) => &dump.names[opcode],
             None => dump.opcode(value.name).unwrap_or_default(),
         };
         let is_copy = matches!(opcode, "copy" | "transpose") || opcode.ends_with("-start");

@@ -215,8 +215,8 @@ impl Diff {
         };
         let texts = [0, 1].map(|side| shape_text(audits[side].dump, values[side]));
         let resized = (values[0].size != values[1].size).then(|| {
-            let shapes = [0, 1].map(|side| audits[side].shapes.of(audits[side].dump, values[side]));
-            match [shapes[0].as_deref(), shapes[1].as_deref()] {
+            let shapes = [0, 1].map(|side| audits[side].shapes.of(values[side]));
+            match shapes {
                 _ if texts[0] == texts[1] => Cause::Padding,
                 [Some(Shape::Array(old)), Some(Shape::Array(new))]
                     if old.dimensions == new.dimensions =>

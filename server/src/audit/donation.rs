@@ -204,7 +204,7 @@ fn keys(audit: &Audit) -> Vec<(u32, Key)> {
 
 /// The type and dimensions of a value; `None` for a tuple's table.
 fn array(audit: &Audit, value: &Value) -> Option<Array> {
-    match audit.shapes.of(audit.dump, value)?.as_ref() {
+    match audit.shapes.of(value)? {
         Shape::Array(array) => Some((array.element.clone(), array.dimensions.clone())),
         Shape::Tuple(_) => None,
     }

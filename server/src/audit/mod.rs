@@ -41,7 +41,7 @@ impl<'d> Audit<'d> {
     pub fn new(dump: &'d Dump, libraries: Libraries) -> Self {
         Self {
             dump,
-            shapes: Shapes::default(),
+            shapes: Shapes::new(dump),
             origins: Origins::new(dump),
             libraries,
         }

@@ -116,12 +116,12 @@ pub fn padding(audit: &Audit, color: Option<u64>) -> PaddingTable {
 pub fn of_value(audit: &Audit, at: u32) -> Option<ValuePadding> {
     let dump = audit.dump;
     let value = dump.values.get(at as usize)?;
-    let bytes = audit.shapes.padding(dump, value);
+    let bytes = audit.shapes.padding(value);
     if bytes == 0 {
         return None;
     }
-    let shape = audit.shapes.of(dump, value)?;
-    let Shape::Array(array) = shape.as_ref() else {
+    let shape = audit.shapes.of(value)?;
+    let Shape::Array(array) = shape else {
         return None;
     };
     let padded = Padding::of(array)?;
@@ -146,7 +146,7 @@ pub fn at_step(audit: &Audit, color: u64, step: u64) -> u64 {
         .into_iter()
         .map(|(at, share)| {
             let value = &dump.values[at as usize];
-            let padding = audit.shapes.padding(dump, value);
+            let padding = audit.shapes.padding(value);
             // Of a value that lies partly under another, as large a part of the padding.
             let part = u128::from(padding) * u128::from(share) / u128::from(value.size.max(1));
             u64::try_from(part).unwrap_or(u64::MAX)

@@ -227,8 +227,8 @@ impl Check<'_> {
             display(padding),
             rounded(more)
         );
-        let shapes = Shapes::default();
-        let pad = |at: u32| shapes.padding(self.dump, &self.dump.values[at as usize]);
+        let shapes = Shapes::new(self.dump);
+        let pad = |at: u32| shapes.padding(&self.dump.values[at as usize]);
         let padded = alive(self.dump, space.color, self.step(space.color));
         let padded = padded.into_iter().map(|at| (at, pad(at))).collect();
         let place = self.peak_place(space.color);

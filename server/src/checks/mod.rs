@@ -108,7 +108,9 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
         allocations::check_kinds(dump, &doubts, &mut findings);
         values::check_ids(dump, &mut doubts, &mut findings);
     };
-    let (context, ()) = join(|| Context::new(dump), check_text);
+    // Occupancy is asked for by several checks.
+    let (_, ()) = join(|| dump.occupancy(), check_text);
+    let context = Context::new(dump);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
@@ -147,38 +149,24 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
 struct Context<'d> {
     dump: &'d Dump,
     shapes: Shapes<'d>,
-    /// The shapes of the dump's values, by these: as section A prints them, and of the results of
-    /// the instructions in section C.
-    placed: Vec<Option<Arc<Shape>>>,
-    results: Vec<Option<Arc<Shape>>>,
 }
 
 impl<'d> Context<'d> {
     fn new(dump: &'d Dump) -> Self {
-        let shapes = Shapes::default();
-        let placed = dump.values.iter().map(|value| shapes.of(dump, value));
-        let placed = placed.collect();
-        let results = dump.values.iter().map(|value| {
-            let instruction = dump.instruction(value)?;
-            shapes.read(instruction.text(instruction.row.shape))
-        });
-        let results = results.collect();
         Self {
             dump,
-            shapes,
-            placed,
-            results,
+            shapes: Shapes::new(dump),
         }
     }
 
     /// The shape that section A prints with the dump's value `at`.
     fn placed(&self, at: u32) -> Option<&Shape> {
-        self.placed[at as usize].as_deref()
+        self.shapes.of(&self.dump.values[at as usize])
     }
 
     /// The shape of the result of the instruction that section C prints with the dump's value `at`.
     fn result(&self, at: u32) -> Option<&Shape> {
-        self.results[at as usize].as_deref()
+        self.shapes.of_result(&self.dump.values[at as usize])
     }
 
     /// The shape that `text` is, if it is one.

@@ -188,9 +188,9 @@ fn check_entries(dump: &Dump, file: FileId, doubts: &mut Doubts, findings: &mut 
         return;
     }
     for value in &dump.values {
-        if let Some(header) = dump.used(value)
+        if (value.instruction.is_none() || value.positions.is_empty())
+            && let Some(header) = dump.used(value)
             && header.file == file
-            && (value.instruction.is_none() || value.positions.is_empty())
         {
             let name = header.text(header.row.value.name);
             let part = if value.positions.is_empty() {

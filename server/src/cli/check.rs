@@ -329,7 +329,9 @@ fn check_all(
                 totals.counts.add(judged.severity);
                 totals.is_denied |= deny.denies(judged.severity);
             }
-            write(&loaded.dump, &findings)
+            let written = write(&loaded.dump, &findings);
+            dumps::drop_aside(loaded);
+            written
         }
         Err(problem) => {
             totals.unreadable(&problem);

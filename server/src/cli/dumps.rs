@@ -40,6 +40,11 @@ pub fn for_each<T: Send>(
     Ok(())
 }
 
+/// Gives the memory of a dump back aside. Nobody waits for that, least of all the end of the process.
+pub fn drop_aside(loaded: Loaded) {
+    rayon::spawn(move || drop(loaded));
+}
+
 /// How many of the dumps, of which there is at least one, are held at the same time.
 fn batch_length(found: &[Found]) -> usize {
     let mut bytes = 0;

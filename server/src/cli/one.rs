@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use buflens_syntax::DocumentKind;
 use clap::Args;
 
+use super::dumps::drop_aside;
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
@@ -82,6 +83,8 @@ impl Given {
         } else {
             UNREADABLE
         };
+        drop(audit);
+        drop_aside(loaded);
         Ok(ExitCode::from(code))
     }
 

@@ -6,9 +6,10 @@
 //! every checkpoint, as it has to be for panics.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -89,6 +90,39 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec
     items.into_par_iter().map(checked).collect()
 }
 
+/// Calls `take` for the items in their order on this thread, up to the first break, while all cores
+/// `prepare` them ahead. An item that is not ready when its turn comes is waited for by preparing
+/// others; so `prepare` must be harmless twice, and wait where it is at work on an item already.
+/// With a checkpoint before each item.
+pub fn for_each_prepared<T: Sync>(
+    items: &[T],
+    is_ready: impl Fn(&T) -> bool,
+    prepare: impl Fn(&T) + Sync,
+    mut take: impl FnMut(usize, &T) -> ControlFlow<()>,
+) {
+    let token = CURRENT.with_borrow(|token| token.clone().unwrap_or_default());
+    let next = AtomicUsize::new(0);
+    let prepare_next = || {
+        token.check();
+        let item = items.get(next.fetch_add(1, Ordering::Relaxed));
+        item.map(&prepare).is_some()
+    };
+    rayon::in_place_scope(|scope| {
+        for _ in 1..rayon::current_num_threads() {
+            scope.spawn(|_| while prepare_next() {});
+        }
+        for (number, item) in items.iter().enumerate() {
+            token.check();
+            while !is_ready(item) && prepare_next() {}
+            prepare(item);
+            if take(number, item).is_break() {
+                next.store(items.len(), Ordering::Relaxed);
+                break;
+            }
+        }
+    });
+}
+
 /// Does both, side by side; the checkpoints of both look at the token of this thread.
 pub fn join<A: Send, B: Send>(
     one: impl FnOnce() -> A + Send,
@@ -112,7 +146,7 @@ pub fn on_few_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::OnceLock;
 
     use super::*;
 
@@ -161,6 +195,45 @@ mod tests {
         assert_eq!(outcome, None);
         assert!(turns.into_inner() < 100_000);
         assert_eq!(map(vec![1, 2], |number| number + 1), [2, 3]);
+    }
+
+    #[test]
+    fn items_are_taken_in_their_order_and_up_to_a_break() {
+        let items: Vec<OnceLock<usize>> = (0..1000).map(|_| OnceLock::new()).collect();
+        let numbers: Vec<(usize, &OnceLock<usize>)> = items.iter().enumerate().collect();
+        let mut taken = Vec::new();
+        for_each_prepared(
+            &numbers,
+            |(_, item)| item.get().is_some(),
+            |&(number, item)| {
+                item.get_or_init(|| number);
+            },
+            |number, (_, item)| {
+                taken.push((number, item.get().copied()));
+                match number {
+                    699 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            },
+        );
+        let all: Vec<_> = (0..700).map(|number| (number, Some(number))).collect();
+        assert_eq!(taken, all);
+    }
+
+    #[test]
+    fn nothing_is_taken_behind_the_cancelling() {
+        let (token, mut last) = (Token::default(), 0);
+        let outcome = run(&token, || {
+            let take = |number, (): &()| {
+                last = number;
+                if number == 7 {
+                    token.cancel();
+                }
+                ControlFlow::Continue(())
+            };
+            for_each_prepared(&[(); 100_000], |()| false, |()| (), take);
+        });
+        assert_eq!((outcome, last), (None, 7));
     }
 
     #[test]

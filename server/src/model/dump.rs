@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::cancel::checkpoint;
 use super::names::{ByName, NameId, Names};
 use super::occupancy::Occupancy;
+use super::shapes::{ShapeId, ShapeTexts};
 
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
@@ -133,6 +134,8 @@ pub struct Value {
     pub index: NameId,
     /// The line of section A.
     pub placement: Option<Row>,
+    /// The shape with layout printed there.
+    pub shape: Option<ShapeId>,
     /// The allocation that holds it, as a number into [`Dump::allocations`].
     pub allocation: Option<u32>,
     /// Size in bytes, padding included; 0 without placement.
@@ -143,6 +146,10 @@ pub struct Value {
     pub used: Option<Row>,
     /// The instruction printed in section C.
     pub instruction: Option<Row>,
+    /// Its opcode.
+    pub opcode: Option<NameId>,
+    /// The shape of its result.
+    pub result: Option<ShapeId>,
     /// Its positions, as numbers into [`Dump::positions`].
     pub positions: Range<u32>,
     /// Its uses, as numbers into [`Dump::uses`].
@@ -276,6 +283,8 @@ pub struct Dump {
     pub files: Vec<File>,
     /// All names.
     pub names: Names,
+    /// The shapes of values and of the results of their instructions.
+    pub shapes: ShapeTexts,
     /// Section A.
     pub allocations: Vec<Allocation>,
     /// The values of section A in its order, then those that only section C has.
@@ -498,7 +507,12 @@ impl Dump {
 
     /// The opcode of the instruction called `name`.
     pub fn opcode(&self, name: NameId) -> Option<&str> {
-        let at = self.instruction_named(name)?;
+        let with_value = self.values_of(name).next();
+        let opcode = with_value.and_then(|at| self.values[at as usize].opcode);
+        if let Some(opcode) = opcode {
+            return Some(&self.names[opcode]);
+        }
+        let at: At<facts::Instruction> = self.at(self.instructions.get(&name)?.row)?;
         Some(at.text(at.row.opcode))
     }
 

@@ -1,9 +1,11 @@
 //! Joining the files of one compilation by ids, names and shape indices.
 
-use buflens_syntax::Document;
-use buflens_syntax::facts::{self, Heading, Span};
+use std::ops::ControlFlow;
 
-use super::cancel::{self, checkpoint};
+use buflens_syntax::facts::{self, Heading, Span};
+use buflens_syntax::{Block, Document};
+
+use super::cancel;
 use super::dump::{
     Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Printed,
     Row, Step, Use, Value,
@@ -42,17 +44,20 @@ impl Dump {
         order.dedup_by_key(|&mut file| part(&dump.files[file]));
         for &file in &order {
             let document = dump.files[file].document.clone();
-            if part(&dump.files[file]) != Part::None {
-                read_facts(&document);
-            }
             match part(&dump.files[file]) {
                 Part::Module => dump.read_module(file, &document),
-                Part::Report | Part::None => {}
+                Part::Report => read_facts(&document),
+                Part::None => {}
                 Part::Assignment | Part::Values | Part::LiveRange => {
                     dump.read_assignment(file, &document);
                 }
             }
         }
+        dump.shapes.finish();
+        dump.values.shrink_to_fit();
+        dump.positions.shrink_to_fit();
+        dump.uses.shrink_to_fit();
+        dump.steps.shrink_to_fit();
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
         for file in order {
@@ -69,20 +74,9 @@ impl Dump {
     }
 
     fn read_assignment(&mut self, file: FileId, document: &Document) {
-        let count = |rows: fn(&facts::Facts) -> usize| -> usize {
-            let blocks = document.blocks();
-            blocks.map(|(_, block)| rows(block.facts())).sum()
-        };
-        self.values
-            .reserve_exact(count(|facts| facts.placements.len()));
-        self.positions
-            .reserve_exact(count(|facts| facts.positions.len()));
-        self.uses.reserve_exact(count(|facts| facts.uses.len()));
-        self.steps.reserve_exact(count(|facts| facts.steps.len()));
         // Rows that belong to the value or allocation read last, maybe in an earlier block.
         let mut current: Option<u32> = None;
-        for (block, (start, content)) in document.blocks().enumerate().take(one_dump(document)) {
-            checkpoint();
+        each_of_one_dump(document, |block, start, content| {
             let facts = content.facts();
             let text = content.text();
             let row = |row: usize| Row {
@@ -136,7 +130,7 @@ impl Dump {
             if let Some((_, _, nodes)) = &mut self.tree {
                 nodes.extend((0..facts.tree.len()).map(row));
             }
-        }
+        });
     }
 
     fn read_allocations(&mut self, facts: &facts::Facts, text: &str, row: &impl Fn(usize) -> Row) {
@@ -158,6 +152,7 @@ impl Dump {
             }
             self.values.push(Value {
                 placement: Some(row(number)),
+                shape: Some(self.shapes.intern(placement.shape.text(text))),
                 allocation: self
                     .allocations
                     .len()
@@ -193,11 +188,14 @@ impl Dump {
             name: self.names.intern(reference.name.text(text)),
             index: self.index_of(reference.index, text),
             placement: None,
+            shape: None,
             allocation: None,
             size: 0,
             offset: 0,
             used: None,
             instruction: None,
+            opcode: None,
+            result: None,
             positions: 0..0,
             uses: 0..0,
             live_range: None,
@@ -340,8 +338,11 @@ impl Dump {
         if entry.instruction.is_none() && start.2 < end.2 {
             entry.instruction = Some(row(start.2 as usize));
             let instruction = &facts.instructions[start.2 as usize];
-            self.has_async_calls |= is_async_call(instruction.opcode.text(text));
-            let is_tuple = instruction.shape.text(text).starts_with('(');
+            let (opcode, shape) = (instruction.opcode.text(text), instruction.shape.text(text));
+            entry.opcode = Some(self.names.intern(opcode));
+            entry.result = Some(self.shapes.intern(shape));
+            self.has_async_calls |= is_async_call(opcode);
+            let is_tuple = shape.starts_with('(');
             entry.is_alike &= *instruction.name.text(text) == self.names[entry.name]
                 && is_tuple == entry.printed.has_index;
         }
@@ -350,8 +351,7 @@ impl Dump {
     fn read_module(&mut self, file: FileId, document: &Document) {
         let mut computation = None;
         let mut table = "";
-        for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
-            checkpoint();
+        each_of_one_dump(document, |block, _, content| {
             let facts = content.facts();
             let row = |row: usize| Row {
                 file: file as u32,
@@ -402,7 +402,7 @@ impl Dump {
                 let header = &facts.computations[number];
                 computation = Some(self.push_computation(header, content.text(), row(number)));
             }
-        }
+        });
     }
 
     fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
@@ -429,8 +429,7 @@ impl Dump {
     }
 
     fn join_live_ranges(&mut self, file: FileId, document: &Document) {
-        for (block, (_, content)) in document.blocks().enumerate().take(one_dump(document)) {
-            checkpoint();
+        each_of_one_dump(document, |block, _, content| {
             for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
                 let row = Row {
                     file: file as u32,
@@ -455,7 +454,7 @@ impl Dump {
                     None => self.stray_live_ranges.push(row),
                 }
             }
-        }
+        });
     }
 
     /// The platforms that the dump can come from.
@@ -508,14 +507,20 @@ fn printed(reference: &facts::ValueReference) -> Printed {
     }
 }
 
-/// How many blocks of a document belong to its first dump: a log can hold several, and the values
-/// of one are not those of another. A section always begins a block.
-fn one_dump(document: &Document) -> usize {
+/// Calls `each` with the number, offset and content of each block of the first dump of a document, whose
+/// facts are read ahead on all cores: a log can hold several dumps, and the values of one are not those of
+/// another. A section always begins a block.
+fn each_of_one_dump<'d>(document: &'d Document, mut each: impl FnMut(usize, u32, &'d Block)) {
     let mut seen = Vec::new();
-    document
-        .blocks()
-        .position(|(_, block)| {
-            block.facts().headings.iter().any(|(heading, _)| {
+    let blocks: Vec<(u32, &Block)> = document.blocks().collect();
+    cancel::for_each_prepared(
+        &blocks,
+        |(_, block)| block.has_facts(),
+        |(_, block)| {
+            block.facts();
+        },
+        |number, &(start, block)| {
+            let begins_another = block.facts().headings.iter().any(|(heading, _)| {
                 let opens_dump = matches!(
                     heading,
                     Heading::Assignment
@@ -527,9 +532,14 @@ fn one_dump(document: &Document) -> usize {
                 let repeats = opens_dump && seen.contains(&kind);
                 seen.push(kind);
                 repeats
-            })
-        })
-        .unwrap_or(usize::MAX)
+            });
+            if begins_another {
+                return ControlFlow::Break(());
+            }
+            each(number, start, block);
+            ControlFlow::Continue(())
+        },
+    );
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form

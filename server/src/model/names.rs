@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// A name of a dump: an instruction's or computation's name, or a shape index. Equal texts have
-/// equal ids.
+/// A name of a dump: an instruction's or computation's name, an opcode, or a shape index. Equal texts
+/// have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 

@@ -1,76 +1,142 @@
-//! Shapes by their text: few of a dump's shapes are distinct, so each is read once.
+//! Shapes by their text: few of a dump's shapes are distinct, so each is kept and read once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use buflens_syntax::Shape;
 use rustc_hash::FxHashMap;
 
 use super::bytes::{is_possible_size, logical_bytes};
+use super::names::{NameId, Names};
 use super::{Dump, Value};
 
 /// Of texts that are at least as long, equal ones are mostly one text.
 const LONG: usize = 1024;
 
-/// The shapes of a dump as far as they have been asked for.
+/// A shape as it is printed: equal ids, equal texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ShapeId(NameId);
+
+/// The shapes that a dump prints with its values and with their instructions.
 #[derive(Debug, Default)]
-pub struct Shapes<'d>(Mutex<Known<'d>>);
+pub struct ShapeTexts {
+    texts: Names,
+    /// Long ones by the addresses and lengths of their texts, so that few are compared whole.
+    by_place: FxHashMap<(usize, usize), ShapeId>,
+}
+
+impl ShapeTexts {
+    /// The id of a shape, which is added if it is new. All texts must stay where they are until
+    /// [`ShapeTexts::finish`].
+    pub(super) fn intern(&mut self, text: &str) -> ShapeId {
+        if text.len() < LONG {
+            return ShapeId(self.texts.intern(text));
+        }
+        let place = (text.as_ptr().addr(), text.len());
+        let texts = &mut self.texts;
+        let id = self.by_place.entry(place);
+        *id.or_insert_with(|| ShapeId(texts.intern(text)))
+    }
+
+    /// All are there.
+    pub(super) fn finish(&mut self) {
+        self.by_place = FxHashMap::default();
+    }
+}
+
+impl std::ops::Index<ShapeId> for ShapeTexts {
+    type Output = str;
+
+    fn index(&self, id: ShapeId) -> &str {
+        &self.texts[id.0]
+    }
+}
+
+/// The shapes of a dump as far as they have been asked for.
+#[derive(Debug)]
+pub struct Shapes<'d> {
+    dump: &'d Dump,
+    /// Those of [`Dump::shapes`].
+    by_id: Box<[OnceLock<Option<Shape>>]>,
+    others: Mutex<Others<'d>>,
+}
 
 #[derive(Debug, Default)]
-struct Known<'d> {
+struct Others<'d> {
     by_text: FxHashMap<&'d str, Option<Arc<Shape>>>,
-    /// Those of long texts by the addresses and lengths of these, so that few are compared whole.
+    /// Those of long texts, as in [`ShapeTexts`].
     by_place: FxHashMap<(usize, usize), Option<Arc<Shape>>>,
 }
 
 impl<'d> Shapes<'d> {
-    /// The shape that `text` is, if it is one.
+    /// Nothing read yet.
+    pub fn new(dump: &'d Dump) -> Self {
+        let count = dump.shapes.texts.count();
+        Self {
+            dump,
+            by_id: (0..count).map(|_| OnceLock::new()).collect(),
+            others: Mutex::default(),
+        }
+    }
+
+    /// The shape that `text` is, if it is one. For texts that have no id.
     pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
         if text.len() < LONG {
             return self.by_text(text);
         }
         let place = (text.as_ptr().addr(), text.len());
-        if let Some(shape) = self.known().by_place.get(&place) {
+        if let Some(shape) = self.others().by_place.get(&place) {
             return shape.clone();
         }
         let shape = self.by_text(text);
-        self.known().by_place.insert(place, shape.clone());
+        self.others().by_place.insert(place, shape.clone());
         shape
     }
 
     fn by_text(&self, text: &'d str) -> Option<Arc<Shape>> {
-        if let Some(shape) = self.known().by_text.get(text) {
+        if let Some(shape) = self.others().by_text.get(text) {
             return shape.clone();
         }
         let shape = Shape::read(text).ok().map(Arc::new);
-        self.known().by_text.entry(text).or_insert(shape).clone()
+        self.others().by_text.entry(text).or_insert(shape).clone()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known<'d>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn others(&self) -> MutexGuard<'_, Others<'d>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_id(&self, id: ShapeId) -> Option<&Shape> {
+        let shape = &self.by_id[id.0.place()];
+        let read = || Shape::read(&self.dump.shapes[id]).ok();
+        shape.get_or_init(read).as_ref()
     }
 
     /// The shape printed with the value in its allocation.
-    pub fn of(&self, dump: &'d Dump, value: &Value) -> Option<Arc<Shape>> {
-        self.read(shape_text(dump, value)?)
+    pub fn of(&self, value: &Value) -> Option<&Shape> {
+        self.with_id(value.shape?)
+    }
+
+    /// The shape of the result of the instruction that section C prints with the value.
+    pub fn of_result(&self, value: &Value) -> Option<&Shape> {
+        self.with_id(value.result?)
     }
 
     /// The bytes of the value without padding.
-    pub fn logical_bytes(&self, dump: &'d Dump, value: &Value) -> Option<u64> {
-        logical_bytes(self.of(dump, value)?.as_ref())
+    pub fn logical_bytes(&self, value: &Value) -> Option<u64> {
+        logical_bytes(self.of(value)?)
     }
 
     /// How many of the value's bytes are padding. None of a tuple's table; nor where the size is
     /// not the shape's own, as that of a value that shares a larger one's buffer.
-    pub fn padding(&self, dump: &'d Dump, value: &Value) -> u64 {
-        let Some(shape) = self.of(dump, value) else {
+    pub fn padding(&self, value: &Value) -> u64 {
+        let Some(shape) = self.of(value) else {
             return 0;
         };
-        let is_array = matches!(*shape, Shape::Array(_));
-        match logical_bytes(&shape) {
+        let is_array = matches!(shape, Shape::Array(_));
+        match logical_bytes(shape) {
             Some(logical)
                 if is_array
                     && value.size > logical
-                    && is_possible_size(&shape, value.size, dump.platforms) =>
+                    && is_possible_size(shape, value.size, self.dump.platforms) =>
             {
                 value.size - logical
             }
@@ -81,6 +147,5 @@ impl<'d> Shapes<'d> {
 
 /// The shape with layout that section A prints with the value.
 pub fn shape_text<'d>(dump: &'d Dump, value: &Value) -> Option<&'d str> {
-    let placement = dump.placement(value)?;
-    Some(placement.text(placement.row.shape))
+    Some(&dump.shapes[value.shape?])
 }

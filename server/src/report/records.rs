@@ -193,7 +193,7 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
         allocation: allocation.map(|allocation| allocation.index),
         offset: value.offset,
         bytes: value.size,
-        logical_bytes: source.audit.shapes.logical_bytes(dump, value),
+        logical_bytes: source.audit.shapes.logical_bytes(value),
         live: value.live_range.map(|_| [value.live.0, value.live.1]),
         shape: placement.map(|at| at.text(at.row.shape).to_owned()),
         opcode: dump.opcode(value.name).map(str::to_owned),

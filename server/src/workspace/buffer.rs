@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use buflens_syntax::{Document, Encoding, LineColumn};
 use tokio_util::sync::CancellationToken;
 
+use super::ahead::read_text;
 use crate::model::cancel::on_few_threads;
 
 /// A change of an open document.
@@ -124,7 +125,7 @@ fn changed(
     encoding: Encoding,
 ) -> Result<Document, String> {
     let Some(Range { start, end }) = change.range else {
-        let document = on_few_threads(|| Document::new(&change.text));
+        let document = on_few_threads(|| read_text(&change.text));
         return document.map_err(|error| error.to_string());
     };
     let text = text?;

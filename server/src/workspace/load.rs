@@ -6,14 +6,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use buflens_syntax::{Document, Reader, TooLarge};
+use buflens_syntax::{Document, TooLarge};
 
+use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, beside};
 use super::names::{Sibling, siblings};
 use crate::model::{Dump, File, FileId, Part};
-
-/// Files are read in pieces of so many bytes.
-const PIECE: usize = 1 << 20;
 
 /// A dump, read for the sake of one of its files.
 #[derive(Debug, Clone)]
@@ -189,40 +187,42 @@ pub(super) fn read(path: &Path) -> Result<File, ReadError> {
 
 /// What `source` says up to its end, and whether it was not UTF-8.
 fn read_from(source: &mut impl Read) -> Result<(Document, bool), ReadError> {
-    let (mut reader, mut lossy) = (Reader::default(), false);
-    let mut bytes = Vec::with_capacity(PIECE);
-    let mut is_first = true;
-    loop {
-        let room = (PIECE - bytes.len()) as u64;
-        let count = source.take(room).read_to_end(&mut bytes);
-        let is_last = count.map_err(ReadError::Io)? == 0;
-        let mut at = 0;
-        while at < bytes.len() {
-            let (text, behind) = text_of(&bytes[at..]);
-            at += text.len();
-            // Some editors mark UTF-8 so; no editor counts the mark as text.
-            let unmarked = text.strip_prefix('\u{feff}').filter(|_| is_first);
-            is_first = false;
-            let text = unmarked.unwrap_or(text);
-            reader.read(text).map_err(ReadError::TooLarge)?;
-            let bad = match behind {
-                Behind::Nothing => 0,
-                Behind::NoText(bytes) => bytes,
-                Behind::Part if is_last => bytes.len() - at,
-                // The character goes on in the next piece.
-                Behind::Part => break,
-            };
-            if bad > 0 {
-                lossy = true;
-                reader.read("\u{fffd}").map_err(ReadError::TooLarge)?;
+    let mut lossy = false;
+    let document = read_pieces(|take| {
+        let mut bytes = Vec::with_capacity(PIECE);
+        let mut is_first = true;
+        loop {
+            let room = (PIECE - bytes.len()) as u64;
+            let count = source.take(room).read_to_end(&mut bytes);
+            let is_last = count.map_err(ReadError::Io)? == 0;
+            let mut at = 0;
+            while at < bytes.len() {
+                let (text, behind) = text_of(&bytes[at..]);
+                at += text.len();
+                // Some editors mark UTF-8 so; no editor counts the mark as text.
+                let unmarked = text.strip_prefix('\u{feff}').filter(|_| is_first);
+                is_first = false;
+                take(unmarked.unwrap_or(text)).map_err(ReadError::TooLarge)?;
+                let bad = match behind {
+                    Behind::Nothing => 0,
+                    Behind::NoText(bytes) => bytes,
+                    Behind::Part if is_last => bytes.len() - at,
+                    // The character goes on in the next piece.
+                    Behind::Part => break,
+                };
+                if bad > 0 {
+                    lossy = true;
+                    take("\u{fffd}").map_err(ReadError::TooLarge)?;
+                }
+                at += bad;
             }
-            at += bad;
+            bytes.drain(..at);
+            if is_last {
+                return Ok(());
+            }
         }
-        bytes.drain(..at);
-        if is_last {
-            return Ok((reader.finish(), lossy));
-        }
-    }
+    })?;
+    Ok((document, lossy))
 }
 
 /// What stands behind the text that bytes begin with.

@@ -3,6 +3,7 @@
 //! Nothing here knows the editor's protocol; the command line reads dumps through [`load`], the
 //! language server through a [`Workspace`].
 
+mod ahead;
 mod beside;
 mod buffer;
 mod cache;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use buflens_syntax::{Document, Encoding};
 use rustc_hash::FxHashMap;
 
+pub use ahead::read_text;
 pub use beside::{Beside, beside, within};
 pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};

@@ -61,11 +61,12 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Takes the next piece of the text, of any length.
+    /// Takes the next piece of the text, of any length, and gives the blocks that are whole since.
     ///
     /// # Errors
     /// If the text gets longer than 32-bit offsets can address; the reader is of no use then.
-    pub fn read(&mut self, piece: &str) -> Result<(), TooLarge> {
+    pub fn read(&mut self, piece: &str) -> Result<&[Arc<Block>], TooLarge> {
+        let before = self.cutter.blocks.len();
         self.length += piece.len() as u64;
         check_length(self.length)?;
         self.rest.push_str(piece);
@@ -74,7 +75,7 @@ impl Reader {
             self.cutter.cut(&self.rest, None);
             self.rest.drain(..self.cutter.forget());
         }
-        Ok(())
+        Ok(&self.cutter.blocks[before..])
     }
 
     /// The document, when all of the text has been taken.

@@ -92,14 +92,14 @@ impl Side {
                     .collect();
                 let arrays: Vec<Option<u64>> = read
                     .iter()
-                    .map(|&at| array(&*audit.shapes.of(dump, &dump.values[at as usize])?).into())
+                    .map(|&at| array(audit.shapes.of(&dump.values[at as usize])?).into())
                     .collect();
                 side.operands.push(read);
                 (next, hash(arrays))
             });
             let name = &dump.names[value.name];
             let base = without_numbers(name);
-            let shape = audit.shapes.of(dump, value);
+            let shape = audit.shapes.of(value);
             let allocation = dump.allocation_of(value);
             let path = origin.op_name.as_deref();
             side.traits.push(Traits {
@@ -119,8 +119,8 @@ impl Side {
                     .source(&audit.libraries)
                     .map(|frame| hash((file_name(&frame.file), frame.line))),
                 shape: shape_text(dump, value).map(hash),
-                array: shape.as_deref().map(array),
-                rank: shape.as_deref().map(rank),
+                array: shape.map(array),
+                rank: shape.map(rank),
                 reads,
                 instruction,
             });

@@ -157,7 +157,7 @@ impl Advice<'_, '_> {
     /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.
     pub(super) fn widened(&self) -> Vec<Finding> {
         let dump = self.dump;
-        let array = |at: u32| match self.audit.shapes.of(dump, self.value(at)).as_deref() {
+        let array = |at: u32| match self.audit.shapes.of(self.value(at)) {
             Some(Shape::Array(array)) => Some(array.clone()),
             _ => None,
         };

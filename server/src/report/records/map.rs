@@ -244,7 +244,7 @@ impl MapValues {
         self.allocation.push(place);
         self.offset.push(value.offset);
         self.bytes.push(value.size);
-        let logical_bytes = audit.shapes.logical_bytes(dump, value);
+        let logical_bytes = audit.shapes.logical_bytes(value);
         self.logical_bytes.push(logical_bytes);
         self.start.push(start);
         self.last.push(last);
