@@ -2,13 +2,13 @@
 
 mod cut;
 mod kind;
+mod trees;
 
 use std::cell::RefCell;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use lru::LruCache;
 use rowan::{GreenNode, NodeOrToken};
 
 use crate::facts::{Facts, FactsSink};
@@ -23,42 +23,7 @@ pub use cut::{Reader, TooLarge};
 pub use kind::DocumentKind;
 
 use cut::{Cutter, check_length, is_long};
-
-/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes than
-/// a sixteenth of the document, within these bounds; a tree takes about ten times its text.
-const TREES: RangeInclusive<usize> = 1 << 20..=4 << 20;
-/// Of a longer line no tree is made.
-const MOST_OF_TREE: usize = 32 << 20;
-
-/// The trees of blocks, those looked at last.
-#[derive(Debug)]
-struct Trees {
-    /// By the blocks' ids, with the lengths of their texts.
-    trees: LruCache<u64, (GreenNode, usize)>,
-    bytes: usize,
-}
-
-impl Default for Trees {
-    fn default() -> Self {
-        Self {
-            trees: LruCache::unbounded(),
-            bytes: 0,
-        }
-    }
-}
-
-impl Trees {
-    /// Keeps a tree, and of the others as many as have `most` bytes of text together with it.
-    fn put(&mut self, block: &Block, tree: GreenNode, most: usize) {
-        self.bytes += block.text.len();
-        if let Some((_, bytes)) = self.trees.put(block.id, (tree, block.text.len())) {
-            self.bytes -= bytes;
-        }
-        while self.bytes > most && self.trees.len() > 1 {
-            self.bytes -= self.trees.pop_lru().map_or(0, |(_, (_, bytes))| bytes);
-        }
-    }
-}
+use trees::Trees;
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -377,32 +342,6 @@ impl Document {
 
     // Trees.
 
-    /// The tree of block `block` and its first byte's offset. `None` if there is no such block, and
-    /// for a line of more than 32 MiB, whose tree would take ten times as much.
-    pub fn tree(&self, block: usize) -> Option<(u32, SyntaxNode)> {
-        let (start, block) = self.block(block)?;
-        if block.text.len() > MOST_OF_TREE {
-            return None;
-        }
-        let cached = self
-            .trees()
-            .trees
-            .get(&block.id)
-            .map(|(tree, _)| tree.clone());
-        let green = cached.unwrap_or_else(|| {
-            let green = block.tree();
-            let most = (self.len() as usize / 16).clamp(*TREES.start(), *TREES.end());
-            self.trees().put(block, green.clone(), most);
-            green
-        });
-        Some((start, SyntaxNode::new_root(green)))
-    }
-
-    fn trees(&self) -> std::sync::MutexGuard<'_, Trees> {
-        // The cache is whole whatever panicked while it was held.
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The tree of the whole document: a root over the blocks. For tests and small texts.
     pub fn root(&self) -> SyntaxNode {
         let children = self
@@ -564,24 +503,5 @@ mod tests {
             }
         }
         assert!(blocks > 1000, "{blocks}");
-    }
-
-    #[test]
-    fn trees_of_long_lines_make_way_for_others_and_the_longest_have_none() {
-        let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let long = TREES.end() / 2 + 1;
-        let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE);
-        let document = Document::new(&text).expect("below 4 GiB");
-        let kept = |block: usize| {
-            let id = document.blocks[block].id;
-            document.trees().trees.contains(&id)
-        };
-        assert!(document.tree(0).is_some() && kept(0));
-        assert!(document.tree(1).is_some() && kept(1));
-        assert!(!kept(0), "both are too much");
-        assert!(document.tree(2).is_none());
-        assert!(document.tree(3).is_none(), "there is no such block");
-        let middle = document.len() - MOST_OF_TREE as u32 / 2;
-        assert!(document.token_at(middle).is_none());
     }
 }

@@ -111,8 +111,10 @@ impl Cursor<'_, '_> {
         if let Some(node) =
             self.ancestor(|kind| matches!(kind, SyntaxKind::ArrayShape | SyntaxKind::TupleShape))
         {
-            let text = shape::hover(&self.token, &node, self.context.platforms)?;
-            let text = match self.header_layout(&node) {
+            let range: Range<usize> = node.text_range().into();
+            let shape = &self.block.text()[range];
+            let text = shape::hover(&self.token, &node, shape, self.context.platforms)?;
+            let text = match self.header_layout(shape) {
                 Some(layout) => format!("{text}\n\n{layout}"),
                 None => text,
             };
@@ -244,12 +246,12 @@ impl Cursor<'_, '_> {
     }
 
     /// How the shape in an allocation's header, which has no layout, is laid out.
-    fn header_layout(&self, shape: &SyntaxNode) -> Option<String> {
+    fn header_layout(&self, shape: &str) -> Option<String> {
         if self.line.kind() != SyntaxKind::AllocationHeader {
             return None;
         }
         let allocation = self.allocation_of_line()?;
-        allocation::layout(self.context, allocation, &shape.text().to_string())
+        allocation::layout(self.context, allocation, shape)
     }
 
     /// The value that the line's reference names, as a number into [`Dump::values`].

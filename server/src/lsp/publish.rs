@@ -15,6 +15,7 @@ use super::annotations;
 use super::diagnostics;
 use super::session::Session;
 use super::view::View;
+use crate::model::cancel::checkpoint;
 use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
 
 /// What was published.
@@ -138,14 +139,12 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     // A client that pulls gets nothing, but its first request finds everything read.
     let work = move || {
         let loaded = view.loaded()?;
-        Ok((
-            if pulls {
-                Vec::new()
-            } else {
-                reports(&view, &loaded)
-            },
-            loaded.notes,
-        ))
+        let reports = if pulls {
+            Vec::new()
+        } else {
+            reports(&view, &loaded)
+        };
+        Ok((reports, loaded))
     };
     let outcome = tokio::select! {
         biased;
@@ -153,8 +152,13 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         () = moment.moved.cancelled() => return,
         outcome = session.checking.run(work) => outcome,
     };
+    let mut answered = None;
     let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
-        Ok(Ok((reports, notes))) => (reports, notes.iter().map(Note::to_string).collect()),
+        Ok(Ok((reports, loaded))) => {
+            let messages = loaded.notes.iter().map(Note::to_string).collect();
+            answered = Some(loaded);
+            (reports, messages)
+        }
         // The text is not known any more, so nothing can be said about it.
         Ok(Err(Unavailable::Broken(reason))) => {
             let report = |uri| Report {
@@ -192,6 +196,20 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     }
     drop(turn);
     session.warn_once(messages).await;
+    if let Some(loaded) = answered {
+        let work = move || make_long_trees(&loaded);
+        // If it is not done, requests do it.
+        let _ = session.checking.run(work).await;
+    }
+}
+
+/// Makes the trees that take longest, before a request has to.
+fn make_long_trees(loaded: &Loaded) {
+    let document = &loaded.dump.files[loaded.file].document;
+    for block in document.long_blocks() {
+        checkpoint();
+        document.tree(block);
+    }
 }
 
 fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {

@@ -284,16 +284,17 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
 
 /// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions.
 pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) -> Option<String> {
-    let Ok(Shape::Array(wanted)) = Shape::read(shape) else {
-        return None;
+    // A tuple may be long, and is no array.
+    let read = |text: &str| (!text.starts_with('(')).then(|| Shape::read(text).ok());
+    let array = |text: &str| match read(text)?? {
+        Shape::Array(array) => Some(array),
+        Shape::Tuple(_) => None,
     };
+    let wanted = array(shape)?;
     let values = values_of(context.dump, allocation).iter().take(MAX_ASKED);
     let mut arrays = values.filter_map(|value| {
         let text = value::shape_text(context.dump, value);
-        match Shape::read(text) {
-            Ok(Shape::Array(array)) => Some((value, text, array)),
-            _ => None,
-        }
+        Some((value, text, array(text)?))
     });
     let (value, text, array) = arrays.find(|(_, _, array)| {
         (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)

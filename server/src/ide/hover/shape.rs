@@ -1,6 +1,6 @@
 //! Shapes, layouts, tiles and dimensions: what the bytes are made of.
 
-use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxNode, SyntaxToken, TileExtent};
+use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
 
 use super::life::count;
 use super::token;
@@ -13,25 +13,28 @@ pub(super) const SHAPE_LIMIT: usize = 200;
 /// So many elements of a tuple are listed.
 const MAX_ELEMENTS: usize = 8;
 
-/// The hover on `token`, which is in the shape `node`.
+/// The hover on `token`, which is in the shape `node`, whose text is `text`.
 pub(super) fn hover(
     token: &SyntaxToken,
     node: &SyntaxNode,
+    text: &str,
     platforms: Platforms,
 ) -> Option<String> {
-    let text = node.text().to_string();
-    let shape = Shape::read(&text).ok()?;
-    Some(match &shape {
-        Shape::Tuple(elements) => tuple(&text, elements, platforms),
-        Shape::Array(array) => {
-            let focus = token::meaning(token, array, platforms);
-            let body = self::array(&text, array, platforms);
-            if focus.is_empty() {
-                body
-            } else {
-                format!("{focus}\n\n{body}")
-            }
-        }
+    if node.kind() == SyntaxKind::TupleShape {
+        // It may have tens of thousands of elements, of which few are shown.
+        let elements = node.children().take(MAX_ELEMENTS);
+        let shapes = elements.map(|element| Shape::read(&element.text().to_string()).ok());
+        return tuple(text, &shapes.collect::<Option<Vec<Shape>>>()?, platforms);
+    }
+    let Ok(Shape::Array(array)) = Shape::read(text) else {
+        return None;
+    };
+    let focus = token::meaning(token, &array, platforms);
+    let body = self::array(text, &array, platforms);
+    Some(if focus.is_empty() {
+        body
+    } else {
+        format!("{focus}\n\n{body}")
     })
 }
 
@@ -78,19 +81,21 @@ fn dimension_name(dimension: &PaddedDimension) -> String {
     }
 }
 
-fn tuple(text: &str, elements: &[Shape], platforms: Platforms) -> String {
+/// The hover on the tuple `text`, which begins with these elements.
+fn tuple(text: &str, first: &[Shape], platforms: Platforms) -> Option<String> {
+    let elements = Shape::tuple_elements(text)?;
     let mut hover = Text::new(&format!(
         "**tuple** of {}: {}",
-        count(elements.len() as u64, "element"),
+        count(elements as u64, "element"),
         shown(text)
     ));
     hover.paragraph(&format!(
         "A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists \
          count {} for the table (8 B per element).",
-        bytes::display(elements.len() as u64 * 8),
+        bytes::display(elements as u64 * 8),
     ));
-    if elements.is_empty() {
-        return hover.finish();
+    if elements == 0 {
+        return Some(hover.finish());
     }
     let mut table = Table::default();
     table.row([
@@ -99,7 +104,7 @@ fn tuple(text: &str, elements: &[Shape], platforms: Platforms) -> String {
         "unpadded".into(),
         "with padding".into(),
     ]);
-    for (number, element) in elements.iter().enumerate().take(MAX_ELEMENTS) {
+    for (number, element) in first.iter().enumerate().take(MAX_ELEMENTS) {
         let (shape, padded) = match element {
             Shape::Array(array) => (without_layout(array), taken(array, platforms)),
             Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
@@ -114,14 +119,10 @@ fn tuple(text: &str, elements: &[Shape], platforms: Platforms) -> String {
         ]);
     }
     hover.paragraph(&table.to_string());
-    if let Some(more) = elements
-        .len()
-        .checked_sub(MAX_ELEMENTS)
-        .filter(|&more| more > 0)
-    {
+    if let Some(more) = elements.checked_sub(MAX_ELEMENTS).filter(|&more| more > 0) {
         hover.paragraph(&format!("and {} more", bytes::grouped(more as u64)));
     }
-    hover.finish()
+    Some(hover.finish())
 }
 
 /// `f32[32,<=513]`
@@ -390,7 +391,7 @@ mod tests {
         let shape = Shape::read(text).unwrap();
         expect.assert_eq(&match &shape {
             Shape::Array(array) => super::array(text, array, ANY),
-            Shape::Tuple(elements) => tuple(text, elements, ANY),
+            Shape::Tuple(elements) => tuple(text, elements, ANY).unwrap(),
         });
     }
 

@@ -1,0 +1,160 @@
+//! The trees of blocks, and which of them are kept.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use rowan::GreenNode;
+
+use super::{Block, Document};
+use crate::SyntaxNode;
+
+/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes than
+/// a sixteenth of the document, within these bounds; a tree takes about ten times its text.
+const TREES: RangeInclusive<usize> = 1 << 20..=4 << 20;
+/// Of a longer line no tree is made.
+const MOST_OF_TREE: usize = 32 << 20;
+
+/// The trees of blocks, those looked at last.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    /// Of blocks that begin with a long line: a few of these are much of a text, and take so long that
+    /// they do not make way for others.
+    long: Kept,
+    others: Kept,
+}
+
+impl Trees {
+    fn of(&mut self, block: &Block) -> &mut Kept {
+        if block.is_long() {
+            &mut self.long
+        } else {
+            &mut self.others
+        }
+    }
+}
+
+/// Trees by the blocks' ids, with the lengths of their texts.
+#[derive(Debug)]
+struct Kept {
+    trees: LruCache<u64, (GreenNode, usize)>,
+    bytes: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            trees: LruCache::unbounded(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Kept {
+    fn get(&mut self, block: &Block) -> Option<GreenNode> {
+        self.trees.get(&block.id).map(|(tree, _)| tree.clone())
+    }
+
+    /// Keeps a tree, and of the others as many as have `most` bytes of text together with it.
+    fn put(&mut self, block: &Block, tree: GreenNode, most: usize) {
+        self.bytes += block.text.len();
+        if let Some((_, bytes)) = self.trees.put(block.id, (tree, block.text.len())) {
+            self.bytes -= bytes;
+        }
+        while self.bytes > most && self.trees.len() > 1 {
+            self.bytes -= self.trees.pop_lru().map_or(0, |(_, (_, bytes))| bytes);
+        }
+    }
+}
+
+impl Document {
+    /// The tree of block `block` and its first byte's offset. `None` if there is no such block, and
+    /// for a line of more than 32 MiB, whose tree would take ten times as much.
+    pub fn tree(&self, block: usize) -> Option<(u32, SyntaxNode)> {
+        let (start, block) = self.block(block)?;
+        if block.text.len() > MOST_OF_TREE {
+            return None;
+        }
+        let cached = self.trees().of(block).get(block);
+        let green = cached.unwrap_or_else(|| {
+            let green = block.tree();
+            let most = self.most_of_trees(block.is_long());
+            self.trees().of(block).put(block, green.clone(), most);
+            green
+        });
+        Some((start, SyntaxNode::new_root(green)))
+    }
+
+    /// The numbers of blocks that begin with a long line and differ, as many as trees are kept of. Whoever
+    /// asks for these trees before they are needed lets nobody wait for the longest.
+    pub fn long_blocks(&self) -> Vec<usize> {
+        let mut room = self.most_of_trees(true);
+        let mut seen = HashSet::new();
+        let is_new = |(_, block): &(usize, &Arc<Block>)| block.is_long() && seen.insert(block.id);
+        let long = self.blocks.iter().enumerate().filter(is_new);
+        let fitting = long.filter(|(_, block)| {
+            let left = room.checked_sub(block.text.len());
+            room = left.unwrap_or(room);
+            left.is_some()
+        });
+        fitting.map(|(number, _)| number).collect()
+    }
+
+    /// Trees of so many bytes of text are kept: three quarters of them in long lines.
+    fn most_of_trees(&self, long: bool) -> usize {
+        let most = (self.len() as usize / 16).clamp(*TREES.start(), *TREES.end());
+        if long { most / 4 * 3 } else { most / 4 }
+    }
+
+    fn trees(&self) -> MutexGuard<'_, Trees> {
+        // The cache is whole whatever panicked while it was held.
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_of_long_lines_make_way_for_such_alone_and_the_longest_have_none() {
+        let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
+        let long = TREES.end() / 2;
+        let short = line("d", 100).repeat(TREES.end() / 100);
+        let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE) + &short;
+        let document = Document::new(&text).expect("below 4 GiB");
+        let kept = |block: usize| {
+            let block = &document.blocks[block];
+            document.trees().of(block).trees.contains(&block.id)
+        };
+        assert!(document.tree(0).is_some() && kept(0));
+        assert!(document.tree(1).is_some() && kept(1));
+        assert!(!kept(0), "both are too much");
+        assert!(document.tree(2).is_none());
+        let others = 3..document.blocks.len();
+        assert!(others.clone().all(|block| document.tree(block).is_some()));
+        assert!(kept(1) && !kept(3) && kept(others.end - 1));
+        assert!(
+            document.tree(others.end).is_none(),
+            "there is no such block"
+        );
+        let middle = (2 * long + MOST_OF_TREE / 2) as u32;
+        assert!(document.token_at(middle).is_none());
+    }
+
+    #[test]
+    fn long_lines_that_differ_are_named_as_far_as_their_trees_are_kept() {
+        let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
+        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", TREES.start() / 2);
+        let document = Document::new(&text).expect("below 4 GiB");
+        assert_eq!(document.long_blocks(), [0, 3]);
+        let text = text + &line("d", TREES.start() / 2) + &line("e", 2000);
+        let document = Document::new(&text).expect("below 4 GiB");
+        assert_eq!(
+            document.long_blocks(),
+            [0, 3, 5],
+            "not the second one that is so long"
+        );
+    }
+}
