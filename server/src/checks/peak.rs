@@ -24,7 +24,8 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
     if doubts.live_ranges_foreign {
         return;
     }
-    check_bytes(context, peak, doubts, findings);
+    let lines = lines(dump, peak);
+    check_bytes(context, &lines, doubts, findings);
     // Behind a cut or a broken line, the lists are not whole.
     if !doubts.are_whole(&[Section::LiveRanges, Section::Peak]) {
         return;
@@ -37,13 +38,13 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         && !findings.has(Code::ValueShape);
     let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
     let printed = peak.step.value;
-    let differing = members(dump, peak, &alive, printed);
+    let differing = members(dump, peak, &lines, &alive, printed);
     if let Some(step) = by_rule.filter(|&step| step != printed) {
         let message = format!(
             "step {printed} is printed as the peak where the compiler's rule gives step {step}"
         );
         let finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
-        if members(dump, peak, &alive, step).is_empty() {
+        if members(dump, peak, &lines, &alive, step).is_empty() {
             findings.push(finding.fixed_by(step.to_string()));
             return;
         } else if differing.is_empty() {
@@ -100,6 +101,23 @@ fn relate_starts(dump: &Dump, alive: &[Alive], step: u64, mut finding: Finding) 
     finding
 }
 
+/// A line of the peak list, with the name and the index on it if the dump has them elsewhere.
+struct Line<'d> {
+    at: At<'d, facts::PeakValue>,
+    name: Option<NameId>,
+    index: Option<NameId>,
+}
+
+fn lines<'d>(dump: &'d Dump, peak: &Peak) -> Vec<Line<'d>> {
+    let rows = peak.values.iter().filter_map(|&row| dump.at(row));
+    let line = |at: At<'d, facts::PeakValue>| Line {
+        name: dump.names.get(at.text(at.row.name)),
+        index: dump.names.get(at.text(at.row.index)),
+        at,
+    };
+    rows.map(line).collect()
+}
+
 /// Every line of section D, of known values or not.
 fn live_ranges(dump: &Dump) -> Vec<Alive> {
     let known = (0..).zip(&dump.values).filter_map(|(at, value)| {
@@ -126,7 +144,7 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
         })
     });
     let mut alive: Vec<_> = known.chain(stray).collect();
-    alive.sort_by_cached_key(|value| value.start);
+    alive.sort_by_key(|value| value.start);
     alive
 }
 
@@ -136,16 +154,12 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
 fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
     let mut ends = Vec::with_capacity(alive.len());
     let mut weights = Vec::with_capacity(alive.len());
-    // All elements of a tuple are counted for each of its values.
-    let mut of_tuples: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
+    // Few shapes differ, and all elements of a tuple are counted for each of its values.
+    let mut known: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
     for value in alive {
         let shape = context.result(value.value?)?;
-        let weight = match shape {
-            Shape::Array(_) => bytes::logical_bytes(shape),
-            Shape::Tuple(_) => *of_tuples
-                .entry(shape)
-                .or_insert_with(|| bytes::logical_bytes(shape)),
-        };
+        let weight = known.entry(shape);
+        let weight = *weight.or_insert_with(|| bytes::logical_bytes(shape));
         let weight = u128::from(weight?);
         weights.push(weight);
         ends.push((value.end, weight));
@@ -181,15 +195,16 @@ struct Difference {
 }
 
 /// How the peak list differs from the values alive at `step`.
-fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Difference> {
+fn members(
+    dump: &Dump,
+    peak: &Peak,
+    lines: &[Line],
+    alive: &[Alive],
+    step: u64,
+) -> Vec<Difference> {
     let mut expected: FxHashMap<(NameId, Option<NameId>), Vec<&Alive>> = FxHashMap::default();
-    let lines: Vec<_> = peak
-        .values
-        .iter()
-        .filter_map(|&row| dump.at::<facts::PeakValue>(row))
-        .collect();
     // Older lists print no index.
-    let has_index = lines.iter().any(|line| !line.row.index.is_empty());
+    let has_index = lines.iter().any(|line| !line.at.row.index.is_empty());
     for value in alive
         .iter()
         .filter(|value| (value.start..=value.end).contains(&step))
@@ -201,11 +216,15 @@ fn members(dump: &Dump, peak: &Peak, alive: &[Alive], step: u64) -> Vec<Differen
     }
     let mut differences = Vec::new();
     let mut listed: FxHashMap<(&str, &str), Place> = FxHashMap::default();
-    for line in lines {
+    for Line {
+        at: line,
+        name: name_id,
+        index: index_id,
+    } in lines
+    {
+        let (name_id, index_id) = (*name_id, *index_id);
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
         let before = listed.insert((name, index), line.place(line.row.name));
-        let name_id = dump.names.get(name);
-        let index_id = dump.names.get(index);
         let found = name_id
             .filter(|_| !has_index || index_id.is_some())
             .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
@@ -282,31 +301,27 @@ fn rows_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Vec<Row> {
 }
 
 /// The bytes of each line and their running sum.
-fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut Findings) {
+fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut sum = 0_u128;
-    let lines: Vec<_> = peak
-        .values
-        .iter()
-        .filter_map(|&row| dump.at::<facts::PeakValue>(row))
-        .collect();
     let total = dump
         .tree
         .as_ref()
         .map(|(total, ..)| u128::from(total.value));
-    for (at, line) in lines.iter().enumerate() {
+    for (number, entry) in lines.iter().enumerate() {
+        let line = &entry.at;
         let printed = line.row.bytes.value;
         let cumulative = line.row.cumulative.get().map(u128::from);
         // What follows tells whether a sum is right: it goes on from it.
-        let is_confirmed = |sum: u128| match lines.get(at + 1) {
-            Some(next) => {
+        let is_confirmed = |sum: u128| match lines.get(number + 1) {
+            Some(Line { at: next, .. }) => {
                 next.row.cumulative.get().map(u128::from)
                     == Some(sum + u128::from(next.row.bytes.value))
             }
             None => total == Some(sum),
         };
         let rise = cumulative.and_then(|cumulative| cumulative.checked_sub(sum));
-        let expected = expected_bytes(context, line, doubts);
+        let expected = expected_bytes(context, entry, doubts);
         let has_shape = expected.is_some();
         if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
@@ -353,6 +368,7 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
     }
     let last = lines
         .last()
+        .map(|last| &last.at)
         .filter(|last| last.row.cumulative.get().is_some());
     // A heading that its own tree disagrees with is the tree's finding.
     let root = dump
@@ -372,14 +388,10 @@ fn check_bytes(context: &Context, peak: &Peak, doubts: &Doubts, findings: &mut F
 }
 
 /// The unpadded bytes of a line's value, and the place of the shape that says so.
-fn expected_bytes<'d>(
-    context: &Context<'d>,
-    line: &At<'d, facts::PeakValue>,
-    doubts: &Doubts,
-) -> Option<(u64, Place)> {
+fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u64, Place)> {
     let dump = context.dump;
-    let name = dump.names.get(line.text(line.row.name))?;
-    if line.row.index.is_empty() {
+    let name = line.name?;
+    if line.at.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
         let at = dump
             .values_of(name)
@@ -392,9 +404,9 @@ fn expected_bytes<'d>(
             instruction.place(instruction.row.shape),
         ));
     }
-    let index = line.text(line.row.index);
+    let index = line.index?;
     let at = dump
-        .values_at(name, dump.names.get(index)?)
+        .values_at(name, index)
         .next()
         .filter(|value| !doubts.values.contains(value))?;
     let value = &dump.values[at as usize];
@@ -404,7 +416,7 @@ fn expected_bytes<'d>(
             placement.place(placement.row.shape),
         ));
     }
-    let part = context.result(at)?.at(&index_numbers(index))?;
+    let part = context.result(at)?.at(&index_numbers(&dump.names[index]))?;
     let instruction = dump.instruction(value)?;
     Some((
         bytes::logical_bytes(part)?,

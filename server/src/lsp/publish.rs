@@ -197,14 +197,15 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     drop(turn);
     session.warn_once(messages).await;
     if let Some(loaded) = answered {
-        let work = move || make_long_trees(&loaded);
+        let work = move || make_ready(&loaded);
         // If it is not done, requests do it.
         let _ = session.checking.run(work).await;
     }
 }
 
-/// Makes the trees that take longest, before a request has to.
-fn make_long_trees(loaded: &Loaded) {
+/// Makes what takes longest, before a request has to.
+fn make_ready(loaded: &Loaded) {
+    let _ = loaded.dump.begin_and_end_at(0);
     let document = &loaded.dump.files[loaded.file].document;
     for block in document.long_blocks() {
         checkpoint();

@@ -98,12 +98,11 @@ fn is_sync_flag(array: &ArrayShape) -> bool {
 
 /// The product of the dimensions, of dynamic ones the bounds.
 fn elements(array: &ArrayShape) -> Option<u64> {
-    let sizes: Option<Vec<u64>> = array
-        .dimensions
-        .iter()
-        .map(|dimension| dimension.size)
-        .collect();
-    product(sizes?.into_iter())
+    let sizes = array.dimensions.iter().map(|dimension| dimension.size);
+    if sizes.clone().any(|size| size.is_none()) {
+        return None;
+    }
+    product(sizes.flatten())
 }
 
 /// The product, where a 0 wins over an overflow.

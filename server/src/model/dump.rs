@@ -9,7 +9,7 @@ use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
 use super::cancel::checkpoint;
-use super::names::{ByName, NameId, Names};
+use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::shapes::{ShapeId, ShapeTexts};
 
@@ -325,15 +325,18 @@ pub struct Dump {
     /// By id: the first value with that id, as a number into `values`.
     pub(super) by_id: FxHashMap<u64, u32>,
     /// Values by name, those of one name sorted by index.
-    pub(super) by_name: ByName,
+    pub(super) by_name: ByNumber,
     /// Positions by name, those of one name sorted by index.
-    pub(super) positions_by_name: ByName,
+    pub(super) positions_by_name: ByNumber,
     /// Uses by name.
-    pub(super) uses_by_name: ByName,
+    pub(super) uses_by_name: ByNumber,
     /// The step of each instruction, by the place of its name; `u32::MAX` for what is none.
     pub(super) step_of: Vec<u32>,
     /// Computed when it is asked for first.
     pub(super) occupancy: OnceLock<Occupancy>,
+    /// Values by the first and by the last step at which they are alive, those behind the last step of
+    /// the schedule, or without live range, behind all others. Computed when it is asked for first.
+    pub(super) by_step: OnceLock<[ByNumber; 2]>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].
@@ -421,18 +424,18 @@ impl Dump {
 
     /// The values that `name` defines at `index`, in a sound dump at most one.
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
-        let values = self.by_name.of(name);
+        let values = self.by_name.of(name.place());
         with_index(values, index, |at| self.values[at as usize].index)
     }
 
     /// All values that `name` defines.
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        self.by_name.of(name).iter().copied()
+        self.by_name.of(name.place()).iter().copied()
     }
 
     /// All positions at `name`, whatever their index, as numbers into [`Dump::positions`].
     pub fn positions_at(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        self.positions_by_name.of(name).iter().copied()
+        self.positions_by_name.of(name.place()).iter().copied()
     }
 
     /// The positions at `name` and `index`, as numbers into [`Dump::positions`].
@@ -441,13 +444,13 @@ impl Dump {
         name: NameId,
         index: NameId,
     ) -> impl Iterator<Item = u32> + '_ {
-        let positions = self.positions_by_name.of(name);
+        let positions = self.positions_by_name.of(name.place());
         with_index(positions, index, |at| self.positions[at as usize].index)
     }
 
     /// All uses by `name`, as numbers into [`Dump::uses`].
     pub fn uses_by(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
-        self.uses_by_name.of(name).iter().copied()
+        self.uses_by_name.of(name.place()).iter().copied()
     }
 
     /// Whether no two values have one id.
@@ -480,6 +483,28 @@ impl Dump {
         self.headings
             .iter()
             .any(|(heading, _)| *heading == Heading::Ranges)
+    }
+
+    /// The values whose live ranges begin at `step` of the schedule, and those whose end there.
+    pub fn begin_and_end_at(&self, step: usize) -> [impl Iterator<Item = &Value>; 2] {
+        let by_step = self.by_step.get_or_init(|| {
+            let behind = self.steps.len();
+            let at = |step: fn(&Value) -> u64| {
+                let step = move |value: &Value| match value.live_range {
+                    Some(_) => usize::try_from(step(value)).map_or(behind, |it| it.min(behind)),
+                    None => behind,
+                };
+                ByNumber::new(self.values.iter().map(step), |_| ())
+            };
+            [at(|value| value.live.0), at(|value| value.live.1)]
+        });
+        // What is behind the last step is in no order.
+        let is_step = step < self.steps.len();
+        [0, 1].map(|side| {
+            let values = by_step[side].of(step).iter();
+            let values = values.filter(move |_| is_step);
+            values.map(|&at| &self.values[at as usize])
+        })
     }
 
     /// How many bytes of each memory space are occupied at each step. The first call computes it.

@@ -10,7 +10,7 @@ use super::dump::{
     Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Printed,
     Row, Step, Use, Value,
 };
-use super::names::{ByName, NameId};
+use super::names::{ByNumber, NameId};
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.
@@ -416,14 +416,14 @@ impl Dump {
     fn sort(&mut self) {
         let (values, positions, uses) = (&self.values, &self.positions, &self.uses);
         let by_name = || {
-            let names = values.iter().map(|value| value.name);
-            ByName::new(names, |at| values[at as usize].index)
+            let names = values.iter().map(|value| value.name.place());
+            ByNumber::new(names, |at| values[at as usize].index)
         };
         let positions_by_name = || {
-            let names = positions.iter().map(|position| position.name);
-            ByName::new(names, |at| positions[at as usize].index)
+            let names = positions.iter().map(|position| position.name.place());
+            ByNumber::new(names, |at| positions[at as usize].index)
         };
-        let uses_by_name = || ByName::new(uses.iter().map(|entry| entry.name), |_| ());
+        let uses_by_name = || ByNumber::new(uses.iter().map(|entry| entry.name.place()), |_| ());
         ((self.by_name, self.uses_by_name), self.positions_by_name) =
             cancel::join(|| (by_name(), uses_by_name()), positions_by_name);
     }

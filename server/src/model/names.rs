@@ -64,40 +64,41 @@ impl NameId {
     }
 }
 
-/// Rows of a table by a name that each of them has.
+/// Rows of a table by a number that each of them has: the place of a name, a step.
 #[derive(Debug, Default)]
-pub(super) struct ByName {
+pub(super) struct ByNumber {
     rows: Vec<u32>,
-    /// Where the rows of each name begin, and the number of rows.
+    /// Where the rows of each number begin, and how many rows there are.
     starts: Vec<u32>,
 }
 
-impl ByName {
-    /// The rows whose names are `names`, those of one name in the order of `key` and of their numbers.
+impl ByNumber {
+    /// The rows whose numbers are `numbers`, those of one number in the order of `key` and of the table.
+    /// Takes as much memory as the largest number says.
     pub(super) fn new<K: Ord>(
-        names: impl DoubleEndedIterator<Item = NameId> + ExactSizeIterator + Clone,
+        numbers: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
         key: impl Fn(u32) -> K,
     ) -> Self {
-        let most = names.clone().max().map_or(0, |name| name.place() + 1);
+        let most = numbers.clone().max().map_or(0, |number| number + 1);
         let mut starts = vec![0_u32; most + 1];
-        for name in names.clone() {
-            starts[name.place()] += 1;
+        for number in numbers.clone() {
+            starts[number] += 1;
         }
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
             *start = sum;
         }
-        let mut rows = vec![0; names.len()];
-        for (row, name) in names.enumerate().rev() {
-            let start = &mut starts[name.place()];
+        let mut rows = vec![0; numbers.len()];
+        for (row, number) in numbers.enumerate().rev() {
+            let start = &mut starts[number];
             *start -= 1;
             rows[*start as usize] = row as u32;
         }
-        for name in 0..most {
-            let of_name = &mut rows[starts[name] as usize..starts[name + 1] as usize];
-            if of_name.len() > 1 {
-                of_name.sort_by_key(|&row| key(row));
+        for number in 0..most {
+            let of_number = &mut rows[starts[number] as usize..starts[number + 1] as usize];
+            if of_number.len() > 1 {
+                of_number.sort_by_key(|&row| key(row));
             }
         }
         Self { rows, starts }
@@ -108,9 +109,9 @@ impl ByName {
         self.rows.is_empty()
     }
 
-    /// The rows of `name`.
-    pub(super) fn of(&self, name: NameId) -> &[u32] {
-        let Some(&[start, end]) = self.starts.get(name.place()..name.place() + 2) else {
+    /// The rows with `number`.
+    pub(super) fn of(&self, number: usize) -> &[u32] {
+        let Some(&[start, end]) = self.starts.get(number..number.saturating_add(2)) else {
             return &[];
         };
         &self.rows[start as usize..end as usize]
@@ -183,17 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_by_name_in_the_order_of_a_key() {
-        let mut names = Names::default();
-        let [a, b, c, none] = ["a", "b", "c", "none"].map(|name| names.intern(name));
-        let of_rows = [b, a, b, c, b];
+    fn rows_are_found_by_number_in_the_order_of_a_key() {
+        let of_rows = [1, 0, 1, 2, 1];
         let keys = [3, 0, 1, 0, 1];
-        let by_name = ByName::new(of_rows.into_iter(), |row| keys[row as usize]);
-        assert_eq!(by_name.of(a), [1]);
-        assert_eq!(by_name.of(b), [2, 4, 0]);
-        assert_eq!(by_name.of(c), [3]);
-        assert_eq!(by_name.of(none), [0_u32; 0]);
-        assert!(ByName::default().is_empty() && ByName::default().of(a).is_empty());
+        let by_number = ByNumber::new(of_rows.into_iter(), |row| keys[row as usize]);
+        assert_eq!(by_number.of(0), [1]);
+        assert_eq!(by_number.of(1), [2, 4, 0]);
+        assert_eq!(by_number.of(2), [3]);
+        assert_eq!(by_number.of(3), [0_u32; 0]);
+        assert_eq!(by_number.of(usize::MAX), [0_u32; 0]);
+        assert!(ByNumber::default().is_empty() && ByNumber::default().of(0).is_empty());
     }
 
     #[test]

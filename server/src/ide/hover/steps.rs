@@ -15,10 +15,8 @@ use crate::model::{Dump, NameId, Value};
 pub(super) fn step(context: &Context, step: u64) -> Option<String> {
     let dump = context.dump;
     let max = dump.max.as_ref().map(|(max, _)| max.value);
-    let Some(entry) = usize::try_from(step)
-        .ok()
-        .and_then(|step| dump.steps.get(step))
-    else {
+    let at = usize::try_from(step).unwrap_or(usize::MAX);
+    let Some(entry) = dump.steps.get(at) else {
         return (max == Some(step)).then(|| {
             format!("**step {step}**: behind the last instruction, the end of the program")
         });
@@ -35,15 +33,7 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         code(&cut(&dump.names[name], 100)),
         plain.unwrap_or_default()
     ));
-    // A full pass, but one alone and over numbers; what begins or ends here is not ordered by step.
-    let (mut born, mut dies) = (Vec::new(), Vec::new());
-    for value in &dump.values {
-        let (begins, ends) = value.live;
-        if (begins == step || ends == step) && value.live_range.is_some() {
-            born.extend((begins == step).then_some(value));
-            dies.extend((ends == step).then_some(value));
-        }
-    }
+    let [mut born, mut dies] = dump.begin_and_end_at(at).map(Iterator::collect);
     let taken = take_over(step, &mut born, &mut dies);
     let mut table = Table::default();
     let begins = dump.values_of(name).map(|at| &dump.values[at as usize]);
@@ -330,4 +320,34 @@ pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
             .unwrap_or_else(|| "Another step may need more memory.".to_owned()),
         self::step(context, step)?
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::audit::fixture::{audited, real};
+
+    #[test]
+    fn what_begins_and_ends_at_a_step_is_what_a_full_pass_finds() {
+        let cut_schedule = "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 a @0> \
+                            (size=4,offset=0): f32[]\n value: <1 b @0> (size=4,offset=4): f32[]\n\n\n\
+                            HloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n  BufferLiveRange:\n    a{}:0-99\n";
+        let sound = real("cpu-combined/module_0066.jit_nested_loops");
+        for dump in [sound, audited(cut_schedule)] {
+            let mut seen = 0;
+            for step in 0..dump.steps.len() {
+                let full = |live: fn(&(u64, u64)) -> u64| {
+                    let values = dump.values.iter().filter(|it| it.live_range.is_some());
+                    let there = values.filter(|value| live(&value.live) == step as u64);
+                    there.map(|value| value.id).collect::<Vec<_>>()
+                };
+                let found = dump.begin_and_end_at(step);
+                let found = found.map(|values| values.map(|it| it.id).collect::<Vec<_>>());
+                assert_eq!(found, [full(|live| live.0), full(|live| live.1)], "{step}");
+                seen += found[0].len();
+            }
+            assert!(seen > 0);
+            let behind = dump.begin_and_end_at(dump.steps.len());
+            assert_eq!(behind.map(Iterator::count), [0, 0]);
+        }
+    }
 }
