@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use buflens_syntax::DocumentKind;
+use buflens_syntax::{Document, DocumentKind};
 use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
 
@@ -156,7 +156,12 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
         Ok(Ok((reports, loaded))) => {
             let messages = loaded.notes.iter().map(Note::to_string).collect();
-            answered = Some(loaded);
+            // Not the dump, which the next edit replaces.
+            answered = loaded
+                .dump
+                .files
+                .get(loaded.file)
+                .map(|file| file.document.clone());
             (reports, messages)
         }
         // The text is not known any more, so nothing can be said about it.
@@ -196,17 +201,15 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     }
     drop(turn);
     session.warn_once(messages).await;
-    if let Some(loaded) = answered {
-        let work = move || make_ready(&loaded);
+    if let Some(document) = answered {
+        let work = move || make_long_trees(&document);
         // If it is not done, requests do it.
         let _ = session.checking.run(work).await;
     }
 }
 
-/// Makes what takes longest, before a request has to.
-fn make_ready(loaded: &Loaded) {
-    let _ = loaded.dump.begin_and_end_at(0);
-    let document = &loaded.dump.files[loaded.file].document;
+/// Makes the trees that take longest, before a request has to.
+fn make_long_trees(document: &Document) {
     for block in document.long_blocks() {
         checkpoint();
         document.tree(block);
