@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
-use crate::model::{Allocation, At, Dump, bytes};
+use crate::model::{Allocation, At, Dump, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
@@ -15,10 +15,14 @@ pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
             expected += 1;
             continue;
         }
+        let header = dump.at::<facts::Allocation>(allocation.header);
+        // A broken header says enough.
+        let header = header.filter(|header| header.row.index.get().is_some());
         // If the next one goes on from here, an allocation is missing; else one number is wrong.
         let next = dump.allocations.get(at + 1).map(|next| next.index);
-        let is_missing = next.is_some() && next == allocation.index.checked_add(1);
-        if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
+        let is_missing =
+            header.is_some() && next.is_some() && next == allocation.index.checked_add(1);
+        if let Some(header) = header {
             let place = header.place(header.row.index.span);
             let message = format!(
                 "allocation {} stands where allocation {expected} is expected",
@@ -254,14 +258,14 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             continue;
         };
         let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
-        // A number of more than 64 bits is a finding of its own.
+        // A number that is missing, or has more than 64 bits, is a finding of its own.
         let is_whole = doubts.are_whole(&[Section::Allocations]);
-        let is_read = |number: u64| number != u64::MAX || is_whole;
-        if !is_read(allocation.size)
-            || !values
-                .iter()
-                .all(|value| is_read(value.size) && is_read(value.offset))
-        {
+        let is_read = |number: facts::Number| number.get().is_some_and(|it| it != u64::MAX);
+        let is_placed = |value: &Value| {
+            let line = dump.placement(value);
+            line.is_none_or(|line| is_read(line.row.size) && is_read(line.row.offset))
+        };
+        if !is_whole && !(is_read(header.row.size) && values.iter().all(is_placed)) {
             doubts.allocations.insert(number);
             continue;
         }
@@ -399,4 +403,24 @@ fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Pl
     }
     found.truncate(8);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::{CONCAT, finds};
+
+    #[test]
+    fn a_number_that_is_missing_is_one_finding() {
+        for (from, to) in [
+            ("allocation 3: size 2304,", "allocation }: size 2304,"),
+            ("allocation 1: size 2304,", "allocation 1: size },"),
+            (
+                "<10 args_1_.1 @0> (size=2304,",
+                "<10 args_1_.1 @0> (size=},",
+            ),
+            ("(size=4608,offset=18432)", "(size=4608,offset=})"),
+        ] {
+            assert_eq!(finds(&[CONCAT], from, to, "syntax").fix, None);
+        }
+    }
 }

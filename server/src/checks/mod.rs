@@ -79,8 +79,12 @@ impl Finding {
         self
     }
 
-    /// The text at the finding's place is certainly to be `text`.
+    /// The text at the finding's place is certainly to be `text`. What is not printed is not mended:
+    /// nothing tells where it belongs.
     fn fixed_by(mut self, text: impl Into<String>) -> Self {
+        if self.place.range.is_empty() {
+            return self;
+        }
         let text = text.into();
         self.fix = Some(Fix {
             title: format!("Change to {text}"),
