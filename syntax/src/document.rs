@@ -167,8 +167,29 @@ impl Document {
     /// # Errors
     /// If the text is longer than 32-bit offsets can address.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
+        Self::cut(text, text.len(), |_| ())
+    }
+
+    /// Cuts `text` into blocks, and hands over those that are whole since the last time after every
+    /// `piece` bytes; not those at the end.
+    ///
+    /// # Errors
+    /// If the text is longer than 32-bit offsets can address.
+    pub fn cut(
+        text: &str,
+        piece: usize,
+        mut each: impl FnMut(&[Arc<Block>]),
+    ) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
-        let (blocks, _) = Cutter::new(Mode::Start).finish(text, None);
+        let mut cutter = Cutter::new(Mode::Start);
+        let ends = (1..).map_while(|pieces| piece.max(1).checked_mul(pieces));
+        for mut end in ends.take_while(|&end| end < text.len()) {
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            each(cutter.cut(&text[..end], None));
+        }
+        let (blocks, _) = cutter.finish(text, None);
         Ok(Self::of_blocks(blocks, Arc::default()))
     }
 

@@ -265,7 +265,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             let line = dump.placement(value);
             line.is_none_or(|line| is_read(line.row.size) && is_read(line.row.offset))
         };
-        if !is_whole && !(is_read(header.row.size) && values.iter().all(is_placed)) {
+        let are_read = || is_read(header.row.size) && values.iter().all(is_placed);
+        if !is_whole && !are_read() {
             doubts.allocations.insert(number);
             continue;
         }

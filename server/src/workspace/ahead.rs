@@ -1,10 +1,11 @@
 //! Reading what a document says while its text is still being cut.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use buflens_syntax::{Document, Reader, TooLarge};
+use buflens_syntax::{Block, Document, Reader, TooLarge};
 
-/// Texts are read in pieces of so many bytes.
+/// Texts are cut in pieces of so many bytes.
 pub(super) const PIECE: usize = 1 << 20;
 
 /// The document of a text, and of what it says as much as the other cores have read meanwhile.
@@ -12,19 +13,7 @@ pub(super) const PIECE: usize = 1 << 20;
 /// # Errors
 /// If the text is longer than 32-bit offsets can address.
 pub fn read_text(text: &str) -> Result<Document, TooLarge> {
-    read_pieces(|take| {
-        let mut rest = text;
-        while !rest.is_empty() {
-            let mut end = PIECE.min(rest.len());
-            while !rest.is_char_boundary(end) {
-                end += 1;
-            }
-            let (piece, behind) = rest.split_at(end);
-            take(piece)?;
-            rest = behind;
-        }
-        Ok(())
-    })
+    reading_ahead(|read| Document::cut(text, PIECE, read))
 }
 
 /// The document of the pieces that `source` hands over, likewise.
@@ -32,30 +21,39 @@ pub(super) fn read_pieces<E>(
     source: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), TooLarge>) -> Result<(), E>,
 ) -> Result<Document, E> {
     let mut reader = Reader::default();
-    let is_cut = AtomicBool::new(false);
-    let is_cut = &is_cut;
-    rayon::in_place_scope(|scope| {
-        let outcome = source(&mut |piece| {
+    reading_ahead(|read| {
+        source(&mut |piece| {
             let blocks = reader.read(piece)?;
             // Of a short text all is cut before another core has begun.
             if piece.len() >= PIECE / 2 {
-                let blocks = blocks.to_vec();
-                scope.spawn(move |_| {
-                    for block in blocks {
-                        // From then on whoever needs them reads them, all at once.
-                        if is_cut.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        block.facts();
-                    }
-                });
+                read(blocks);
             }
             Ok(())
-        });
-        is_cut.store(true, Ordering::Relaxed);
-        outcome
+        })
     })?;
     Ok(reader.finish())
+}
+
+/// Does `work`, and meanwhile reads what the blocks that it hands over say, on the other cores. What is
+/// not read when it ends is left to whoever needs it, who needs all of it at once.
+fn reading_ahead<R>(work: impl FnOnce(&mut dyn FnMut(&[Arc<Block>])) -> R) -> R {
+    let is_over = AtomicBool::new(false);
+    let is_over = &is_over;
+    rayon::in_place_scope(|scope| {
+        let outcome = work(&mut |blocks| {
+            let blocks = blocks.to_vec();
+            scope.spawn(move |_| {
+                for block in blocks {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    block.facts();
+                }
+            });
+        });
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    })
 }
 
 #[cfg(test)]
@@ -67,12 +65,26 @@ mod tests {
         // The pieces would end within a character.
         let line = format!("{}\u{1f600}\n", "a".repeat(96));
         let text = format!("BufferAssignment:\n{}", line.repeat(3 * PIECE / line.len()));
-        let document = read_text(&text).expect("a short text");
-        assert_eq!(document.text(), text);
-        let whole = Document::new(&text).expect("a short text");
         let starts = |document: &Document| -> Vec<u32> {
+            assert_eq!(document.text(), text);
             document.blocks().map(|(start, _)| start).collect()
         };
-        assert_eq!(starts(&document), starts(&whole));
+        let whole = starts(&Document::new(&text).expect("a short text"));
+        assert_eq!(starts(&read_text(&text).expect("a short text")), whole);
+        let pieces = read_pieces(|take| text.split_inclusive('\u{1f600}').try_for_each(take));
+        assert_eq!(starts(&pieces.expect("a short text")), whole);
+    }
+
+    #[test]
+    fn all_blocks_but_those_at_the_end_are_handed_over() {
+        let text = "BufferAssignment:\n".to_owned() + &"allocation 0: size 4:\n".repeat(100_000);
+        let (mut blocks, mut count) = (0, 0);
+        let document = Document::cut(&text, PIECE, |new| {
+            blocks += new.len();
+            count += 1;
+        });
+        let all = document.expect("a short text").blocks().len();
+        assert_eq!(count, text.len() / PIECE);
+        assert!(all / 4 < blocks && blocks < all, "{blocks} of {all}");
     }
 }

@@ -66,16 +66,16 @@ impl Reader {
     /// # Errors
     /// If the text gets longer than 32-bit offsets can address; the reader is of no use then.
     pub fn read(&mut self, piece: &str) -> Result<&[Arc<Block>], TooLarge> {
-        let before = self.cutter.blocks.len();
         self.length += piece.len() as u64;
         check_length(self.length)?;
         self.rest.push_str(piece);
         // A line is not looked at again and again until it is whole.
-        if memchr(b'\n', piece.as_bytes()).is_some() {
-            self.cutter.cut(&self.rest, None);
-            self.rest.drain(..self.cutter.forget());
+        if memchr(b'\n', piece.as_bytes()).is_none() {
+            return Ok(&[]);
         }
-        Ok(&self.cutter.blocks[before..])
+        let new = self.cutter.cut(&self.rest, None).len();
+        self.rest.drain(..self.cutter.forget());
+        Ok(&self.cutter.blocks[self.cutter.blocks.len() - new..])
     }
 
     /// The document, when all of the text has been taken.
@@ -124,14 +124,15 @@ impl Cutter {
     }
 
     /// Cuts `text` as far as it can be without what is behind it, or up to its last line if this
-    /// is known: the first line behind it, empty at the end of a document.
-    pub(super) fn cut(&mut self, text: &str, behind: Option<&str>) {
+    /// is known: the first line behind it, empty at the end of a document. Gives the new blocks.
+    pub(super) fn cut(&mut self, text: &str, behind: Option<&str>) -> &[Arc<Block>] {
+        let before = self.blocks.len();
         let line_end = |at: usize| match memchr(b'\n', &text.as_bytes()[at..]) {
             Some(length) => Some(at + length + 1),
             None => behind.map(|_| text.len()),
         };
         let Some(mut end) = line_end(self.at) else {
-            return;
+            return &[];
         };
         while self.at < text.len() {
             let next_end = match end {
@@ -150,6 +151,7 @@ impl Cutter {
             self.line_starts.push((self.at - self.start) as u32);
             (self.at, end) = (end, next_end);
         }
+        &self.blocks[before..]
     }
 
     /// The length of the text that is in blocks, which need not be there at the next call.
