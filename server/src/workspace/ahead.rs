@@ -41,7 +41,9 @@ fn reading_ahead<R>(work: impl FnOnce(&mut dyn FnMut(&[Arc<Block>])) -> R) -> R 
     let is_over = &is_over;
     rayon::in_place_scope(|scope| {
         let outcome = work(&mut |blocks| {
-            let blocks = blocks.to_vec();
+            // Long lines that repeat are one block, and read once.
+            let unread = blocks.iter().filter(|block| !block.has_facts());
+            let blocks: Vec<Arc<Block>> = unread.cloned().collect();
             scope.spawn(move |_| {
                 for block in blocks {
                     if is_over.load(Ordering::Relaxed) {
