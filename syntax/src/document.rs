@@ -182,12 +182,17 @@ impl Document {
     ) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
         let mut cutter = Cutter::new(Mode::Start);
-        let ends = (1..).map_while(|pieces| piece.max(1).checked_mul(pieces));
-        for mut end in ends.take_while(|&end| end < text.len()) {
+        let mut start = 0;
+        while text.len() - start > piece {
+            let mut end = start + piece.max(1);
             while !text.is_char_boundary(end) {
-                end -= 1;
+                end += 1;
             }
-            each(cutter.cut(&text[..end], None));
+            // A line is not looked at again and again until it is whole.
+            if memchr::memchr(b'\n', &text.as_bytes()[start..end]).is_some() {
+                each(cutter.cut(&text[..end], None));
+            }
+            start = end;
         }
         let (blocks, _) = cutter.finish(text, None);
         Ok(Self::of_blocks(blocks, Arc::default()))

@@ -88,5 +88,8 @@ mod tests {
         let all = document.expect("a short text").blocks().len();
         assert_eq!(count, text.len() / PIECE);
         assert!(all / 4 < blocks && blocks < all, "{blocks} of {all}");
+        let line = "a".repeat(4 * PIECE) + "\n";
+        let document = Document::cut(&line, PIECE, |_| panic!("no line is whole"));
+        assert_eq!(document.expect("a short text").blocks().len(), 1);
     }
 }
