@@ -75,6 +75,14 @@ pub fn run<T>(token: &Token, work: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
+/// Does `work` to its end, also if nobody waits for it any more: for what others need as well, and must
+/// not be left in the middle.
+pub fn to_the_end<T>(work: impl FnOnce() -> T) -> T {
+    // Nobody else has this token.
+    let whole = run(&Token::default(), work);
+    whole.unwrap_or_else(|| resume_unwind(Box::new(Cancelled)))
+}
+
 /// Ends the work of this thread if nobody waits for it any more.
 pub fn checkpoint() {
     CURRENT.with_borrow(|token| token.iter().for_each(Token::check));

@@ -8,7 +8,7 @@ use buflens_syntax::{Document, Encoding, LineColumn};
 use tokio_util::sync::CancellationToken;
 
 use super::ahead::read_text;
-use crate::model::cancel::on_few_threads;
+use crate::model::cancel::{on_few_threads, to_the_end};
 
 /// A change of an open document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,8 @@ impl Buffer {
             // Should a change panic, the text is left broken, and not as if it had not happened.
             let before =
                 std::mem::replace(&mut *text, Err("a change could not be made".to_owned()));
-            *text = changed(before, change, self.encoding);
+            // The text is everybody's, and not only the request's that happens to come first.
+            *text = to_the_end(|| changed(before, change, self.encoding));
         }
         text.clone().map_err(Unavailable::Broken)
     }
@@ -154,6 +155,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::cancel::{Token, run};
 
     fn at(line: u32, column: u32) -> LineColumn {
         LineColumn { line, column }
@@ -164,6 +166,17 @@ mod tests {
             range: Some(start..end),
             text: text.to_owned(),
         }
+    }
+
+    #[test]
+    fn a_request_that_is_cancelled_leaves_the_text_whole() {
+        let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\n".to_owned());
+        let token = Token::default();
+        run(&token, || {
+            token.cancel();
+            text(&buffer)
+        });
+        assert_eq!(text(&buffer).as_deref(), Ok("a\n"));
     }
 
     fn text(buffer: &Buffer) -> Result<String, Unavailable> {
