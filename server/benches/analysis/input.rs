@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use buflens::model::{Dump, File};
 use buflens::workspace::{load, read_text};
-use buflens_syntax::Document;
+use buflens_syntax::{Document, TooLarge};
 
 use crate::generate;
 
@@ -40,17 +40,18 @@ impl Input {
 
     /// The texts in blocks, nothing read.
     pub fn documents(&self) -> Vec<Document> {
-        let texts = self.files.iter().map(|(_, text)| text);
-        texts
-            .map(|text| Document::new(text).expect("a text below 4 GiB"))
-            .collect()
+        self.documents_by(Document::new)
     }
 
     /// The texts as the server and the command line read them.
     pub fn read(&self) -> Vec<Document> {
+        self.documents_by(read_text)
+    }
+
+    fn documents_by(&self, read: fn(&str) -> Result<Document, TooLarge>) -> Vec<Document> {
         let texts = self.files.iter().map(|(_, text)| text);
         texts
-            .map(|text| read_text(text).expect("a text below 4 GiB"))
+            .map(|text| read(text).expect("a text below 4 GiB"))
             .collect()
     }
 

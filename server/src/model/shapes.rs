@@ -57,14 +57,8 @@ pub struct Shapes<'d> {
     dump: &'d Dump,
     /// Those of [`Dump::shapes`].
     by_id: Box<[OnceLock<Option<Shape>>]>,
-    others: Mutex<Others<'d>>,
-}
-
-#[derive(Debug, Default)]
-struct Others<'d> {
-    by_text: FxHashMap<&'d str, Option<Arc<Shape>>>,
-    /// Those of long texts, as in [`ShapeTexts`].
-    by_place: FxHashMap<(usize, usize), Option<Arc<Shape>>>,
+    /// Those of other texts.
+    by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
 }
 
 impl<'d> Shapes<'d> {
@@ -74,34 +68,21 @@ impl<'d> Shapes<'d> {
         Self {
             dump,
             by_id: (0..count).map(|_| OnceLock::new()).collect(),
-            others: Mutex::default(),
+            by_text: Mutex::default(),
         }
     }
 
     /// The shape that `text` is, if it is one. For texts that have no id.
     pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
-        if text.len() < LONG {
-            return self.by_text(text);
-        }
-        let place = (text.as_ptr().addr(), text.len());
-        if let Some(shape) = self.others().by_place.get(&place) {
-            return shape.clone();
-        }
-        let shape = self.by_text(text);
-        self.others().by_place.insert(place, shape.clone());
-        shape
-    }
-
-    fn by_text(&self, text: &'d str) -> Option<Arc<Shape>> {
-        if let Some(shape) = self.others().by_text.get(text) {
+        if let Some(shape) = self.by_text().get(text) {
             return shape.clone();
         }
         let shape = Shape::read(text).ok().map(Arc::new);
-        self.others().by_text.entry(text).or_insert(shape).clone()
+        self.by_text().entry(text).or_insert(shape).clone()
     }
 
-    fn others(&self) -> MutexGuard<'_, Others<'d>> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    fn by_text(&self) -> MutexGuard<'_, FxHashMap<&'d str, Option<Arc<Shape>>>> {
+        self.by_text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_id(&self, id: ShapeId) -> Option<&Shape> {

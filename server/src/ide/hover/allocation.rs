@@ -284,17 +284,11 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
 
 /// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions.
 pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) -> Option<String> {
-    // A tuple may be long, and is no array.
-    let read = |text: &str| (!text.starts_with('(')).then(|| Shape::read(text).ok());
-    let array = |text: &str| match read(text)?? {
-        Shape::Array(array) => Some(array),
-        Shape::Tuple(_) => None,
-    };
-    let wanted = array(shape)?;
+    let wanted = shape::array_shape(shape)?;
     let values = values_of(context.dump, allocation).iter().take(MAX_ASKED);
     let mut arrays = values.filter_map(|value| {
         let text = value::shape_text(context.dump, value);
-        Some((value, text, array(text)?))
+        Some((value, text, shape::array_shape(text)?))
     });
     let (value, text, array) = arrays.find(|(_, _, array)| {
         (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)

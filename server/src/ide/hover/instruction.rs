@@ -4,7 +4,7 @@ use buflens_syntax::facts::Use;
 use buflens_syntax::{ArrayShape, OperandParts, Shape};
 
 use super::life::steps;
-use super::shape::{shown, taken};
+use super::shape::{array_shape, shown, taken};
 use super::{Context, opcode, peak, source, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
@@ -231,16 +231,9 @@ impl<'d> Instruction<'d> {
             return None;
         };
         let from = shape_of(context, operand)?;
-        // A tuple has no layout, and can be so long that reading it takes milliseconds.
-        if [from, self.shape()]
-            .iter()
-            .any(|text| text.starts_with('('))
-        {
-            return None;
-        }
-        let layout = |text: &str| match Shape::read(text) {
-            Ok(Shape::Array(array)) => Some((array.dimensions, array.layout?)),
-            _ => None,
+        let layout = |text: &str| {
+            let array = array_shape(text)?;
+            Some((array.dimensions, array.layout?))
         };
         let (from_dimensions, from) = layout(from)?;
         let (to_dimensions, to) = layout(self.shape())?;

@@ -26,9 +26,7 @@ pub(super) fn hover(
         let shapes = elements.map(|element| Shape::read(&element.text().to_string()).ok());
         return tuple(text, &shapes.collect::<Option<Vec<Shape>>>()?, platforms);
     }
-    let Ok(Shape::Array(array)) = Shape::read(text) else {
-        return None;
-    };
+    let array = array_shape(text)?;
     let focus = token::meaning(token, &array, platforms);
     let body = self::array(text, &array, platforms);
     Some(if focus.is_empty() {
@@ -36,6 +34,18 @@ pub(super) fn hover(
     } else {
         format!("{focus}\n\n{body}")
     })
+}
+
+/// The array that `text` is the shape of. A tuple is none, and can be so long that reading it takes
+/// milliseconds.
+pub(super) fn array_shape(text: &str) -> Option<ArrayShape> {
+    if text.starts_with('(') {
+        return None;
+    }
+    match Shape::read(text) {
+        Ok(Shape::Array(array)) => Some(array),
+        _ => None,
+    }
 }
 
 /// `` `f32[32,513]{1,0}` `` within the limit.
