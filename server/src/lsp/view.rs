@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use buflens_syntax::Document;
+use rustc_hash::FxHashSet;
 use tower_lsp::ls_types as lsp;
 
 use super::capabilities::Capabilities;
@@ -119,15 +120,44 @@ impl View {
     }
 }
 
-/// The dumps of `views`, each once with one of its views: several of its files may be open.
+/// The dumps of `views`, each once with one of its views: several of its files may be open. A dump
+/// is known by its first file, since it is joined anew when another request has it at another moment.
 pub fn dumps(views: &[View]) -> impl Iterator<Item = (&View, Loaded)> {
-    let mut seen: Vec<Arc<Dump>> = Vec::new();
+    let mut seen: FxHashSet<PathBuf> = FxHashSet::default();
     views.iter().filter_map(move |view| {
         let loaded = view.loaded().ok()?;
-        if seen.iter().any(|other| Arc::ptr_eq(other, &loaded.dump)) {
-            return None;
-        }
-        seen.push(Arc::clone(&loaded.dump));
-        Some((view, loaded))
+        let first = loaded.dump.files.first()?;
+        seen.insert(first.path.clone()).then_some((view, loaded))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_dump_with_several_open_files_is_one_though_it_is_joined_twice() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = [
+            ("m-buffer-assignment.txt", "BufferAssignment:\n"),
+            ("m-live-range.txt", "HloLiveRange (max 0):\n"),
+        ];
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        }
+        let view = |(name, _)| View {
+            snapshot: Workspace::new(|_| {}).snapshot(&folder.path().join(name)),
+            capabilities: Arc::default(),
+            config: Arc::default(),
+            generation: 0,
+            folders: Arc::default(),
+            checks: Arc::default(),
+            source_files: Arc::default(),
+        };
+        let views = files.map(view);
+        let dumps: Vec<(&View, Loaded)> = dumps(&views).collect();
+        assert_eq!(dumps.len(), 1);
+        assert_eq!(dumps[0].1.dump.files.len(), 2);
+    }
 }
