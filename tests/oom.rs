@@ -23,6 +23,8 @@ const LISTED: &str = "\
 [rank0]:      XLA label: slice.8 = slice(a.2), slice={[0:1], [0:1]}
 [rank0]:      Allocation type: HLO temp
 ";
+/// A folder with it.
+const DUMPS: &str = "tests/fixtures/dumps/out-of-memory";
 const DUMP: &str = "tests/fixtures/dumps/out-of-memory/module_0000.jit_oom_args.cl_933746096.after_optimizations-buffer-assignment.txt";
 
 fn root() -> PathBuf {
@@ -145,12 +147,14 @@ fn what_is_no_failure_is_said() {
         ("-", "all is well\n"),
         ("-", ""),
         (DUMP, ""),
+        (DUMPS, ""),
         ("no/such.txt", ""),
     ] {
         let (out, err) = check(&["oom", path], input, 2);
         assert_eq!(out, "");
         let expected = match path {
             DUMP => "this is a dump, and no message",
+            DUMPS => "this is a folder, and no message",
             "-" => "expected a line such as",
             _ => "no/such.txt: ",
         };

@@ -70,6 +70,11 @@ impl Oom {
     }
 
     fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
+        if path.is_dir() {
+            return Err("this is a folder, and no message: `buflens peak` explains the dump in it, \
+                        and --dump names it beside a message"
+                .to_owned());
+        }
         let log = read(path)?;
         let document = &log.document;
         if Part::from(document.kind()) != Part::None {
