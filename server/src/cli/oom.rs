@@ -71,9 +71,11 @@ impl Oom {
 
     fn text(&self, path: &Path) -> Result<FailedText<FileLocation>, Problem> {
         if path.is_dir() {
-            return Err("this is a folder, and no message: `buflens peak` explains the dump in it, \
+            return Err(
+                "this is a folder, and no message: `buflens peak` explains the dump in it, \
                         and --dump names it beside a message"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let log = read(path)?;
         let document = &log.document;

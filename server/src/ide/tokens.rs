@@ -73,9 +73,17 @@ fn of_line(document: &Document, line: u32, range: Range<u32>, tokens: &mut Vec<T
     let following = std::iter::successors(Some(first), SyntaxToken::next_token);
     for token in following {
         let whole = Range::<u32>::from(token.text_range());
-        let piece = (start + whole.start).max(range.start)..(start + whole.end).min(range.end);
-        if start + whole.start >= range.end {
+        let whole = start + whole.start..start + whole.end;
+        if whole.start >= range.end {
             return;
+        }
+        let mut piece = whole.start.max(range.start)..whole.end.min(range.end);
+        // The last of the columns may be within a character.
+        while !token
+            .text()
+            .is_char_boundary((piece.end - whole.start) as usize)
+        {
+            piece.end -= 1;
         }
         if let Some(kind) = kind_of(token.kind()).filter(|_| !piece.is_empty()) {
             tokens.push(Token {
@@ -281,6 +289,22 @@ mod tests {
             tokens(&document, document.len()..document.len() + 9, 100),
             []
         );
+    }
+
+    #[test]
+    fn no_token_ends_within_a_character() {
+        let text = "HloModule m\n\nENTRY e {\n  k = f32[] custom-call(), custom_call_target=\n\"\u{fffd}\u{e9}\"\n}\n";
+        let document = Document::new(text).unwrap();
+        let line = text.find('"').unwrap() as u32;
+        let cut = |columns| {
+            let tokens = tokens(&document, line..document.len(), columns);
+            let string = tokens.into_iter().find(|token| token.range.start == line);
+            string.map(|token| text[line as usize..token.range.end as usize].to_owned())
+        };
+        let shown: Vec<Option<String>> = (1..=6).map(cut).collect();
+        let shown: Vec<Option<&str>> = shown.iter().map(Option::as_deref).collect();
+        let (one, two) = (Some("\""), Some("\"\u{fffd}"));
+        assert_eq!(shown, [one, one, one, two, two, Some("\"\u{fffd}\u{e9}")]);
     }
 
     #[test]
