@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use support::Random;
 use support::client::{Answer, Server, uri};
 use support::dumps::{dumps_below, fixtures};
+use support::generate;
 use support::requests::{PIECES, boundary, is_fine, position, requests_at};
 
 /// One round is one thing that a user does.
@@ -210,8 +211,8 @@ impl Soak {
             self.close_it(&uri);
         }
         self.settle();
-        // Checks that are under way end.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        // Checks that are under way end, and after a second of rest memory is given back.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
         self.server
             .request("workspace/symbol", &json!({ "query": "none of this name" }))
             .expect("an answer");
@@ -269,7 +270,7 @@ fn after_long_use_all_is_as_with_a_fresh_server() {
 
 #[test]
 fn memory_does_not_grow() {
-    let mut soak = Soak::new(Server::start_with_one_arena(), 2);
+    let mut soak = Soak::new(Server::start(), 2);
     let rounds = rounds();
     soak.run(rounds / 2);
     let Some(mut before) = soak.rest() else {
@@ -287,4 +288,30 @@ fn memory_does_not_grow() {
     before = before.max(all[1]);
     assert!(after * 100 <= before * 105, "{all:?}");
     soak.server.finish();
+}
+
+/// Only glibc has to be told.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn memory_of_what_is_closed_is_given_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("m-buffer-assignment.txt");
+    let text = generate::dense(10_000_000);
+    let mut server = Server::start();
+    let resident = |server: &Server| server.status("RssAnon").expect("Linux tells");
+    let before = resident(&server);
+    // Not the second time either.
+    for _ in 0..2 {
+        let document = server.open(&path, &text);
+        server.diagnostics(&document);
+        server.notify(
+            "textDocument/didClose",
+            &json!({ "textDocument": { "uri": document } }),
+        );
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let left = resident(&server).saturating_sub(before);
+        println!("{left} KiB left of {} bytes of text", text.len());
+        assert!(left * 1024 < text.len() as u64 / 2, "{left} KiB are left");
+    }
+    server.finish();
 }

@@ -7,6 +7,7 @@
 //! - [`Shape`] is a shape with its layout, [`InstructionParts`] an instruction, read from its text.
 //!
 //! Nothing here does I/O, knows the editor's protocol, or panics on any text.
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod ast;

@@ -75,13 +75,8 @@ impl Server {
 
     /// Starts the server and says nothing to it yet.
     pub fn start_silently(log: &str) -> Self {
-        Self::start_process(log, &[])
-    }
-
-    fn start_process(log: &str, environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(["lsp", "--stdio"])
-            .envs(environment.iter().copied())
             .env("BUFLENS_LOG", log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -124,14 +119,6 @@ impl Server {
             notified: Vec::new(),
             capabilities: Value::Null,
         }
-    }
-
-    /// Starts and greets a server whose memory can be measured. Otherwise the C library keeps what is
-    /// free for each thread, so that it takes hours until every thread has had its largest answer.
-    pub fn start_with_one_arena() -> Self {
-        let mut server = Self::start_process("warn", &[("MALLOC_ARENA_MAX", "1")]);
-        server.greet(&editor(), &json!({}));
-        server
     }
 
     /// Initializes the server.

@@ -115,6 +115,7 @@ pub fn start(session: &Arc<Session>) {
             let due = std::mem::take(&mut *lock(&indexing.due));
             if due.is_all || !due.paths.is_empty() {
                 run(&session, due).await;
+                session.freed.notify_one();
             }
         }
     });

@@ -16,6 +16,7 @@ mod convert;
 mod diagnostics;
 mod indexing;
 mod made;
+mod memory;
 mod navigation;
 mod outline;
 mod parent;

@@ -121,6 +121,7 @@ pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
         }
         // The text on disk may differ from the one that was closed.
         schedule_again(&session, open);
+        session.freed.notify_one();
     });
 }
 
@@ -206,6 +207,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         // If it is not done, requests do it.
         let _ = session.checking.run(work).await;
     }
+    session.freed.notify_one();
 }
 
 /// Makes the trees that take longest, before a request has to.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -34,6 +35,8 @@ pub struct Session {
     pub checking: Pool,
     pub publisher: Publisher,
     pub indexing: Indexing,
+    /// Told when something large may have been freed.
+    pub freed: Notify,
     /// Trips when the process that started the server has ended.
     pub orphaned: CancellationToken,
     pub is_shut_down: AtomicBool,
@@ -84,6 +87,7 @@ impl Session {
                 checking: Pool::new(),
                 publisher: Publisher::default(),
                 indexing: Indexing::default(),
+                freed: Notify::new(),
                 orphaned: CancellationToken::new(),
                 is_shut_down: AtomicBool::new(false),
                 capabilities: OnceLock::new(),

@@ -12,7 +12,7 @@ use tower_lsp::ls_types as lsp;
 use super::config::SECTION;
 use super::publish::{self, Trigger};
 use super::session::Session;
-use super::{convert, indexing};
+use super::{convert, indexing, memory};
 use crate::workspace::{self, Change, SUFFIXES};
 
 /// How long the index waits for a client to tell its settings.
@@ -112,6 +112,7 @@ pub fn initialized(session: &Arc<Session>) {
         tokio::spawn(async move { ask_configuration(&session).await })
     });
     indexing::start(session);
+    memory::start(session);
     let indexed = Arc::clone(session);
     tokio::spawn(async move {
         // The settings may be against it.
