@@ -47,6 +47,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves an editor on standard input and output until it says `exit`, closes standard input or
 /// dies. The environment's `BUFLENS_LOG` says what is logged on standard error, `warn` if nothing.
 pub fn run() -> ExitCode {
+    memory::share();
     let filter = tracing_subscriber::EnvFilter::try_from_env("BUFLENS_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     // Fails only if the process logs already.
