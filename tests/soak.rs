@@ -308,10 +308,14 @@ fn memory_of_what_is_closed_is_given_back() {
             "textDocument/didClose",
             &json!({ "textDocument": { "uri": document } }),
         );
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        let left = resident(&server).saturating_sub(before);
-        println!("{left} KiB left of {} bytes of text", text.len());
-        assert!(left * 1024 < text.len() as u64 / 2, "{left} KiB are left");
+        // After a second of rest; a busy machine may take longer.
+        let left = |server: &Server| resident(server).saturating_sub(before) * 1024;
+        let most = text.len() as u64 / 2;
+        let is_given_back = (0..300).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            left(&server) < most
+        });
+        assert!(is_given_back, "{} bytes are left", left(&server));
     }
     server.finish();
 }
