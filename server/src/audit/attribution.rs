@@ -93,6 +93,9 @@ fn shown(frame: &Frame) -> String {
     }
 }
 
+/// So many levels of a trace path are told apart; what is below is of the last. Real ones have at most 15.
+const LEVELS: usize = 32;
+
 /// Where each level of a trace path ends. A `/` in brackets, as in `params['a/b'].w` and
 /// `jit(f/g)`, parts nothing; a path of nothing has one level.
 fn level_ends(path: &str) -> impl Iterator<Item = usize> + '_ {
@@ -109,7 +112,7 @@ fn level_ends(path: &str) -> impl Iterator<Item = usize> + '_ {
         }
         None
     });
-    slashes.chain([path.len()])
+    slashes.take(LEVELS - 1).chain([path.len()])
 }
 
 #[cfg(test)]
@@ -282,5 +285,6 @@ HloLiveRange (max 4):
         assert_eq!(levels(")/("), [")", ")/("]);
         assert_eq!(levels("/a"), ["/a"]);
         assert_eq!(levels(""), [""]);
+        assert_eq!(levels(&"a/".repeat(1_000_000)).len(), LEVELS);
     }
 }

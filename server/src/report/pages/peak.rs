@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use rustc_hash::FxHashSet;
+
 use super::{
     STATIC, counted, is_worth, live, missing, percent, range, short_source, space_line, step,
     whereabouts,
@@ -93,7 +95,7 @@ pub fn of_space<L>(
         for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
             let mut groups = telling(*by, groups, occupied);
             page.heading(format!("By {}", title(*by)));
-            if *by == By::OpName && groups.iter().any(|it| is_above_any(it, &groups)) {
+            if *by == By::OpName && levels(groups.iter().copied()).next().is_some() {
                 page.text("Levels hold the bytes of those below them.");
             }
             let more = groups.len().saturating_sub(limit);
@@ -370,19 +372,40 @@ pub fn title(by: By) -> &'static str {
 /// The groups, equal ones in the order of their names as people count. Of levels of a trace path
 /// that hold the same values, the deepest says most; one that holds everything says nothing.
 fn telling(by: By, groups: &[Attributed], occupied: u64) -> Vec<&Attributed> {
-    let mut groups: Vec<&Attributed> = groups.iter().collect();
+    let mut told = FxHashSet::default();
+    if by == By::OpName {
+        // A level holds the values of those below it: as many as the next below, or one further down.
+        for (group, below) in levels(groups.iter()) {
+            if below.values == group.values || group.bytes == occupied {
+                told.insert(name(group));
+            }
+        }
+    }
+    let mut groups: Vec<&Attributed> = groups
+        .iter()
+        .filter(|group| group.name.is_none() || !told.contains(name(group)))
+        .collect();
     groups.sort_by(|a, b| {
         let names = || natural(name(a), name(b));
         b.bytes.cmp(&a.bytes).then_with(names)
     });
-    let is_telling = |at: usize| {
-        let group = groups[at];
-        let mut below = groups[at + 1..].iter().filter(|it| is_above(group, it));
-        let is_told = |below: &&Attributed| below.values == group.values || group.bytes == occupied;
-        by != By::OpName || !below.any(is_told)
-    };
-    let telling = (0..groups.len()).filter(|&at| is_telling(at));
-    telling.map(|at| groups[at]).collect()
+    groups
+}
+
+/// Each level of a trace path that has one below it, with those next below.
+fn levels<'g>(
+    groups: impl Iterator<Item = &'g Attributed>,
+) -> impl Iterator<Item = (&'g Attributed, &'g Attributed)> {
+    let mut groups: Vec<&Attributed> = groups.filter(|group| group.name.is_some()).collect();
+    // Whatever is below a level follows it.
+    groups.sort_by(|a, b| name(a).split('/').cmp(name(b).split('/')));
+    let mut above: Vec<&Attributed> = Vec::new();
+    groups.into_iter().filter_map(move |group| {
+        while above.pop_if(|level| !is_above(level, group)).is_some() {}
+        let level = above.last().copied();
+        above.push(group);
+        Some((level?, group))
+    })
 }
 
 fn name(group: &Attributed) -> &str {
@@ -392,11 +415,7 @@ fn name(group: &Attributed) -> &str {
 /// Whether `group` is a level of a trace path above `other`.
 fn is_above(group: &Attributed, other: &Attributed) -> bool {
     let rest = name(other).strip_prefix(name(group));
-    group.name.is_some() && rest.is_some_and(|rest| rest.starts_with('/'))
-}
-
-fn is_above_any(group: &Attributed, groups: &[&Attributed]) -> bool {
-    groups.iter().any(|other| is_above(group, other))
+    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// `a[2]` before `a[10]`: numbers in names are compared as numbers.
