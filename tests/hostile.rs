@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,6 +74,16 @@ const BROKEN: [(&str, &[&str], &str, bool); 19] = [
 
 /// Files that are broken as a whole.
 const BROKEN_AS_A_WHOLE: [&str; 4] = ["empty", "no-dump", "binary", "not-utf-8"];
+
+/// Commands that explain a dump, whatever it is.
+const EXPLAINING: [&str; 6] = [
+    "summary",
+    "peak",
+    "padding",
+    "audit",
+    "export --format json",
+    "report",
+];
 
 fn broken_file(name: &str) -> PathBuf {
     broken().join(format!(
@@ -312,7 +323,28 @@ fn too_much_of_something_is_read() {
         assert!(found > 0, "{name}: no finding");
         assert!(found <= 100_001, "{name}: {found} findings");
     }
-    for path in files_below(folder.path()) {
+    let dumps = files_below(folder.path());
+    for (path, command) in dumps
+        .iter()
+        .flat_map(|path| EXPLAINING.map(|it| (path, it)))
+    {
+        let page = folder.path().join("report.html");
+        let page: [&OsStr; 2] = ["--output".as_ref(), page.as_ref()];
+        let page = page.into_iter().filter(|_| command == "report");
+        let arguments = command.split(' ').map(OsStr::new);
+        let arguments = arguments.chain(page).chain([path.as_os_str()]);
+        let output = run(arguments, Duration::from_secs(120));
+        let is_sound = path.to_string_lossy().contains("at-the-peak");
+        let worst = if is_sound { 0 } else { 2 };
+        assert!(
+            matches!(output.code, Some(code) if code <= worst),
+            "{command} {}: {:?} {}",
+            path.display(),
+            output.code,
+            output.stderr
+        );
+    }
+    for path in dumps {
         let text = fs::metadata(&path).expect("a file").len();
         // A tree of millions of tokens is for nobody.
         if text < 2_000_000 {

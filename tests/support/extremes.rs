@@ -75,6 +75,11 @@ pub fn extremes() -> Vec<(&'static str, String)> {
                 "│   ".repeat(100_000)
             ),
         ),
+        (
+            "deep-op-name-at-the-peak",
+            at_the_peak(1, &"a/".repeat(1_000_000)),
+        ),
+        ("many-at-the-peak", at_the_peak(5_000, "jit(f)/{}/sin")),
         ("zeros", "\0".repeat(1_000_000)),
         ("line-ends", "\n".repeat(1_000_000)),
         (
@@ -85,4 +90,27 @@ pub fn extremes() -> Vec<(&'static str, String)> {
             )),
         ),
     ]
+}
+
+/// A sound dump of so many values that are all alive at once, each in a memory space of its own, of these
+/// `op_name`s: `{}` in them is the number of the value.
+fn at_the_peak(count: usize, op_name: &str) -> String {
+    let each = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let allocations = each(&|at| {
+        format!(
+            "allocation {at}: size 4, color {at}, preallocated-temp:\n value: <{at} x.{at} @{at}> (size=4,offset=0): f32[]{{:S({at})}}\n"
+        )
+    });
+    let used = each(&|at| {
+        let op_name = op_name.replace("{}", &at.to_string());
+        format!(
+            "<{at} x.{at} @{at}>\n positions:\n  x.{at}\n uses:\n from instruction: %x.{at} = f32[]{{:S({at})}} sine(%p), metadata={{op_name=\"{op_name}\"}}\n"
+        )
+    });
+    let steps = each(&|at| format!("    {at}:x.{at}\n"));
+    let ranges = each(&|at| format!("    x.{at}{{}}:{at}-{count}\n"));
+    let total = 4 * count;
+    format!(
+        "BufferAssignment:\n{allocations}\nTotal bytes used: {total} ({total}B)\n\nUsed values:\n{used}\nHloLiveRange (max {count}):\n  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
+    )
 }

@@ -80,7 +80,7 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
 pub fn reserved(audit: &Audit, color: u64) -> [u64; 4] {
     use crate::model::occupancy::Kind;
     let mut bytes = [0_u64; 4];
-    for allocation in audit.dump.allocations.iter().filter(|it| it.color == color) {
+    for (_, allocation) in audit.dump.allocations_in(color) {
         let at = match allocation.kind() {
             Kind::Parameter => 0,
             Kind::Output => 1,

@@ -300,11 +300,11 @@ impl Check<'_> {
 
     /// The size of the largest allocation of a memory space, or of the largest for temporaries.
     fn largest_allocation(&self, color: u64, is_temp: bool) -> Place {
-        let allocations = (0_u32..).zip(&self.dump.allocations);
+        let allocations = self.dump.allocations_in(color);
         let fitting = allocations.filter(|(_, allocation)| match allocation.kind() {
-            Kind::Temp => allocation.color == color,
+            Kind::Temp => true,
             Kind::ThreadLocal => false,
-            _ => allocation.color == color && !is_temp,
+            _ => !is_temp,
         });
         let largest = fitting.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)));
         let place = largest.and_then(|(at, _)| size_place(self.dump, at));
@@ -319,9 +319,9 @@ impl Check<'_> {
 
     /// The values that some temp allocation holds, with their bytes.
     fn temporaries(&self, color: u64) -> Vec<(u32, u64)> {
-        let allocations = self.dump.allocations.iter();
-        let temp = allocations.filter(|it| it.color == color && it.kind() == Kind::Temp);
-        let values = temp.flat_map(|allocation| allocation.values.clone());
+        let allocations = self.dump.allocations_in(color);
+        let temp = allocations.filter(|(_, it)| it.kind() == Kind::Temp);
+        let values = temp.flat_map(|(_, allocation)| allocation.values.clone());
         values.map(|at| (at, self.size(at))).collect()
     }
 

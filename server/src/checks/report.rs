@@ -339,12 +339,7 @@ impl<'d> Report<'d> {
     /// The newer form has a table for each allocation of a memory space, at least for the first 50.
     fn check_counts(&self, tables: &BTreeMap<u64, (Place, usize)>, findings: &mut Findings) {
         for (&color, (place, count)) in tables {
-            let allocations = self
-                .dump
-                .allocations
-                .iter()
-                .filter(|allocation| allocation.color == color)
-                .count();
+            let allocations = self.dump.allocations_in(color).count();
             if allocations == *count || allocations > 50 {
                 continue;
             }

@@ -53,11 +53,8 @@ impl Table {
                 .find(|allocation| allocation.index == index);
         }
         let color = self.color?;
-        let mut of_color: Vec<&Allocation> = dump
-            .allocations
-            .iter()
-            .filter(|allocation| allocation.color == color)
-            .collect();
+        let of_color = dump.allocations_in(color).map(|(_, allocation)| allocation);
+        let mut of_color: Vec<&Allocation> = of_color.collect();
         // Tables stand in the order of size.
         of_color.sort_by_key(|allocation| (std::cmp::Reverse(allocation.size), allocation.index));
         of_color.get(self.before.checked_sub(1)?).copied()

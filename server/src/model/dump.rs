@@ -287,6 +287,8 @@ pub struct Dump {
     pub shapes: ShapeTexts,
     /// Section A.
     pub allocations: Vec<Allocation>,
+    /// Allocations by memory space, as numbers into `allocations`; see [`Dump::allocations_in`].
+    pub(super) by_color: Vec<u32>,
     /// The values of section A in its order, then those that only section C has.
     pub values: Vec<Value>,
     /// All lines below `positions:`, in the order of the text.

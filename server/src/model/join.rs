@@ -58,6 +58,10 @@ impl Dump {
         dump.positions.shrink_to_fit();
         dump.uses.shrink_to_fit();
         dump.steps.shrink_to_fit();
+        dump.by_color = (0..dump.allocations.len() as u32).collect();
+        let allocations = &dump.allocations;
+        dump.by_color
+            .sort_by_key(|&at| allocations[at as usize].color);
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
         for file in order {

@@ -280,12 +280,9 @@ pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
     let is_alive = |value: &Value| {
         block(value, u64::MAX).is_some_and(|block| (block.start..block.end).contains(&step))
     };
-    let of_space = dump
-        .allocations
-        .iter()
-        .filter(|allocation| allocation.color == color && allocation.kind() != Kind::ThreadLocal);
-    of_space
-        .flat_map(|allocation| allocation.values.clone())
+    dump.allocations_in(color)
+        .filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal)
+        .flat_map(|(_, allocation)| allocation.values.clone())
         .filter(|&at| dump.values.get(at as usize).is_some_and(is_alive))
         .collect()
 }

@@ -1,9 +1,20 @@
 //! Memory spaces: what a color is called on a platform.
 
-use super::Platforms;
+use super::{Allocation, Dump, Platforms};
 
 /// Memory spaces with names.
 const COLORS: std::ops::RangeInclusive<u64> = 0..=12;
+
+impl Dump {
+    /// The allocations in memory space `color`, each with its number in [`Dump::allocations`].
+    pub fn allocations_in(&self, color: u64) -> impl Iterator<Item = (u32, &Allocation)> + Clone {
+        let of = |&at: &u32| self.allocations[at as usize].color;
+        let from = self.by_color.partition_point(|at| of(at) < color);
+        let rest = self.by_color[from..].iter();
+        rest.take_while(move |at| of(at) == color)
+            .map(|&at| (at, &self.allocations[at as usize]))
+    }
+}
 
 /// `cpu`, `gpu`, `tpu`, or `unknown` where several are possible.
 pub fn platform(platforms: Platforms) -> &'static str {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::records::{Map, MapAllocation, MapSpace, Moment};
+use super::records::{MOST_SPACES, Map, MapAllocation, MapSpace, Moment};
 use crate::model::bytes::rounded;
 
 /// The kinds of allocations, in the order of a legend.
@@ -238,7 +238,7 @@ impl<'m> Chart<'m> {
     }
 }
 
-/// The memory spaces to draw, and those that are not worth it.
+/// The memory spaces to draw, and those that are not worth it, or too many.
 pub fn charts<'m>(map: &'m Map, selection: &Selection) -> (Vec<Chart<'m>>, Vec<&'m MapSpace>) {
     let of_allocation = selection
         .allocation
@@ -251,8 +251,12 @@ pub fn charts<'m>(map: &'m Map, selection: &Selection) -> (Vec<Chart<'m>>, Vec<&
     };
     let most = map.spaces.iter().map(occupied).max().unwrap_or(0);
     let least = LEAST_PEAK.min(most);
+    let mut left = MOST_SPACES;
     let (drawn, other) = map.spaces.iter().partition(|space: &&MapSpace| {
-        color.map_or(occupied(space) >= least, |color| color == space.space.color)
+        let is_worth = color.map_or(occupied(space) >= least, |it| it == space.space.color);
+        let is_drawn = is_worth && left > 0;
+        left -= usize::from(is_drawn);
+        is_drawn
     });
     let drawn: Vec<&MapSpace> = drawn;
     let charts = drawn.iter().filter_map(|it| Chart::new(map, it, selection));

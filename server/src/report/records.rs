@@ -27,8 +27,8 @@ pub use self::oom::{
 };
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
-    Attributed, Idle, Kinds, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset, WhatIf,
-    attribution, peak, step_problem, values_at_offset, what_if,
+    Attributed, Idle, Kinds, MOST_SPACES, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset,
+    WhatIf, attribution, peak, step_problem, values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
 pub use crate::workspace::program_name as module_name;

@@ -80,14 +80,18 @@ impl Table {
             Place::Whole => widths[at] == 0,
             _ => false,
         };
+        let layout = widths.iter().enumerate();
+        let layout: Vec<(usize, bool)> = layout
+            .map(|(at, &width)| (width, self.is_words(at)))
+            .collect();
         let titles: Vec<Cow<str>> = self.columns.iter().map(|it| it.title.into()).collect();
-        let title = self.row_text(&titles, &[], &widths);
+        let title = row_text(&titles, &[], &layout);
         if !title.trim().is_empty() {
             writeln!(out, "\u{1b}[1m{title}\u{1b}[0m")?;
         }
         for row in &self.rows {
             let cells: Vec<Cow<str>> = row.iter().map(Cell::shown).collect();
-            writeln!(out, "{}", self.row_text(&cells, row, &widths))?;
+            writeln!(out, "{}", row_text(&cells, row, &layout))?;
             let below = cells.into_iter().enumerate();
             let below = below.filter(|(at, cell)| is_below(*at) && !cell.is_empty());
             let below: Vec<(Place, Cow<str>)> = below
@@ -142,28 +146,6 @@ impl Table {
             widths[*at] = share;
         }
         widths
-    }
-
-    /// Numbers stand on the right, words on the left. `row` has the colours, if there are any.
-    fn row_text(&self, cells: &[Cow<str>], row: &[Cell], widths: &[usize]) -> String {
-        let mut text = String::new();
-        let mut is_first = true;
-        for at in (0..self.columns.len()).filter(|&at| widths[at] > 0) {
-            if !is_first {
-                text.push_str("  ");
-            }
-            is_first = false;
-            let width = widths[at];
-            let cell = cut(&cells[at], width);
-            let colour = row.get(at).and_then(Cell::colour);
-            let _ = match colour {
-                Some(on) => write!(text, "{on}{cell:>width$}\u{1b}[0m"),
-                None if self.is_words(at) => write!(text, "{cell:width$}"),
-                None => write!(text, "{cell:>width$}"),
-            };
-        }
-        text.truncate(text.trim_end().len());
-        text
     }
 
     fn is_in_row(&self, column: usize) -> bool {
@@ -244,6 +226,32 @@ impl Table {
         }
         writer.flush()
     }
+}
+
+/// The cells of a row side by side, each in the width of its column, words on the left and numbers on the
+/// right: `layout` has each column's width, 0 if it is not in the row, and whether it has words. `row` has
+/// the colours, if there are any.
+fn row_text(cells: &[Cow<str>], row: &[Cell], layout: &[(usize, bool)]) -> String {
+    let mut text = String::new();
+    let mut is_first = true;
+    for (at, &(width, is_words)) in layout.iter().enumerate() {
+        if width == 0 {
+            continue;
+        }
+        if !is_first {
+            text.push_str("  ");
+        }
+        is_first = false;
+        let cell = cut(&cells[at], width);
+        let colour = row.get(at).and_then(Cell::colour);
+        let _ = match colour {
+            Some(on) => write!(text, "{on}{cell:>width$}\u{1b}[0m"),
+            None if is_words => write!(text, "{cell:width$}"),
+            None => write!(text, "{cell:>width$}"),
+        };
+    }
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// The error beneath, by which a closed pipe is known.

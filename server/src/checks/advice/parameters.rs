@@ -9,6 +9,7 @@ use super::{Advice, MAX_RELATED};
 use crate::audit::donation::{Donation, Parameter, Verdict};
 use crate::checks::labels::{cut, size_place, space_title, step_title};
 use crate::checks::{Code, Finding};
+use crate::model::Allocation;
 use crate::model::bytes::rounded;
 use crate::model::occupancy::Kind;
 
@@ -129,19 +130,18 @@ impl Advice<'_, '_> {
             let Some(peak) = self.peak(space.color) else {
                 continue;
             };
-            let is_idle = |at: u32| {
-                let allocation = &dump.allocations[at as usize];
+            let is_idle = |at: u32, allocation: &Allocation| {
                 allocation.kind() == Kind::Output
-                    && allocation.color == space.color
                     && allocation.size >= self.thresholds.min_bytes
                     && dump
                         .occupancy()
                         .fill(at)
                         .is_some_and(|fill| fill.at_peak == 0)
             };
-            let idle = (0..dump.allocations.len() as u32)
-                .filter(|at| !left_out.contains(at) && is_idle(*at));
-            let mut idle: Vec<u32> = idle.collect();
+            let idle = dump
+                .allocations_in(space.color)
+                .filter(|(at, allocation)| !left_out.contains(at) && is_idle(*at, allocation));
+            let mut idle: Vec<u32> = idle.map(|(at, _)| at).collect();
             let size = |at: u32| dump.allocations[at as usize].size;
             idle.sort_by_key(|&at| (Reverse(size(at)), at));
             let Some((&first, others)) = idle.split_first() else {

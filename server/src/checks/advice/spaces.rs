@@ -94,10 +94,8 @@ impl Advice<'_, '_> {
     }
 
     fn above(&self, space: &Space, capacity: u64) -> Option<Finding> {
-        let allocations = (0..).zip(&self.dump.allocations);
-        let of_space = allocations.filter(|(_, allocation)| {
-            allocation.color == space.color && allocation.kind() != Kind::ThreadLocal
-        });
+        let of_space = self.dump.allocations_in(space.color);
+        let of_space = of_space.filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal);
         let (largest, _) =
             of_space.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
         let message = format!(

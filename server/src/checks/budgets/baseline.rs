@@ -36,9 +36,9 @@ pub fn spaces(audit: &Audit) -> Vec<Space> {
     let dump = audit.dump;
     let occupancy = dump.occupancy();
     let temp = |color: u64| {
-        let allocations = dump.allocations.iter();
-        let temp = allocations.filter(|it| it.color == color && it.kind() == Kind::Temp);
-        temp.fold(0_u64, |sum, it| sum.saturating_add(it.size))
+        let allocations = dump.allocations_in(color);
+        let temp = allocations.filter(|(_, it)| it.kind() == Kind::Temp);
+        temp.fold(0_u64, |sum, (_, it)| sum.saturating_add(it.size))
     };
     let measure = |space: &crate::model::occupancy::Space| {
         let peak = space.peak().filter(|_| occupancy.missing == 0);

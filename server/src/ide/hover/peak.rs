@@ -365,11 +365,13 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     });
     let audit = Audit::new(dump, Libraries::default());
     let near = |other: &&Allocation| {
-        other.color == allocation.color
-            && other.size.abs_diff(allocation.size) <= allocation.size / NEAR_SIZE
+        other.size.abs_diff(allocation.size) <= allocation.size / NEAR_SIZE
             && holds_output(&audit, other)
     };
-    let outputs = dump.allocations.iter().filter(near);
+    let of_space = dump
+        .allocations_in(allocation.color)
+        .map(|(_, other)| other);
+    let outputs = of_space.filter(near);
     let nearest = outputs.min_by_key(|other| other.size.abs_diff(allocation.size));
     let nearest = nearest.map(|other| (other, other.size.abs_diff(allocation.size)));
     let output = match nearest {

@@ -142,7 +142,7 @@ fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
     }
 }
 
-/// What each memory space holds at its true peak.
+/// What each memory space holds at its true peak: the first of them, if there are very many.
 fn peaks(source: &Source<'_, '_, FileLocation>) -> Vec<Peak<FileLocation>> {
     let spaces = source.audit.dump.occupancy().spaces.iter();
     let peak = |color| {
@@ -154,5 +154,6 @@ fn peaks(source: &Source<'_, '_, FileLocation>) -> Vec<Peak<FileLocation>> {
         };
         records::peak(source, &query).0
     };
+    let spaces = spaces.take(records::MOST_SPACES);
     spaces.map(|space| peak(space.color)).collect()
 }

@@ -149,7 +149,8 @@ pub fn report<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> String {
 }
 
 /// The memory spaces that have something to tell: those that hold anything at their peak, or
-/// of which no peak is known. At least one, to say why there is nothing.
+/// of which no peak is known: the first of them, if there are very many. At least one, to say why there is
+/// nothing.
 fn colors(map: &Map, platforms: Platforms) -> Vec<u64> {
     let is_telling = |space: &Space| {
         let is_full = space.peak.as_ref().is_none_or(|it| it.occupied_bytes > 0);
@@ -157,6 +158,7 @@ fn colors(map: &Map, platforms: Platforms) -> Vec<u64> {
     };
     let spaces = map.spaces.iter().map(|it| &it.space);
     let telling = spaces.clone().filter(|space| is_telling(space));
+    let telling = telling.take(records::MOST_SPACES);
     let mut colors: Vec<u64> = telling.map(|space| space.color).collect();
     if colors.is_empty() {
         colors.push(spaces.map(|space| space.color).next().unwrap_or(0));

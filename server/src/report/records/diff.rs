@@ -486,10 +486,9 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
 /// The sizes of the allocations of one kind in a memory space.
 fn reserved(dump: &Dump, color: u64, kind: Kind) -> u64 {
     let of_kind = dump
-        .allocations
-        .iter()
-        .filter(|it| it.color == color && it.kind() == kind);
-    of_kind.fold(0, |sum, it| sum.saturating_add(it.size))
+        .allocations_in(color)
+        .filter(|(_, it)| it.kind() == kind);
+    of_kind.fold(0, |sum, (_, it)| sum.saturating_add(it.size))
 }
 
 fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> Vec<String> {

@@ -11,6 +11,9 @@ use crate::model::{Dump, space};
 
 /// For so many values it is told where the peak moves to without them.
 const MOST_WHAT_IFS: usize = 100;
+/// Where all memory spaces are asked for, the peaks of so many are told: a record names all spaces, so that
+/// the answer would grow with their square. No platform has more than 13.
+pub const MOST_SPACES: usize = 64;
 /// So many values are named where there is no peak.
 const MOST_LARGEST: usize = 100;
 /// So many allocations are named that hold less than they reserve.
@@ -252,10 +255,10 @@ fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
             *bytes = bytes.saturating_add(held.share);
         }
     }
-    let of_space = dump.allocations.iter().zip(occupied);
-    let of_space = of_space.filter(|(it, occupied)| {
-        it.color == color && it.kind() != Kind::ThreadLocal && it.size > *occupied
-    });
+    let of_space = dump.allocations_in(color);
+    let of_space = of_space.map(|(at, it)| (it, occupied[at as usize]));
+    let of_space =
+        of_space.filter(|(it, occupied)| it.kind() != Kind::ThreadLocal && it.size > *occupied);
     let mut idle: Vec<Idle> = of_space
         .map(|(allocation, occupied_bytes)| Idle {
             allocation: allocation.index,
@@ -271,8 +274,8 @@ fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
 
 /// The values of a memory space, the largest first.
 fn largest(dump: &Dump, color: u64) -> Vec<u32> {
-    let of_space = dump.allocations.iter().filter(|it| it.color == color);
-    let mut values: Vec<u32> = of_space.flat_map(|it| it.values.clone()).collect();
+    let of_space = dump.allocations_in(color);
+    let mut values: Vec<u32> = of_space.flat_map(|(_, it)| it.values.clone()).collect();
     values.sort_by_key(|&at| std::cmp::Reverse(dump.values.get(at as usize).map(|it| it.size)));
     values
 }

@@ -33,7 +33,7 @@ pub struct Module {
     pub values: usize,
     /// How many steps the schedule has.
     pub steps: u64,
-    /// The memory spaces.
+    /// The memory spaces, by number.
     pub spaces: Vec<Space>,
     /// What the compiler prints; `occupied_bytes` are those of memory space 0.
     pub xla_peak: Option<PrintedPeak>,
@@ -51,7 +51,8 @@ impl Module {
 
     /// The memory space of this number.
     pub fn space(&self, color: u64) -> Option<&Space> {
-        self.spaces.iter().find(|space| space.color == color)
+        let at = self.spaces.binary_search_by_key(&color, |it| it.color);
+        Some(&self.spaces[at.ok()?])
     }
 }
 
