@@ -81,7 +81,7 @@ fn of_source_file(entry: &MetadataEntry, start: u32) -> Option<Link> {
 /// `stack_frame_id=2`, which names a row of the tables in the HLO text.
 fn of_stack_frame(dump: &Dump, entry: &MetadataEntry, start: u32) -> Option<Link> {
     let id = entry.value()?.text().parse().ok()?;
-    let innermost = frames(dump, id).into_iter().next()?;
+    let innermost = frames(dump, id).next()?;
     let range = entry.range();
     Some(Link {
         range: start + range.start..start + range.end,

@@ -24,7 +24,7 @@ impl<'d> Origin<'d> {
     /// Takes `text`, an instruction of `dump`, apart, with so many operands at most.
     pub fn read(dump: &Dump, text: &'d str, operands: usize) -> Self {
         let parts = InstructionParts::read_up_to(text, operands);
-        Self::with(parts, |id| frames(dump, id).into())
+        Self::with(parts, |id| frames(dump, id).collect())
     }
 
     fn with(parts: InstructionParts<'d>, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
@@ -105,7 +105,7 @@ impl<'d> Origins<'d> {
         Arc::clone(
             known
                 .entry(id)
-                .or_insert_with(|| frames(self.dump, id).into()),
+                .or_insert_with(|| frames(self.dump, id).collect()),
         )
     }
 }

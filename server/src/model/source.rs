@@ -1,5 +1,7 @@
 //! Metadata that names lines of the user's program: escaped strings and tables of stack frames.
 
+use std::iter;
+
 use buflens_syntax::ast::{AstNode, TableRow};
 use buflens_syntax::facts;
 
@@ -64,28 +66,21 @@ impl Libraries {
 
 /// The frames of `stack_frame_id` `id`, the innermost first, by the tables of the HLO text. Rows
 /// are numbered from 1.
-pub fn frames(dump: &Dump, id: u64) -> Vec<Frame> {
-    let tables = &dump.tables;
+pub fn frames(dump: &Dump, id: u64) -> impl Iterator<Item = Frame> + '_ {
     let shift = parent_shift(dump);
-    let mut frames = Vec::new();
     let mut id = id;
-    while id > 0
-        && frames.len() < MAX_FRAMES
-        && let Some(frame) = row(dump, &tables.stack_frames, id)
-    {
-        frames.extend(
-            frame
-                .number("file_location_id")
-                .and_then(|location| frame_at(dump, location)),
-        );
+    let rows = iter::from_fn(move || {
+        let frame = row(dump, &dump.tables.stack_frames, id)?;
         let parent = frame
             .number("parent_frame_id")
             .unwrap_or(0)
             .saturating_sub(shift);
         // A parent comes before its children; anything else would be a circle.
         id = if parent < id { parent } else { 0 };
-    }
-    frames
+        Some(frame)
+    });
+    rows.take(MAX_FRAMES)
+        .filter_map(|row| frame_at(dump, row.number("file_location_id")?))
 }
 
 /// How much too high `parent_frame_id` is printed: by one, as the first row tells, which seems to be

@@ -142,7 +142,7 @@ fn shown(frame: &Frame, sources: &Sources) -> String {
 /// The hover on row `id` of the table of frames.
 pub(super) fn frame(dump: &Dump, id: u64, sources: &Sources) -> Option<String> {
     let mut text = Text::default();
-    stack(&mut text, &frames(dump, id), sources);
+    stack(&mut text, &frames(dump, id).collect::<Vec<_>>(), sources);
     Some(text.finish()).filter(|text| !text.is_empty())
 }
 
