@@ -9,6 +9,7 @@ use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
 use super::cancel::checkpoint;
+use super::extents::Extents;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::shapes::{ShapeId, ShapeTexts};
@@ -339,6 +340,8 @@ pub struct Dump {
     /// Values by the first and by the last step at which they are alive, those behind the last step of
     /// the schedule, or without live range, behind all others. Computed when it is asked for first.
     pub(super) by_step: OnceLock<[ByNumber; 2]>,
+    /// Computed when it is asked for first.
+    pub(super) extents: OnceLock<Extents>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].

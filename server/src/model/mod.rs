@@ -4,6 +4,7 @@ pub mod bytes;
 pub mod cancel;
 pub mod device;
 mod dump;
+mod extents;
 pub mod failure;
 pub mod glossary;
 mod join;

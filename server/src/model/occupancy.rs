@@ -213,8 +213,9 @@ impl Occupancy {
             (own.start, own.end) = (own.start.min(part.start), own.end.max(part.end));
         }
         // Bytes that others hold as well are not freed.
-        let others = allocation.values.clone();
-        let others = others.filter(|other| !values.contains(other));
+        let gone: FxHashSet<u32> = values.iter().copied().collect();
+        let others = dump.values_in(allocation, own.low..own.high, usize::MAX);
+        let others = others.into_iter().filter(|other| !gone.contains(other));
         let shared: Vec<Block> = others
             .filter_map(|other| block(other)?.within(&own))
             .collect();
@@ -256,8 +257,9 @@ pub fn buffer(dump: &Dump, at: u32) -> Vec<u32> {
     let (Some(allocation), Some(block)) = (allocation, own(at)) else {
         return found;
     };
-    let all = allocation.values.clone();
+    let all = dump.values_in(allocation, block.low..block.high, usize::MAX);
     let mut all: Vec<(u32, Block)> = all
+        .into_iter()
         .filter_map(|other| Some((other, own(other)?)))
         .filter(|(_, other)| (other.low, other.high) == (block.low, block.high))
         .collect();

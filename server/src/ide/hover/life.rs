@@ -11,8 +11,8 @@ use crate::model::{Dump, NameId, Part, Value};
 
 /// So many values with the same bytes are named.
 const MAX_NEIGHBOURS: usize = 6;
-/// They are looked for among so many values of the allocation before and behind the value.
-const NEIGHBOURHOOD: usize = 20_000;
+/// They are the nearest of so many.
+const MAX_SHARING: usize = 20_000;
 
 /// `steps 13-14`, or `step 26 (26-26)`.
 pub(super) fn steps((start, end): (u64, u64)) -> String {
@@ -182,17 +182,13 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     if value.size == 0 || value.live_range.is_none() {
         return None;
     }
-    let all = dump.allocation_of(value)?.values.clone();
-    let from = at.saturating_sub(NEIGHBOURHOOD as u32).max(all.start);
-    let to = at.saturating_add(NEIGHBOURHOOD as u32).min(all.end);
-    let end = |value: &Value| u128::from(value.offset) + u128::from(value.size);
-    let mut found: Vec<&Value> = (from..to)
-        .filter(|&other| other != at)
+    let bytes = value.offset..value.offset.saturating_add(value.size);
+    let sharing = dump.values_in(dump.allocation_of(value)?, bytes, MAX_SHARING);
+    let is_all = sharing.len() < MAX_SHARING;
+    let others = sharing.into_iter().filter(|&other| other != at);
+    let mut found: Vec<&Value> = others
         .filter_map(|other| dump.values.get(other as usize))
-        .filter(|other| other.size > 0 && other.live_range.is_some())
-        .filter(|other| {
-            u128::from(other.offset) < end(value) && u128::from(value.offset) < end(other)
-        })
+        .filter(|other| other.live_range.is_some())
         .collect();
     let count = found.len();
     if count > MAX_NEIGHBOURS {
@@ -228,12 +224,12 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
         })
         .collect();
     let more = count - found.len();
-    if more > 0 || (from, to) != (all.start, all.end) {
+    if more > 0 {
         let more = bytes::grouped(more as u64);
-        texts.push(if to - from < all.end - all.start {
-            format!("at least {more} more")
-        } else {
+        texts.push(if is_all {
             format!("{more} more")
+        } else {
+            format!("at least {more} more")
         });
     }
     (!texts.is_empty()).then(|| texts.join(", "))
