@@ -346,6 +346,17 @@ fn a_configuration_is_found_and_options_go_first() {
     fs::write(&toml, "[capacity]\nhbm = 1\n").unwrap();
     assert_eq!(run(&[]).0, 1);
     assert_eq!(run(&["--capacity", "hbm=1GiB"]).0, 0);
+    assert_eq!(run(&["--device", "v5e"]).0, 0);
+    fs::write(&toml, "[check]\ndevice = \"v5e\"\n").unwrap();
+    assert_eq!(run(&[]).0, 0);
+    fs::write(&toml, "[check]\ndevice = \"v5e\"\n[capacity]\nhbm = 1\n").unwrap();
+    assert_eq!(run(&[]).0, 1);
+    fs::write(&toml, "[check]\ndevice = \"v55\"\n").unwrap();
+    let (code, _, err) = run(&[]);
+    assert!(
+        code == 2 && err.contains("2:10: there is no device `v55`"),
+        "{err}"
+    );
 
     let module = "[budget]\nmax-peak = 1\n[[module]]\nname = \"jit_m*\"\nmax-peak = \"1GiB\"\n";
     fs::write(&toml, module).unwrap();

@@ -283,6 +283,39 @@ fn what_is_reserved_is_compared_with_the_device() {
     let found = with("hbm=1MiB", 1);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["code"], "capacity");
+    // A device is for programs of its platform; what is said of its memory goes before what is known.
+    let with = |arguments: &[&str], code| {
+        let found = findings(&[&[sound().as_str()], arguments].concat(), code);
+        found
+            .into_iter()
+            .filter(|it| it["code"] == "capacity")
+            .count()
+    };
+    assert_eq!(with(&["--device", "v5e"], 0), 0);
+    let small = ["--capacity", "hbm=1MiB"];
+    assert_eq!(with(&[&["--device", "v5e"], &small[..]].concat(), 1), 1);
+    let folder = tempfile::tempdir().unwrap();
+    for platform in ["cl_1", "gpu", "cpu"] {
+        let name = match platform {
+            "cl_1" => "module_0001.m.cl_1.after_optimizations-buffer-assignment.txt".to_owned(),
+            other => format!("module_0001.m.{other}_after_optimizations-buffer-assignment.txt"),
+        };
+        let text = "BufferAssignment:\nallocation 0: size 18253611008, output shape is |f32[4563402752]|, maybe-live-out:\n value: <0 x.1 @0> (size=18253611008,offset=0): f32[4563402752]{0}\n\nTotal bytes used: 18253611008 (17.00GiB)\n\nUsed values:\n<0 x.1 @0>\n positions:\n  x.1\n uses:\n from instruction: %x.1 = f32[4563402752]{0} iota(), iota_dimension=0\n\n\nHloLiveRange (max 1):\n  InstructionSequence:\n    0:x.1\n  BufferLiveRange:\n    x.1{}:0-1\n  Live ranges at 0 (peak):\n    x.1{}: 18253611008 bytes\n";
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let above = |device: &str| {
+        let folder = folder.path().to_str().unwrap();
+        let found = findings(&[folder, "--device", device], 1);
+        let found = found.into_iter().filter(|it| it["code"] == "capacity");
+        let file = |it: Value| it["file"].as_str().unwrap().to_owned();
+        let files = found.map(file).collect::<Vec<_>>();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.concat()
+    };
+    assert!(above("v5e").contains(".cl_1."));
+    assert!(above("T4").contains(".gpu_"));
+    let (_, err) = check(&["check", &sound(), "--device", "v55"], 2);
+    assert!(err.contains("there is no device `v55`"), "{err}");
     let (_, err) = check(&["check", &sound(), "--capacity", "HBM=much"], 2);
     assert!(err.contains("expected a number of bytes"), "{err}");
 }

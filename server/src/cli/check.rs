@@ -15,6 +15,7 @@ use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
+use crate::model::device::Device;
 use crate::model::space;
 use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, markdown, sarif, text};
@@ -42,8 +43,12 @@ pub struct Check {
     /// Gives a code another severity, or turns it off: `color-mismatch=hint`, `human-bytes=off`.
     #[arg(long = "severity", value_parser = chosen_severity, value_name = "CODE=LEVEL")]
     severities: Vec<(String, String)>,
-    /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. What is
-    /// reserved above that is a finding, `capacity`. May be repeated.
+    /// The device whose main memory programs for its platform have to fit into: `v5e`, `H100-80GB`.
+    /// What is reserved above that is a finding, `capacity`.
+    #[arg(long, value_parser = Device::named, value_name = "NAME")]
+    device: Option<Device>,
+    /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. May be
+    /// repeated; goes before what is known of the device.
     #[arg(long = "capacity", value_parser = chosen_capacity, value_name = "SPACE=BYTES")]
     capacities: Vec<(String, u64)>,
     /// The bytes that may be occupied at the true peak of a memory space, 0 if none is named:
@@ -250,10 +255,16 @@ impl Check {
             }
             _ => {}
         }
+        let of = |device: Option<Device>| device.into_iter().map(|it| it.capacity());
         Ok(Settings {
             severities: severities.over(&config.severities),
             thresholds: Thresholds {
-                capacity: [config.capacities, self.capacities.clone()].concat(),
+                // The last word counts.
+                capacity: of(config.device)
+                    .chain(config.capacities)
+                    .chain(of(self.device))
+                    .chain(self.capacities.clone())
+                    .collect(),
                 ..Thresholds::default()
             },
             deny: self.deny.or(config.deny).unwrap_or(Deny::Warning),

@@ -14,6 +14,7 @@ use super::check::Deny;
 use crate::checks::Severities;
 use crate::checks::budgets::{Budgets, Limits, Percent, Ratio};
 use crate::model::bytes;
+use crate::model::device::Device;
 use crate::model::space;
 
 /// The file that is looked for.
@@ -32,7 +33,9 @@ pub struct Config {
     pub deny: Option<Deny>,
     /// The severities of codes.
     pub severities: Severities,
-    /// What a device has of each memory space, in bytes.
+    /// The device whose main memory programs have to fit into.
+    pub device: Option<Device>,
+    /// What a device has of each memory space, in bytes; goes before what is known of the device.
     pub capacities: Limits<u64>,
 }
 
@@ -83,6 +86,11 @@ impl Config {
             let chosen = severities.choose(code, level.get_ref());
             chosen.map_err(|problem| (level.span(), problem))?;
         }
+        let device = file
+            .check
+            .device
+            .map(|name| Device::named(name.get_ref()).map_err(|problem| (name.span(), problem)));
+        let device = device.transpose()?;
         let mut modules = Vec::new();
         for section in file.module {
             let glob = Glob::new(section.name.get_ref()).map_err(|error| {
@@ -109,6 +117,7 @@ impl Config {
             modules,
             baseline: file.budget.baseline,
             deny: file.check.deny,
+            device,
             severities,
             capacities: file.capacity.0,
         })
@@ -147,6 +156,7 @@ struct Budget {
 #[serde(deny_unknown_fields, default)]
 struct Check {
     deny: Option<Deny>,
+    device: Option<Spanned<String>>,
 }
 
 #[derive(serde::Deserialize)]

@@ -46,7 +46,7 @@ impl Report {
         if let Some(problem) = device.and_then(|device| device.problem(dump.platforms)) {
             return Err(problem);
         }
-        let of_device = device.map(|device| ("@0".to_owned(), device.bytes));
+        let of_device = device.map(Device::capacity);
         let wanted = Wanted {
             limit: self.limit,
             device: self.device,

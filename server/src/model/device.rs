@@ -68,6 +68,15 @@ impl Device {
         })
     }
 
+    /// The name of its main memory, which no other platform's memory has, and the bytes.
+    pub fn capacity(&self) -> (String, u64) {
+        let space = match self.platform {
+            "tpu" => "HBM",
+            _ => "device memory",
+        };
+        (space.to_owned(), self.bytes)
+    }
+
     /// Why a program for `platforms` does not run on it, if that is certain.
     pub fn problem(&self, platforms: Platforms) -> Option<String> {
         let platform = space::platform(platforms);
@@ -96,6 +105,23 @@ mod tests {
             problem.contains("`v7`") && problem.contains("v6e, T4"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn the_main_memory_is_that_of_the_platform_alone() {
+        let none = Platforms::default();
+        let (cpu, gpu, tpu) = (
+            Platforms { cpu: true, ..none },
+            Platforms { gpu: true, ..none },
+            Platforms { tpu: true, ..none },
+        );
+        for device in DEVICES {
+            let (space, bytes) = device.capacity();
+            assert_eq!(bytes, device.bytes);
+            let colors = [cpu, gpu, tpu].map(|on| space::called(&space, on));
+            let own = [None, Some("gpu"), Some("tpu")].map(|it| it == Some(device.platform));
+            assert_eq!(colors, own.map(|it| it.then_some(0)), "{}", device.name);
+        }
     }
 
     #[test]
