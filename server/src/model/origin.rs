@@ -6,7 +6,9 @@ use std::sync::Arc;
 use buflens_syntax::InstructionParts;
 use rustc_hash::FxHashMap;
 
-use super::source::{Frame, Libraries, frames, unescaped};
+use super::source::{
+    Frame, Libraries, StackFrame, chain, frames, parent_shift, stack_frame, unescaped,
+};
 use super::{Dump, NameId, Value};
 
 /// An instruction, taken apart.
@@ -67,6 +69,8 @@ pub struct Origins<'d> {
     dump: &'d Dump,
     by_name: RefCell<FxHashMap<NameId, Arc<Origin<'d>>>>,
     by_frame: RefCell<FxHashMap<u64, Arc<[Frame]>>>,
+    /// Rows of the table of stack frames: many frames have the same callers.
+    rows: RefCell<FxHashMap<u64, Option<StackFrame>>>,
 }
 
 impl<'d> Origins<'d> {
@@ -76,6 +80,7 @@ impl<'d> Origins<'d> {
             dump,
             by_name: RefCell::default(),
             by_frame: RefCell::default(),
+            rows: RefCell::default(),
         }
     }
 
@@ -102,10 +107,16 @@ impl<'d> Origins<'d> {
 
     fn frames(&self, id: u64) -> Arc<[Frame]> {
         let mut known = self.by_frame.borrow_mut();
-        Arc::clone(
-            known
-                .entry(id)
-                .or_insert_with(|| frames(self.dump, id).collect()),
-        )
+        let frames = known.entry(id).or_insert_with(|| {
+            let shift = parent_shift(self.dump);
+            let mut rows = self.rows.borrow_mut();
+            let read = |id| {
+                let row = rows.entry(id);
+                let row = row.or_insert_with(|| stack_frame(self.dump, id, shift));
+                row.clone()
+            };
+            chain(id, read).collect()
+        });
+        Arc::clone(frames)
     }
 }

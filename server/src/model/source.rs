@@ -68,19 +68,42 @@ impl Libraries {
 /// are numbered from 1.
 pub fn frames(dump: &Dump, id: u64) -> impl Iterator<Item = Frame> + '_ {
     let shift = parent_shift(dump);
-    let mut id = id;
+    chain(id, move |id| stack_frame(dump, id, shift))
+}
+
+/// The frames from row `id` outwards, where `read` is [`stack_frame`], or knows what it tells.
+pub(super) fn chain(
+    mut id: u64,
+    mut read: impl FnMut(u64) -> Option<StackFrame>,
+) -> impl Iterator<Item = Frame> {
     let rows = iter::from_fn(move || {
-        let frame = row(dump, &dump.tables.stack_frames, id)?;
-        let parent = frame
-            .number("parent_frame_id")
-            .unwrap_or(0)
-            .saturating_sub(shift);
-        // A parent comes before its children; anything else would be a circle.
-        id = if parent < id { parent } else { 0 };
-        Some(frame)
+        let row = read(id)?;
+        id = row.parent;
+        Some(row.frame)
     });
-    rows.take(MAX_FRAMES)
-        .filter_map(|row| frame_at(dump, row.number("file_location_id")?))
+    rows.take(MAX_FRAMES).flatten()
+}
+
+/// A row of the table of stack frames.
+#[derive(Debug, Clone)]
+pub(super) struct StackFrame {
+    /// The line of source, if the tables tell it.
+    frame: Option<Frame>,
+    /// The row of the caller; 0 if there is none.
+    parent: u64,
+}
+
+/// Row `id` of the table of stack frames, whose parents are printed too high by [`parent_shift`].
+pub(super) fn stack_frame(dump: &Dump, id: u64, shift: u64) -> Option<StackFrame> {
+    let row = row(dump, &dump.tables.stack_frames, id)?;
+    let location = row.number("file_location_id");
+    let parent = row.number("parent_frame_id").unwrap_or(0);
+    let parent = parent.saturating_sub(shift);
+    Some(StackFrame {
+        frame: location.and_then(|location| frame_at(dump, location)),
+        // A parent comes before its children; anything else would be a circle.
+        parent: if parent < id { parent } else { 0 },
+    })
 }
 
 /// How much too high `parent_frame_id` is printed: by one, as the first row tells, which seems to be
