@@ -334,8 +334,8 @@ fn too_much_of_something_is_read() {
         let arguments = command.split(' ').map(OsStr::new);
         let arguments = arguments.chain(page).chain([path.as_os_str()]);
         let output = run(arguments, Duration::from_secs(120));
-        let is_sound = path.to_string_lossy().contains("at-the-peak");
-        let worst = if is_sound { 0 } else { 2 };
+        let is_whole = path.to_string_lossy().contains("at-the-peak");
+        let worst = if is_whole { 0 } else { 2 };
         assert!(
             matches!(output.code, Some(code) if code <= worst),
             "{command} {}: {:?} {}",

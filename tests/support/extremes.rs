@@ -92,7 +92,7 @@ pub fn extremes() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A sound dump of so many values that are all alive at once, each in a memory space of its own, of these
+/// A dump with all sections, of so many values that are all alive at once, each in a memory space of its own, of these
 /// `op_name`s: `{}` in them is the number of the value.
 fn at_the_peak(count: usize, op_name: &str) -> String {
     let each = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();

@@ -112,7 +112,7 @@ fn level_ends(path: &str) -> impl Iterator<Item = usize> + '_ {
         }
         None
     });
-    slashes.take(LEVELS - 1).chain([path.len()])
+    slashes.chain([path.len()]).take(LEVELS)
 }
 
 #[cfg(test)]
@@ -286,5 +286,8 @@ HloLiveRange (max 4):
         assert_eq!(levels("/a"), ["/a"]);
         assert_eq!(levels(""), [""]);
         assert_eq!(levels(&"a/".repeat(1_000_000)).len(), LEVELS);
+        // A path that goes on below that of another is of the same level: the other's bytes are no part of its.
+        let deep = "a/".repeat(LEVELS);
+        assert_eq!(levels(&format!("{deep}b")), levels(&format!("{deep}b/c")));
     }
 }
