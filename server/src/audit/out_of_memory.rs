@@ -1,6 +1,5 @@
 //! What a failure says beside the dump of the program that failed.
 
-use super::Audit;
 use crate::model::failure::{Entry, Failure};
 use crate::model::shapes::shape_text;
 use crate::model::space;
@@ -74,21 +73,4 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
             is_exact: count == 1,
         },
     }
-}
-
-/// The bytes of a memory space's allocations by kind: parameters, outputs, constants, temporaries.
-pub fn reserved(audit: &Audit, color: u64) -> [u64; 4] {
-    use crate::model::occupancy::Kind;
-    let mut bytes = [0_u64; 4];
-    for (_, allocation) in audit.dump.allocations_in(color) {
-        let at = match allocation.kind() {
-            Kind::Parameter => 0,
-            Kind::Output => 1,
-            Kind::Constant => 2,
-            Kind::Temp => 3,
-            Kind::ThreadLocal => continue,
-        };
-        bytes[at] = bytes[at].saturating_add(allocation.size);
-    }
-    bytes
 }

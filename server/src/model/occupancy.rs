@@ -307,6 +307,16 @@ pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
     bytes
 }
 
+/// The sizes of a memory space's allocations, by kind, in the order of [`Kind::OCCUPYING`].
+pub fn reserved_by_kind(dump: &Dump, color: u64) -> [u64; 4] {
+    let of_kind = |kind: Kind| {
+        let allocations = dump.allocations_in(color);
+        let of_kind = allocations.filter(|(_, it)| it.kind() == kind);
+        of_kind.fold(0_u64, |sum, (_, it)| sum.saturating_add(it.size))
+    };
+    Kind::OCCUPYING.map(of_kind)
+}
+
 /// Shares the bytes that `values` occupy together out among them: bytes in which several lie
 /// count for the first of them, by offset and then with the largest first. The shares add up to
 /// the length of the union.

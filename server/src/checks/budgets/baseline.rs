@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Audit;
 use crate::audit::padding;
-use crate::model::occupancy::Kind;
+use crate::model::occupancy::reserved_by_kind;
 use crate::model::space;
 
 /// The version of the contract.
@@ -35,18 +35,14 @@ pub struct Space {
 pub fn spaces(audit: &Audit) -> Vec<Space> {
     let dump = audit.dump;
     let occupancy = dump.occupancy();
-    let temp = |color: u64| {
-        let allocations = dump.allocations_in(color);
-        let temp = allocations.filter(|(_, it)| it.kind() == Kind::Temp);
-        temp.fold(0_u64, |sum, (_, it)| sum.saturating_add(it.size))
-    };
     let measure = |space: &crate::model::occupancy::Space| {
         let peak = space.peak().filter(|_| occupancy.missing == 0);
+        let [_, _, _, temp_bytes] = reserved_by_kind(dump, space.color);
         Space {
             color: space.color,
             name: space::named(space.color, dump.platforms),
             reserved_bytes: space.reserved,
-            temp_bytes: temp(space.color),
+            temp_bytes,
             peak_bytes: peak.map(|peak| peak.bytes),
             padding_bytes: peak.map(|peak| padding::at_step(audit, space.color, peak.step)),
         }

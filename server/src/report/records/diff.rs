@@ -9,7 +9,7 @@ use super::{Answer, Module, Moment, SCHEMA, Source, Value, module, value};
 use crate::audit::copies::Copy;
 use crate::audit::diff::{self as compare, Both, Changed, Evidence};
 use crate::audit::peak::Held;
-use crate::model::occupancy::{Kind, alive, by_kind};
+use crate::model::occupancy::{Kind, alive, by_kind, reserved_by_kind};
 use crate::model::{Dump, space};
 
 /// A number in both compiles; `None` where a dump does not tell it.
@@ -447,12 +447,13 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
                 by_kind(dumps[side], &alive(dumps[side], color, peak.step))
             })
         });
+        let reserved = dumps.map(|dump| reserved_by_kind(dump, color));
         let kinds = Kind::OCCUPYING
             .into_iter()
             .enumerate()
             .map(|(place, kind)| KindChange {
                 kind: kind.name(),
-                reserved_bytes: known(&|side| reserved(dumps[side], color, kind)),
+                reserved_bytes: known(&|side| reserved[side][place]),
                 occupied_bytes: at_peak(&|side| Some(held[side][place])),
             });
         let is_there = |kind: &KindChange| {
@@ -481,14 +482,6 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
         }
     };
     colors.into_iter().map(of_color).collect()
-}
-
-/// The sizes of the allocations of one kind in a memory space.
-fn reserved(dump: &Dump, color: u64, kind: Kind) -> u64 {
-    let of_kind = dump
-        .allocations_in(color)
-        .filter(|(_, it)| it.kind() == kind);
-    of_kind.fold(0, |sum, (_, it)| sum.saturating_add(it.size))
 }
 
 fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> Vec<String> {

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, stem};
-use crate::audit::out_of_memory::{Match, reserved, space_of, values_of};
+use crate::audit::out_of_memory::{Match, space_of, values_of};
 use crate::audit::padding;
 use crate::model::failure::{self, Form, Printed};
+use crate::model::occupancy::reserved_by_kind;
 use crate::model::{Dump, space};
 
 /// The answer about one or several texts.
@@ -224,7 +225,7 @@ fn failed_dump<L>(
 ) -> FailedDump<L> {
     let (audit, color) = (source.audit, space_of(failure));
     let dump = audit.dump;
-    let kinds = reserved(audit, color);
+    let kinds = reserved_by_kind(audit.dump, color);
     let sum = kinds
         .iter()
         .fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
