@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use buflens::checks::Code;
+use buflens::model::device::DEVICES;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -36,6 +37,28 @@ fn every_code_has_its_section() {
             "`## {code}` does not begin with {severity}: {first}"
         );
     }
+}
+
+#[test]
+fn devices_have_the_same_names_everywhere() {
+    let names = DEVICES.map(|device| device.name);
+    let text = read("docs/cli.md");
+    let listed = names.map(|name| format!("`{name}`")).join(", ");
+    assert!(
+        text.contains(&format!(": {listed}.")),
+        "docs/cli.md: {listed}"
+    );
+    let package: serde_json::Value =
+        serde_json::from_str(&read("editors/vscode/package.json")).expect("JSON");
+    let settings = package["contributes"]["configuration"].as_array();
+    let setting = settings
+        .into_iter()
+        .flatten()
+        .find_map(|group| group["properties"].get("buflens.device"))
+        .expect("a setting");
+    let mut chosen = vec![serde_json::Value::Null];
+    chosen.extend(names.map(serde_json::Value::from));
+    assert_eq!(setting["enum"].as_array(), Some(&chosen));
 }
 
 /// The commands of the README's blocks for a shell.

@@ -16,7 +16,7 @@ test('the settings of the server are settings here, with the same defaults', () 
   const settings = Object.assign({}, ...contributes.configuration.map(({ properties }) => properties));
   const own = ['server.path', 'trace.server'];
   const rows = new Map([...read('../../../docs/lsp.md').matchAll(/^\| `(\w+)` \| (.*)$/gm)].map(([, name, row]) => [name, row]));
-  const expected = { severity: {}, codeLens: true, index: true, indexBytes: '2GiB', libraryPaths: [], sourceMap: {}, capacity: {} };
+  const expected = { severity: {}, codeLens: true, index: true, indexBytes: '2GiB', libraryPaths: [], sourceMap: {}, device: null, capacity: {} };
   assert.deepEqual([...rows.keys()].toSorted(), ['advice', 'inlayHints', ...Object.keys(expected)].toSorted());
   for (const [, key, value] of rows.get('advice').matchAll(/`(\w+)` \(([^)]+)\)/g)) {
     expected[`advice.${key}`] = value === '1 MiB' ? 1024 * 1024 : Number(value);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::checks::{Code, Severities, Severity, Thresholds};
 use crate::ide::hints::Kind;
 use crate::model::bytes;
+use crate::model::device::Device;
 use crate::model::source::Libraries;
 use crate::model::source_map::{Folders, SourceMap};
 use crate::model::space;
@@ -29,6 +30,7 @@ pub struct Config {
     library_paths: Option<Vec<String>>,
     source_map: Option<SourceMap>,
     advice: Advice,
+    device: Option<Device>,
     capacity: Option<Vec<(String, u64)>>,
     index: Option<bool>,
     index_bytes: Option<u64>,
@@ -112,6 +114,10 @@ impl Config {
                         );
                     }
                 }
+                ("device", Value::String(name)) => match Device::named(name) {
+                    Ok(device) => config.device = Some(device),
+                    Err(problem) => problems.push(format!("`buflens.device`: {problem}")),
+                },
                 ("capacity", Value::Object(spaces)) => {
                     let mut capacity = Vec::new();
                     for (space, value) in spaces {
@@ -126,7 +132,7 @@ impl Config {
                 }
                 (
                     "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "sourceMap"
-                    | "advice" | "capacity" | "index" | "indexBytes",
+                    | "advice" | "device" | "capacity" | "index" | "indexBytes",
                     Value::Null,
                 ) => {}
                 (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
@@ -135,6 +141,9 @@ impl Config {
                 (key @ ("codeLens" | "index"), _) => problems.push(format!(
                     "the setting `buflens.{key}` is neither true nor false"
                 )),
+                ("device", _) => {
+                    problems.push("the setting `buflens.device` is no text".to_owned());
+                }
                 ("libraryPaths", _) => {
                     problems.push("the setting `buflens.libraryPaths` is no list".to_owned());
                 }
@@ -157,6 +166,7 @@ impl Config {
                 .or_else(|| base.library_paths.clone()),
             source_map: self.source_map.clone().or_else(|| base.source_map.clone()),
             advice: self.advice.over(&base.advice),
+            device: self.device.or(base.device),
             capacity: self.capacity.clone().or_else(|| base.capacity.clone()),
             index: self.index.or(base.index),
             index_bytes: self.index_bytes.or(base.index_bytes),
@@ -177,6 +187,9 @@ impl Config {
     pub fn thresholds(&self) -> Thresholds {
         let (advice, default) = (&self.advice, Thresholds::default());
         let repeated_shapes = advice.repeated_shapes.map(usize::try_from);
+        let of_device = self.device.iter().map(Device::capacity);
+        // Of several for one memory space the last one goes.
+        let chosen = self.capacity.iter().flatten().cloned();
         Thresholds {
             min_bytes: advice.min_bytes.unwrap_or(default.min_bytes),
             padding_ratio: advice.padding_ratio.unwrap_or(default.padding_ratio),
@@ -184,7 +197,7 @@ impl Config {
             repeated_shapes: repeated_shapes
                 .map_or(default.repeated_shapes, |count| count.unwrap_or(usize::MAX)),
             dead_percent: advice.dead_percent.unwrap_or(default.dead_percent),
-            capacity: self.capacity.clone().unwrap_or_default(),
+            capacity: of_device.chain(chosen).collect(),
         }
     }
 
@@ -278,6 +291,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::Platforms;
 
     #[test]
     fn severities_are_chosen_by_code() {
@@ -400,8 +414,18 @@ mod tests {
         );
         assert_eq!(initial.thresholds().min_bytes, 65_536);
         assert_eq!(
-            read(&json!({ "advice": null, "capacity": null })),
+            read(&json!({ "advice": null, "capacity": null, "device": null })),
             Config::default()
+        );
+        let hbm = |config: &Config| config.thresholds().capacity_of(0, Platforms::default());
+        assert_eq!(
+            hbm(&read(&json!({ "device": "v6e" }))),
+            Some(33_554_432_000)
+        );
+        assert_eq!(
+            hbm(&read(&json!({ "device": "v6e" })).over(&initial)),
+            Some(16_911_433_728),
+            "what is said of a memory space goes before what is known of the device"
         );
     }
 
@@ -410,15 +434,16 @@ mod tests {
         let (config, problems) = Config::read(&json!({
             "advice": { "minBytes": "1GB", "fullPercent": 101, "paddingRatio": 0.5, "minbytes": 1,
                         "repeatedShapes": 1 },
-            "capacity": { "hbm": "16 gigabytes", "hmb": "16GiB" },
+            "capacity": { "hbm": "16 gigabytes", "hmb": "16GiB" }, "device": "v5",
         }));
         assert_eq!(config.thresholds(), Thresholds::default());
-        assert_eq!(problems.len(), 7, "{problems:#?}");
+        assert_eq!(problems.len(), 8, "{problems:#?}");
+        assert!(problems.iter().any(|it| it.contains("`v5`; there are v2,")));
         assert!(
             problems.iter().filter(|it| it.contains("15.75GiB")).count() == 2,
             "{problems:#?}"
         );
-        let (_, problems) = Config::read(&json!({ "advice": 1, "capacity": [] }));
-        assert_eq!(problems.len(), 2, "{problems:#?}");
+        let (_, problems) = Config::read(&json!({ "advice": 1, "capacity": [], "device": 5 }));
+        assert_eq!(problems.len(), 3, "{problems:#?}");
     }
 }
