@@ -73,7 +73,7 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
         }
         over.retain(|&at| dump.values[at as usize].live.1 > value.live.0);
         let below = alive.range(..=value.offset).next_back();
-        let above = alive.range(value.offset..end_of(value)).next();
+        let above = alive.range(value.offset..value.end()).next();
         let mut neighbours = below.into_iter().chain(above).map(|(_, &at)| at);
         let conflict = neighbours
             .find(|&at| intersect(value, &dump.values[at as usize]))
@@ -94,21 +94,14 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
     }
 }
 
-fn end_of(value: &Value) -> u64 {
-    value.offset.saturating_add(value.size)
-}
-
 fn intersect(one: &Value, other: &Value) -> bool {
-    one.offset < end_of(other) && other.offset < end_of(one)
+    one.offset < other.end() && other.offset < one.end()
 }
 
 fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
     let (here, there) = (dump.placement(value)?, dump.placement(other)?);
     let start = value.offset.max(other.offset);
-    let end = value
-        .offset
-        .saturating_add(value.size)
-        .min(other.offset.saturating_add(other.size));
+    let end = value.end().min(other.end());
     let message = format!(
         "`{}` shares bytes {start} .. {end} of the allocation with `{}` while both are alive, at steps {}-{}",
         here.text(here.row.value.name),

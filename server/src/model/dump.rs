@@ -12,7 +12,8 @@ use super::cancel::checkpoint;
 use super::extents::Extents;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
-use super::shapes::{ShapeId, ShapeTexts};
+use super::shapes::ShapeTexts;
+use super::value::{Position, Use, Value};
 
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
@@ -122,93 +123,6 @@ pub struct Allocation {
     pub kinds: facts::AllocationKinds,
     /// Its values, as numbers into [`Dump::values`].
     pub values: Range<u32>,
-}
-
-/// A value: what one instruction defines at one index of its result.
-#[derive(Debug, Clone)]
-pub struct Value {
-    /// The id, unique in sections A and C of a sound dump.
-    pub id: u64,
-    /// The defining instruction.
-    pub name: NameId,
-    /// The shape index with its braces; `{}` also where it is not printed.
-    pub index: NameId,
-    /// The line of section A.
-    pub placement: Option<Row>,
-    /// The shape with layout printed there.
-    pub shape: Option<ShapeId>,
-    /// The allocation that holds it, as a number into [`Dump::allocations`].
-    pub allocation: Option<u32>,
-    /// Size in bytes, padding included; 0 without placement.
-    pub size: u64,
-    /// Offset in bytes from the start of the allocation; 0 without placement.
-    pub offset: u64,
-    /// The header in section C.
-    pub used: Option<Row>,
-    /// The instruction printed in section C.
-    pub instruction: Option<Row>,
-    /// Its opcode.
-    pub opcode: Option<NameId>,
-    /// The shape of its result.
-    pub result: Option<ShapeId>,
-    /// Its positions, as numbers into [`Dump::positions`].
-    pub positions: Range<u32>,
-    /// Its uses, as numbers into [`Dump::uses`].
-    pub uses: Range<u32>,
-    /// The line of section D.
-    pub live_range: Option<Row>,
-    /// First and last step alive, both included; 0 without live range.
-    pub live: (u64, u64),
-    /// Whether section C prints it as section A does, and names its instruction and first position
-    /// after it.
-    pub is_alike: bool,
-    /// How its reference is printed, for this comparison: equal for equal ones.
-    pub(super) printed: Printed,
-}
-
-/// What a reference says beside the value's id, name and index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Printed {
-    pub(super) has_index: bool,
-    pub(super) phi: bool,
-    /// `None` is what is not printed, or larger than any memory space's number.
-    pub(super) color: Option<u16>,
-}
-
-impl Value {
-    /// The memory space that is printed with it. `None` also where the number is too large for one.
-    pub fn color(&self) -> Option<u64> {
-        self.printed.color.map(u64::from)
-    }
-
-    /// Whether it is known to be alive at `step`.
-    pub fn is_alive(&self, step: u64) -> bool {
-        self.live_range.is_some() && (self.live.0..=self.live.1).contains(&step)
-    }
-}
-
-/// Where a value is visible.
-#[derive(Debug, Clone, Copy)]
-pub struct Position {
-    /// The line.
-    pub row: Row,
-    /// The value, as a number into [`Dump::values`].
-    pub value: u32,
-    /// The instruction.
-    pub name: NameId,
-    /// The index in its result.
-    pub index: NameId,
-}
-
-/// Who reads a value.
-#[derive(Debug, Clone, Copy)]
-pub struct Use {
-    /// The line.
-    pub row: Row,
-    /// The value, as a number into [`Dump::values`].
-    pub value: u32,
-    /// The instruction that reads it.
-    pub name: NameId,
 }
 
 /// A step of the schedule.

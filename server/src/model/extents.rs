@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Allocation, Dump, Value};
+use super::{Allocation, Dump};
 
 /// The values of each allocation by offset, as a tree of intervals: the middle of a range is the root
 /// of what is left and right of it.
@@ -46,7 +46,7 @@ impl Extents {
         let Some((left, middle, right)) = halves(range) else {
             return 0;
         };
-        let own = end(&dump.values[self.order[middle] as usize]);
+        let own = dump.values[self.order[middle] as usize].end();
         let others = self.fill(dump, left).max(self.fill(dump, right));
         self.highest[middle] = own.max(others);
         self.highest[middle]
@@ -71,17 +71,13 @@ impl Extents {
         if value.offset >= bytes.end {
             return;
         }
-        if end(value) > bytes.start.max(value.offset) && found.len() < most {
+        if value.end() > bytes.start.max(value.offset) && found.len() < most {
             found.push(self.order[middle]);
         }
         if found.len() < most {
             self.find(dump, right, bytes, most, found);
         }
     }
-}
-
-fn end(value: &Value) -> u64 {
-    value.offset.saturating_add(value.size)
 }
 
 fn place(values: &Range<u32>) -> Range<usize> {

@@ -7,10 +7,10 @@ use buflens_syntax::{Block, Document};
 
 use super::cancel;
 use super::dump::{
-    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Printed,
-    Row, Step, Use, Value,
+    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Row, Step,
 };
 use super::names::{ByNumber, NameId};
+use super::value::{Position, Printed, Use, Value};
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.

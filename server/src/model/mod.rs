@@ -18,11 +18,13 @@ pub mod shapes;
 pub mod source;
 pub mod source_map;
 pub mod space;
+mod value;
 
 pub use dump::{
-    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Position, Row,
-    Step, Tables, Use, Value,
+    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Row, Step,
+    Tables,
 };
 pub(crate) use join::is_async_call;
 pub use join::{read_errors, read_facts};
 pub use names::{NameId, Names, Rank};
+pub use value::{Position, Use, Value};

@@ -343,7 +343,7 @@ pub fn exclusive(dump: &Dump, values: &[u32]) -> Vec<(u32, u64)> {
         if covered.0 != value.allocation {
             covered = (value.allocation, 0);
         }
-        let end = value.offset.saturating_add(value.size);
+        let end = value.end();
         shares.push((at, end.saturating_sub(covered.1.max(value.offset))));
         covered.1 = covered.1.max(end);
     }
@@ -406,7 +406,7 @@ pub fn steps_of(value: &Value, steps: u64) -> Option<(u64, u64)> {
 fn block(value: &Value, steps: u64) -> Option<Block> {
     let (start, last) = value.live;
     let end = last.saturating_add(1).min(steps);
-    let high = value.offset.saturating_add(value.size);
+    let high = value.end();
     let is_some = value.live_range.is_some() && start <= last && start < end && value.offset < high;
     is_some.then_some(Block {
         start,

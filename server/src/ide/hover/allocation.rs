@@ -30,21 +30,11 @@ pub(super) fn total(dump: &Dump) -> u64 {
     }
 }
 
-/// The bytes that the program reserves, in memory space `color` or in all: thread-local scratch is apart.
-pub(super) fn reserved(dump: &Dump, color: Option<u64>) -> u64 {
-    dump.allocations
-        .iter()
-        .filter(|allocation| !allocation.kinds.thread_local)
-        .filter(|allocation| color.is_none_or(|color| allocation.color == color))
-        .fold(0, |sum: u64, allocation| {
-            sum.saturating_add(allocation.size)
-        })
-}
-
 /// The hover on an allocation's header.
 pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
-    let reserved = reserved(dump, Some(allocation.color));
+    let space = dump.occupancy().space(allocation.color);
+    let reserved = space.map_or(0, |space| space.reserved);
     let share = if allocation.kinds.thread_local || reserved == 0 {
         String::new()
     } else {

@@ -182,7 +182,7 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     if value.size == 0 || value.live_range.is_none() {
         return None;
     }
-    let bytes = value.offset..value.offset.saturating_add(value.size);
+    let bytes = value.offset..value.end();
     let sharing = dump.values_in(dump.allocation_of(value)?, bytes, MAX_SHARING);
     let is_all = sharing.len() < MAX_SHARING;
     let others = sharing.into_iter().filter(|&other| other != at);

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::instruction::Instruction;
 use super::life::{count, steps};
 use super::value::{self, MAX_LISTED, title};
-use super::{Context, allocation, peak, percent};
+use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Value};
@@ -304,7 +304,8 @@ fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
 pub(super) fn peak_heading(context: &Context, step: u64) -> Option<String> {
     let listed_bytes = context.dump.listed_bytes();
     let listed = listed_bytes.map(|bytes| format!(", where it lists {}", bytes::display(bytes)));
-    let reserved = allocation::reserved(context.dump, None);
+    let spaces = context.dump.occupancy().spaces.iter();
+    let reserved = spaces.fold(0_u64, |sum, space| sum.saturating_add(space.reserved));
     let twice = match listed_bytes {
         Some(listed) if reserved > 0 && listed > reserved => format!(
             "; more than the {} reserved: values that take each other's place are counted twice",

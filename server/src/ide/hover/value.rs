@@ -100,7 +100,7 @@ pub(super) fn brief(context: &Context, at: u32) -> String {
         Some(allocation) => format!(
             " at {} .. {} of allocation {}",
             bytes::grouped(value.offset),
-            bytes::grouped(value.offset.saturating_add(value.size)),
+            bytes::grouped(value.end()),
             allocation.index
         ),
         None => String::new(),

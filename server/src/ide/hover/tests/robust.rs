@@ -82,7 +82,7 @@ fn values_of_real_dumps_are_told_in_full() {
                 .markdown;
             let mut wanted = vec![
                 bytes::display(value.size),
-                format!(".. {} of", bytes::grouped(value.offset + value.size)),
+                format!(".. {} of", bytes::grouped(value.end())),
             ];
             let logical = Shape::read(line.text(line.row.shape))
                 .ok()
