@@ -6,6 +6,7 @@ use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
+use crate::model::occupancy::Moment;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -61,9 +62,21 @@ pub struct Parameter {
     /// those of its shape, then those that have its size alone. Where the verdict is another than
     /// [`Verdict::CouldMatch`], other parameters are matched with all of them.
     pub outputs: Vec<u32>,
-    /// By so many bytes at most the peak of its memory space would fall if it were donated to the
-    /// output that it is matched with. `None` if it is matched with none, or no peak is known.
-    pub saved_at_peak: Option<u64>,
+    /// What donating it to the output that it is matched with would save. `None` if it is matched with
+    /// none.
+    pub saving: Option<Saving>,
+}
+
+/// By how much less a program could do at most if parameters were donated to the outputs that they are
+/// matched with, and all else stayed when it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Saving {
+    /// Reserved bytes. What lies in an output before it is written has to lie somewhere, so the
+    /// peak that is left stays reserved.
+    pub reserved: u64,
+    /// Bytes occupied at the peaks. A parameter is needed until its last reader, which may write over
+    /// it. `None` where no peak is known, or not how long a parameter is read.
+    pub peak: Option<u64>,
 }
 
 impl Parameter {
@@ -79,6 +92,8 @@ impl Parameter {
 pub struct Donation {
     /// All parameters.
     pub parameters: Vec<Parameter>,
+    /// What donating all that are matched with outputs would save.
+    pub saving: Saving,
 }
 
 /// What becomes of each parameter.
@@ -88,6 +103,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let keys = keys(audit);
     let matched = outputs.matched(&keys);
     let mut parameters = Vec::new();
+    let mut of_all: FxHashMap<u64, Freed> = FxHashMap::default();
     for (at, allocation) in (0..).zip(&dump.allocations) {
         let Some(number) = allocation.parameter else {
             continue;
@@ -105,13 +121,12 @@ pub fn donation(audit: &Audit) -> Donation {
         let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
         // A loop or call stands behind its body in the schedule, but has the bytes from before it on.
         let end = value.map_or(0, |at| dump.values[at as usize].live.1);
-        let is_read_before = |step: u64| match last_read {
-            Some((last, _)) => last.min(end) < step,
-            None => value.is_some_and(|value| is_unread(&dump.values[value as usize])),
-        };
+        let last = last_read.map(|(last, _)| last.min(end));
+        let is_unread = value.is_some_and(|at| is_unread(&dump.values[at as usize]));
+        let is_read_before = |step: u64| last.map_or(is_unread, |last| last < step);
         let is_known = value.is_some_and(|at| {
             let value = &dump.values[at as usize];
-            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread(value))
+            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread)
         });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
@@ -127,15 +142,13 @@ pub fn donation(audit: &Audit) -> Donation {
         } else {
             Verdict::Kept
         };
-        // One of the two buffers goes: at the peak that saves what the output holds then, or the
-        // parameter if nobody needs it any more.
-        let saved_at_peak = output.zip(peak).map(|(output, peak)| {
-            let held = dump.occupancy().fill(output).map_or(0, |fill| fill.at_peak);
-            if at_peak && is_read_before(peak.step) {
-                allocation.size
-            } else {
-                held.min(if at_peak { allocation.size } else { 0 })
-            }
+        let saving = output.map(|_| {
+            let mut freed = Freed::default();
+            let from = last.or(is_unread.then_some(0));
+            freed.add(allocation.size, from);
+            let of_space = of_all.entry(allocation.color).or_default();
+            of_space.add(allocation.size, from);
+            freed.saving(dump, allocation.color)
         });
         parameters.push(Parameter {
             allocation: at,
@@ -145,14 +158,64 @@ pub fn donation(audit: &Audit) -> Donation {
             last_read,
             at_peak,
             outputs: candidates,
-            saved_at_peak,
+            saving,
         });
     }
     parameters.sort_by_key(|parameter| {
         let size = dump.allocations[parameter.allocation as usize].size;
         (Reverse(size), parameter.number, parameter.allocation)
     });
-    Donation { parameters }
+    let savings = of_all
+        .into_iter()
+        .map(|(color, freed)| freed.saving(dump, color));
+    let none = Saving {
+        reserved: 0,
+        peak: Some(0),
+    };
+    let saving = savings.fold(none, |sum, of_space| Saving {
+        reserved: sum.reserved.saturating_add(of_space.reserved),
+        peak: sum
+            .peak
+            .zip(of_space.peak)
+            .map(|(sum, of_space)| sum.saturating_add(of_space)),
+    });
+    Donation { parameters, saving }
+}
+
+/// Buffers of one memory space that are not needed beside others.
+#[derive(Default)]
+struct Freed {
+    bytes: u64,
+    /// From when on each of them is not.
+    from: Vec<Moment>,
+    /// Whether that is not known of some.
+    is_unknown: bool,
+}
+
+impl Freed {
+    fn add(&mut self, bytes: u64, from: Option<u64>) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.from.extend(from.map(|step| Moment { step, bytes }));
+        self.is_unknown |= from.is_none();
+    }
+
+    fn saving(self, dump: &Dump, color: u64) -> Saving {
+        let space = dump.occupancy().space(color);
+        let curve = space.and_then(|space| space.curve.as_ref());
+        match space.zip(curve).filter(|_| !self.is_unknown) {
+            Some((space, curve)) => {
+                let left = curve.peak_if_freed(self.from).bytes;
+                Saving {
+                    reserved: self.bytes.min(space.reserved.saturating_sub(left)),
+                    peak: Some(curve.peak().bytes - left),
+                }
+            }
+            None => Saving {
+                reserved: self.bytes,
+                peak: None,
+            },
+        }
+    }
 }
 
 /// Whether a part of the result that is an array fills the allocation, so that a parameter of its size
@@ -309,23 +372,28 @@ mod tests {
 
     fn check(dump: &Dump, expected: &Expect) {
         let mut text = String::new();
-        for parameter in donation(&Audit::new(dump, Libraries::default())).parameters {
+        let told = |saving: Option<Saving>| {
+            saving.map_or_else(String::new, |it| format!("{}/{:?}", it.reserved, it.peak))
+        };
+        let found = donation(&Audit::new(dump, Libraries::default()));
+        for parameter in found.parameters {
             let name = |at: u32| &dump.names[dump.values[at as usize].name];
             let read = parameter
                 .last_read
                 .map(|(step, by)| (step, &dump.names[by]));
             writeln!(
                 text,
-                "{} ({}) {}, read {read:?}, at peak {}, outputs {:?}, saves {:?}",
+                "{} ({}) {}, read {read:?}, at peak {}, outputs {:?}, saves {}",
                 parameter.number,
                 parameter.value.map_or("?", name),
                 parameter.verdict.name(),
                 parameter.at_peak,
                 parameter.outputs,
-                parameter.saved_at_peak
+                told(parameter.saving)
             )
             .unwrap();
         }
+        writeln!(text, "all: {}", told(Some(found.saving))).unwrap();
         expected.assert_eq(&text);
     }
 
@@ -423,12 +491,13 @@ HloLiveRange (max 12):
         check(
             &audited(TEXT),
             &expect![[r#"
-                1 (donated.1) donated, read None, at peak true, outputs [], saves None
-                0 (same.1) could-match, read Some((10, "out.1")), at peak true, outputs [6, 5], saves Some(0)
-                5 (second.1) could-match, read None, at peak true, outputs [5, 6], saves Some(64)
-                2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs [], saves None
-                3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs [], saves None
-                4 (unread.1) dead, read None, at peak true, outputs [], saves None
+                1 (donated.1) donated, read None, at peak true, outputs [], saves 
+                0 (same.1) could-match, read Some((10, "out.1")), at peak true, outputs [6, 5], saves 64/Some(0)
+                5 (second.1) could-match, read None, at peak true, outputs [5, 6], saves 64/None
+                2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs [], saves 
+                3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs [], saves 
+                4 (unread.1) dead, read None, at peak true, outputs [], saves 
+                all: 128/None
             "#]],
         );
         // Without live ranges sizes are all that is known.
@@ -436,12 +505,13 @@ HloLiveRange (max 12):
         check(
             &audited(without),
             &expect![[r#"
-                1 (donated.1) donated, read None, at peak false, outputs [], saves None
-                0 (same.1) could-match, read None, at peak false, outputs [6, 5], saves None
-                5 (second.1) could-match, read None, at peak false, outputs [5, 6], saves None
-                2 (dead.1) unknown, read None, at peak false, outputs [], saves None
-                3 (late.1) unknown, read None, at peak false, outputs [], saves None
-                4 (unread.1) unknown, read None, at peak false, outputs [], saves None
+                1 (donated.1) donated, read None, at peak false, outputs [], saves 
+                0 (same.1) could-match, read None, at peak false, outputs [6, 5], saves 64/None
+                5 (second.1) could-match, read None, at peak false, outputs [5, 6], saves 64/None
+                2 (dead.1) unknown, read None, at peak false, outputs [], saves 
+                3 (late.1) unknown, read None, at peak false, outputs [], saves 
+                4 (unread.1) unknown, read None, at peak false, outputs [], saves 
+                all: 128/None
             "#]],
         );
     }
@@ -462,9 +532,10 @@ HloLiveRange (max 12):
         check(
             &audited(&text),
             &expect![[r#"
-                0 (p.0) could-match, read None, at peak false, outputs [3], saves None
-                1 (p.1) unknown, read None, at peak false, outputs [3], saves None
-                2 (p.2) unknown, read None, at peak false, outputs [3], saves None
+                0 (p.0) could-match, read None, at peak false, outputs [3], saves 64/None
+                1 (p.1) unknown, read None, at peak false, outputs [3], saves 
+                2 (p.2) unknown, read None, at peak false, outputs [3], saves 
+                all: 64/None
             "#]],
         );
     }
@@ -474,16 +545,18 @@ HloLiveRange (max 12):
         check(
             &real("donation/module_0669."),
             &expect![[r#"
-                0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs [], saves None
-                2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs [], saves None
-                1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs [], saves None
+                0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs [], saves 
+                2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs [], saves 
+                1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs [], saves 
+                all: 0/Some(0)
             "#]],
         );
         check(
             &real("tpu-combined-v5p/module_1690."),
             &expect![[r#"
-                0 (Arg_0.1) dead, read Some((4, "fusion.1")), at peak true, outputs [1], saves None
-                1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1], saves Some(16777216)
+                0 (Arg_0.1) dead, read Some((4, "fusion.1")), at peak true, outputs [1], saves 
+                1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1], saves 16777216/Some(16777216)
+                all: 16777216/Some(16777216)
             "#]],
         );
     }

@@ -35,19 +35,27 @@ impl Advice<'_, '_> {
         for parameter in &donation.parameters {
             let (color, size) = key(parameter);
             let output = parameter.output();
-            let Some(output) = output.filter(|_| size >= self.thresholds.min_bytes) else {
+            let Some((output, saving)) = output.zip(parameter.saving) else {
                 continue;
             };
+            if saving.reserved < self.thresholds.min_bytes {
+                continue;
+            }
             taken.insert(output);
             let mut message = format!(
                 "{} is not donated, and allocation {output} holds a part of the result that takes \
                  the same {}: if the caller needs the parameter no longer, donating it lets up to \
-                 as much less be reserved",
+                 {} less be reserved",
                 self.parameter(parameter.number, parameter.value),
-                rounded(size)
+                rounded(size),
+                if saving.reserved == size {
+                    "as much".to_owned()
+                } else {
+                    rounded(saving.reserved)
+                }
             );
             let space = space_title(self.dump, color);
-            let _ = match parameter.saved_at_peak {
+            let _ = match saving.peak {
                 None => Ok(()),
                 Some(0) => write!(message, ", but does not lower the peak of {space}"),
                 Some(saved) => write!(

@@ -121,7 +121,7 @@ fn parameters_outputs_constants_and_gaps() {
         PARAMETERS,
         &small(),
         &expect![[r#"
-            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, but does not lower the peak of memory space 0
+            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of memory space 0 by up to 400 B
                 6 the output
             4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): if it were donated to an output of its size, its bytes would be free from then on
             8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): if parameters of the same size were donated, no memory would have to be reserved for the result
@@ -308,7 +308,7 @@ fn real_dumps() {
                 14 likewise `copy.5.clone`
             22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
                 2 the output
-            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, but does not lower the peak of host RAM
                 10 the output
             26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
                 13 the output

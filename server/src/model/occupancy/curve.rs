@@ -101,6 +101,29 @@ impl Curve {
         })
     }
 
+    /// The first step with the most bytes if from the step of each of `freed` on its bytes were not
+    /// occupied.
+    pub fn peak_if_freed(&self, mut freed: Vec<Moment>) -> Moment {
+        freed.sort_unstable();
+        let (mut start, mut sum) = (0, 0_u64);
+        let mut best: Option<Moment> = None;
+        let end = Moment {
+            step: self.steps,
+            bytes: 0,
+        };
+        for next in freed.into_iter().chain([end]) {
+            if let Some(most) = self.most_in(start, next.step) {
+                let bytes = most.bytes.saturating_sub(sum);
+                if best.is_none_or(|best| best.bytes < bytes) {
+                    best = Some(Moment { bytes, ..most });
+                }
+            }
+            start = next.step;
+            sum = sum.saturating_add(next.bytes);
+        }
+        best.unwrap_or(Moment { step: 0, bytes: 0 })
+    }
+
     /// The ranges of steps, both ends included, with at least `percent` % of the most bytes.
     pub fn near(&self, percent: u8) -> Vec<(u64, u64)> {
         let peak = u128::from(self.peak().bytes);

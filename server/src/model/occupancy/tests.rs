@@ -59,6 +59,7 @@ proptest! {
     #[test]
     fn occupancy_is_the_length_of_the_union(
         values in prop::collection::vec((0_u64..100, 0_u64..60, 0_u64..12, 0_u64..14), 0..25),
+        freed in prop::collection::vec((0_u64..14, 0_u64..80), 0..5),
     ) {
         let dump = dump(12, &values);
         let occupancy = dump.occupancy();
@@ -75,6 +76,14 @@ proptest! {
             }
         }
         prop_assert_eq!(curve.peak(), first_peak(&values, 12));
+        let freed: Vec<Moment> = freed.into_iter().map(|(step, bytes)| Moment { step, bytes }).collect();
+        let left = |step: u64| {
+            let gone = freed.iter().filter(|freed| freed.step <= step);
+            curve.at(step).saturating_sub(gone.map(|freed| freed.bytes).sum())
+        };
+        let peak = curve.peak_if_freed(freed.clone());
+        prop_assert_eq!(Some(peak.bytes), (0..12).map(left).max());
+        prop_assert_eq!(left(peak.step), peak.bytes);
         for at in 0..values.len() {
             let (_, size, start, end) = values[at];
             let mut rest = values.clone();

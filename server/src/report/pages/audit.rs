@@ -83,13 +83,14 @@ fn could_match_text<L>(donation: &Donation<L>) -> String {
     let bytes = rounded(donation.could_match_bytes);
     let peak = match donation.could_match_peak_bytes {
         None => String::new(),
-        Some(0) => "; the occupied peak does not fall, as these outputs are empty then".to_owned(),
+        Some(0) => "; the occupied peak does not fall".to_owned(),
         Some(saved) => format!("; the occupied peak falls by at most {}", rounded(saved)),
     };
     format!(
         "could-match: {bytes} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
-         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {bytes}{peak}."
+         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}.",
+        rounded(donation.could_match_reserved_bytes)
     )
 }
 
@@ -363,6 +364,7 @@ mod tests {
             parameter_bytes: 8 << 20,
             donated_bytes: 0,
             could_match_bytes: 4 << 20,
+            could_match_reserved_bytes: 3 << 20,
             could_match_peak_bytes: Some(0),
             dead_bytes: 0,
             whole_bytes: 64 << 20,
@@ -378,7 +380,7 @@ mod tests {
         };
         let says = text(&donation);
         assert!(
-            says.contains("reserved memory falls by at most 4.0 MiB"),
+            says.contains("reserved memory falls by at most 3.0 MiB"),
             "{says}"
         );
         assert!(says.contains("peak does not fall"), "{says}");

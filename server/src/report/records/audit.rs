@@ -38,10 +38,11 @@ pub struct Donation<L> {
     pub parameter_bytes: u64,
     /// Of those that are donated.
     pub donated_bytes: u64,
-    /// Of those that could be donated, each to an output of its own: by so many at most the reserved
-    /// bytes would fall.
+    /// Of those that could be donated, each to an output of its own.
     pub could_match_bytes: u64,
-    /// By so many bytes at most the occupied peaks would fall if these were donated.
+    /// By so many bytes at most less would be reserved if these were donated.
+    pub could_match_reserved_bytes: u64,
+    /// By so many bytes at most the occupied peaks would fall then.
     pub could_match_peak_bytes: Option<u64>,
     /// Of those that are dead before the peak.
     pub dead_bytes: u64,
@@ -235,7 +236,10 @@ pub fn audits<L>(
 /// What becomes of the parameters; at most `limit` of them one by one.
 pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
     let dump = source.audit.dump;
-    let found = donate::donation(source.audit).parameters;
+    let donate::Donation {
+        parameters: found,
+        saving,
+    } = donate::donation(source.audit);
     let bytes_of = |verdict: Option<Verdict>| {
         let these = found
             .iter()
@@ -246,8 +250,6 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
                 sum.saturating_add(allocation.size)
             })
     };
-    let saved = found.iter().filter_map(|parameter| parameter.saved_at_peak);
-    let saved = saved.fold(0, u64::saturating_add);
     let shown = found.iter().take(limit);
     let peak = dump.occupancy().peak(0);
     Donation {
@@ -257,7 +259,8 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
         parameter_bytes: bytes_of(None),
         donated_bytes: bytes_of(Some(Verdict::Donated)),
         could_match_bytes: bytes_of(Some(Verdict::CouldMatch)),
-        could_match_peak_bytes: has_peak(dump).then_some(saved),
+        could_match_reserved_bytes: saving.reserved,
+        could_match_peak_bytes: saving.peak.filter(|_| has_peak(dump)),
         dead_bytes: bytes_of(Some(Verdict::Dead)),
         whole_bytes: peak.map_or_else(|| bytes_of(None), |peak| peak.bytes),
     }
