@@ -8,6 +8,8 @@ use buflens_syntax::{
 };
 
 use super::slots;
+use crate::audit::out_of_memory::{space_of, values_of as values_of_entry};
+use crate::model::failure::failures;
 use crate::model::{Dump, FileId, Row, source};
 
 /// What is meant by a token. Names are kept as text, for the dump need not know them.
@@ -65,7 +67,13 @@ impl Subject {
                 let row = lines.find(|node| node.kind() == K::ReportRow)?;
                 Some(start + u32::from(row.text_range().end()))
             };
-            let subject = of_token(dump, file, start, &token).or_else(|| match token.kind() {
+            let mut lines = token.parent_ancestors();
+            let is_failure = lines.any(|node| node.kind().is_out_of_memory());
+            let is_said = !matches!(token.kind(), K::Keyword | K::Whitespace | K::Newline);
+            let entry = (is_failure && is_said).then(|| of_entry(dump, document, range.start));
+            let subject = entry.flatten();
+            let subject = subject.or_else(|| of_token(dump, file, start, &token));
+            let subject = subject.or_else(|| match token.kind() {
                 K::Offset | K::Count => of_slot(dump, document, end()?),
                 _ => None,
             });
@@ -139,6 +147,19 @@ fn of_slot(dump: &Dump, document: &Document, end: u32) -> Option<Subject> {
     (!values.is_empty()).then_some(Subject::Values {
         values,
         header: false,
+    })
+}
+
+/// The values that the entry means, in the list of a failure's largest allocations, that `offset` is in.
+fn of_entry(dump: &Dump, document: &Document, offset: u32) -> Option<Subject> {
+    failures(document).iter().find_map(|failure| {
+        let mut entries = failure.entries.iter();
+        let entry = entries.find(|entry| entry.range.contains(&offset))?;
+        let values = values_of_entry(dump, space_of(failure), entry).values;
+        (!values.is_empty()).then_some(Subject::Values {
+            values,
+            header: false,
+        })
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a compiler or a runtime says when memory runs out: the message, the sums, the largest
 //! allocations. Sizes are as printed, rounded; a log may hold several failures.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use buflens_syntax::Document;
 use buflens_syntax::facts::{OutOfMemory, OutOfMemoryKind as Kind, Span};
@@ -28,6 +28,26 @@ impl Printed<'_> {
         let scale = 10_u128.checked_pow(u32::try_from(decimals.len()).ok()?)?;
         let bytes = digits.checked_mul(1 << (10 * power))? / scale;
         Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// The least and the most bytes that XLA prints so. `None` if it prints none so.
+    pub fn range(self) -> Option<RangeInclusive<u64>> {
+        let near = self.bytes()?;
+        if self.is_of(near) && (near < 1024 || self.0.parse() == Ok(near)) {
+            return Some(near..=near);
+        }
+        // Before its last division XLA drops what is below this unit.
+        let mut unit = 1;
+        while near / unit >= 1024 * 1024 {
+            unit *= 1024;
+        }
+        // The last digit printed is a tenth or a hundredth, and rounded.
+        let middle = near / unit;
+        let around = middle.saturating_sub(128)..=middle.saturating_add(128);
+        let mut fitting = around.filter(|rest| self.is_of(rest.saturating_mul(unit)));
+        let least = fitting.next()?;
+        let most = fitting.last().unwrap_or(least);
+        Some(least * unit..=most.saturating_mul(unit).saturating_add(unit - 1))
     }
 
     /// Whether `bytes` are printed so.
@@ -65,6 +85,8 @@ pub struct Message<'d> {
     pub wanted: Option<Printed<'d>>,
     /// What there is; at run time, what of it is free.
     pub available: Option<Printed<'d>>,
+    /// By how much more is wanted than there is.
+    pub exceeded: Option<Printed<'d>>,
 }
 
 /// A line of the sums: `arguments        20.00G`.
@@ -179,6 +201,7 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
         // The other requests repeat the first size, in bytes.
         available: printed(1)
             .filter(|_| form != Form::Request || row.label.text(text).starts_with("Attempting")),
+        exceeded: printed(2).filter(|_| form == Form::Used),
     }
 }
 
@@ -238,9 +261,21 @@ mod tests {
         }
         assert!(
             Printed("36.62G").is_of(39_325_843_968),
-            "digits are cut, not rounded"
+            "the last division alone is rounded"
         );
         assert!(!Printed("36.62G").is_of(39_336_842_880));
+        for (text, least, most) in [
+            ("512B", 512, 512),
+            ("1048576", 1 << 20, 1 << 20),
+            ("16.0K", 16_333, 16_435),
+            ("13.42G", 13_737 << 20, (13_748 << 20) - 1),
+        ] {
+            assert_eq!(Printed(text).range(), Some(least..=most), "{text}");
+            assert!(Printed(text).is_of(least) && Printed(text).is_of(most));
+            let is_exact = least == most;
+            assert!(is_exact || !Printed(text).is_of(least - 1) && !Printed(text).is_of(most + 1));
+        }
+        assert_eq!(Printed("13.425G").range(), None);
         assert_eq!(Printed("99999999999999999999E").bytes(), Some(u64::MAX));
         assert_eq!(Printed("x").bytes(), None);
         assert_eq!(Printed("1.2.3K").bytes(), None);

@@ -1,13 +1,14 @@
 //! The text of a failure: its sizes, its words, and the values that an entry of its list means.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use buflens_syntax::{Document, SyntaxKind};
 
 use super::{Context, Cursor, space, value};
 use crate::audit::out_of_memory::{space_of, values_of};
 use crate::ide::markdown::{code, cut};
-use crate::model::bytes::{display, grouped};
+use crate::model::bytes::{grouped, rounded};
 use crate::model::failure::{Entry, Failure, Form, Printed, failures};
 
 impl Cursor<'_, '_> {
@@ -51,15 +52,16 @@ fn hover(
 
 /// `16.0K` in bytes.
 fn size(text: &str) -> Option<String> {
-    let bytes = Printed(text).bytes()?;
-    if text.trim_end_matches('B').parse::<u64>().is_ok() {
-        return Some(format!("**{}**: {} bytes", code(text), grouped(bytes)));
-    }
-    Some(format!(
-        "**{}**: {} bytes or little more; units are of 1,024, and digits that are not shown are cut off",
-        code(text),
-        grouped(bytes)
-    ))
+    let (size, text) = (Printed(text), code(text));
+    Some(match size.range().map(RangeInclusive::into_inner) {
+        Some((least, most)) if least == most => format!("**{text}**: {} bytes", grouped(least)),
+        Some((least, most)) => format!(
+            "**{text}**: {} to {} bytes, in units of 1,024",
+            grouped(least),
+            grouped(most)
+        ),
+        None => format!("**{text}**: about {} bytes", grouped(size.bytes()?)),
+    })
 }
 
 fn of_message(failure: &Failure) -> Option<String> {
@@ -93,7 +95,7 @@ fn of_entry(context: &Context, failure: &Failure, entry: &Entry) -> String {
         .unwrap_or("an allocation");
     let mut text = format!("**{}**", code(&cut(name, 100)));
     if let Some(bytes) = entry.size.and_then(Printed::bytes) {
-        let _ = write!(text, ": about {}", display(bytes));
+        let _ = write!(text, ": about {}", rounded(bytes));
     }
     if let Some((padded, bare)) = entry
         .size
@@ -101,12 +103,11 @@ fn of_entry(context: &Context, failure: &Failure, entry: &Entry) -> String {
         .and_then(|(size, unpadded)| Some((size.bytes()?, unpadded.bytes()?)))
         .filter(|(padded, bare)| padded > bare && *bare > 0)
     {
+        let printed = entry.padding.and_then(Printed::bytes);
         let _ = write!(
             text,
-            ", {} of it padding: {} / {} = {:.1} times its data",
-            display(padded - bare),
-            grouped(padded),
-            grouped(bare),
+            ", {} of it padding: {:.1} times its data",
+            rounded(printed.unwrap_or(padded - bare)),
             padded as f64 / bare as f64
         );
     }
@@ -209,9 +210,9 @@ Ran out of memory in memory space hbm. Used 2.0K of 1.0K hbm.
     fn words_sizes_and_entries_are_explained() {
         check("Ran out", "is more than the memory space has");
         check("hbm. Used", "HBM");
-        check("2.0K", "2,048 bytes or little more");
+        check("2.0K", "1,997 to 2,099 bytes");
         check("Unpadded size", "the elements alone");
-        check("64B", "512 / 64 = 8.0 times its data");
+        check("64B", "448 B of it padding: 8.0 times its data");
         check("HLO temp", "a temporary value");
         check("f32[16]", "512");
         check("x.1 = copy", "allocation 0");

@@ -430,3 +430,27 @@ fn a_position_anywhere_in_a_broken_dump_is_answered() {
         }
     }
 }
+
+#[test]
+fn an_entry_of_a_failure_leads_to_the_value_that_has_its_size() {
+    let failure = "\n//- oom.txt\nRan out of memory in memory space hbm. Used 2.0K of 1.0K hbm.\n  Largest program allocations in hbm:\n  1. Size: 64B\n     Shape: f32[16]{0:T(128)}\n     XLA label: while.4 = while(copy-done)\n     Allocation type: HLO temp\n";
+    check_beside(
+        failure,
+        definition,
+        &[
+            "label: whi$0le.4",
+            "Size: 6$04B",
+            "Shape: f3$02[16]",
+            "XLA la$0bel",
+        ],
+        &expect![[r#"
+            at label: whi$0le.4 [while.4]
+              <8 while.4{1} (phi) @0> | while.4
+            at Size: 6$04B [64B]
+              <8 while.4{1} (phi) @0> | while.4
+            at Shape: f3$02[16] [f32]
+              <8 while.4{1} (phi) @0> | while.4
+            at XLA la$0bel nothing
+        "#]],
+    );
+}

@@ -72,11 +72,13 @@ fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
             sized(available)
         ),
         (Some(wanted), Some(available)) => {
-            let more = wanted.bytes.zip(available.bytes);
-            let more = more.and_then(|(wanted, there)| wanted.checked_sub(there));
-            let more = more.map_or_else(String::new, |more| {
-                format!(", about {} too much", rounded(more))
-            });
+            let difference = wanted.bytes.zip(available.bytes);
+            let difference = difference.and_then(|(wanted, there)| wanted.checked_sub(there));
+            let more = match (&failure.exceeded, difference) {
+                (Some(more), _) => format!(", {} too much", sized(more)),
+                (None, Some(more)) => format!(", about {} too much", rounded(more)),
+                (None, None) => String::new(),
+            };
             format!(
                 "{place}: out of {space}: {} wanted, {} there{more}",
                 sized(wanted),

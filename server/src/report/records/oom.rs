@@ -63,6 +63,8 @@ pub struct FailureRecord<L> {
     pub wanted: Option<Size>,
     /// What there is; of a request, what is free.
     pub available: Option<Size>,
+    /// By how much more is wanted than there is, where the message says so.
+    pub exceeded: Option<Size>,
     /// The sums.
     pub amounts: Vec<AmountRecord>,
     /// The largest allocations, as listed.
@@ -184,6 +186,7 @@ pub fn failed<L>(
         space: message.and_then(|message| message.space).map(str::to_owned),
         wanted: message.and_then(|message| message.wanted).map(size),
         available: message.and_then(|message| message.available).map(size),
+        exceeded: message.and_then(|message| message.exceeded).map(size),
         amounts: failure
             .amounts
             .iter()
