@@ -321,6 +321,25 @@ fn what_is_reserved_is_compared_with_the_device() {
 }
 
 #[test]
+fn what_holds_no_dump_is_not_found_to_be_sound() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    };
+    let message = "Ran out of memory in memory space hbm. Used 2.0K of 1.0K hbm.\n";
+    for name in ["notes.md", "module_0001.jit_f.txt"] {
+        let (out, err) = check(&["check", &file(name, message)], 2);
+        assert!(out.starts_with("no findings in 0 dumps"), "{out}");
+        assert!(err.contains("`buflens oom` explains it"), "{err}");
+    }
+    let heading = file("a-buffer-assignment.txt", "BufferAssignment:\n");
+    let (out, _) = check(&["check", &heading], 1);
+    assert!(out.contains("ends before its first allocation"), "{out}");
+}
+
+#[test]
 fn a_dump_is_checked_once_however_often_it_is_named() {
     let module = format!("tests/fixtures/readme/{STEM}.txt");
     let report = format!("tests/fixtures/readme/../readme/{STEM}-memory-usage-report.txt");

@@ -167,7 +167,9 @@ fn missing_section(dump: &Dump, file: FileId) -> Option<&'static str> {
     let has_ranges = has(|heading| matches!(heading, Heading::Ranges));
     let has_peak = has(|heading| matches!(heading, Heading::Peak(_) | Heading::PeakUnknown));
 
-    if has_total && !has_values {
+    if is_combined && dump.allocations.is_empty() {
+        Some("its first allocation")
+    } else if has_total && !has_values {
         Some("`Used values:`")
     } else if is_combined && has_values && !has_live_range && !unavailable {
         Some("`HloLiveRange (max N):`")

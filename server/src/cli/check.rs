@@ -6,6 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use buflens_syntax::DocumentKind;
 use clap::{Args, ValueEnum};
 
 use self::account::{Account, Outcome};
@@ -15,9 +16,9 @@ use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
+use crate::model::Dump;
 use crate::model::device::Device;
 use crate::model::space;
-use crate::model::{Dump, Part};
 use crate::report::{Counts, Judged, json, markdown, sarif, text};
 use crate::workspace::{self, Found, Loaded};
 
@@ -322,7 +323,15 @@ fn check_all(
             for note in loaded.notes.iter() {
                 totals.unreadable(note);
             }
-            if is_text(&loaded.dump) {
+            if is_of(&loaded.dump, DocumentKind::OutOfMemory) {
+                let path = loaded.dump.files[loaded.file].path.display();
+                totals.unreadable(&format!(
+                    "{path}: this is the text of a failure, not a dump; `buflens oom` explains it"
+                ));
+                return Ok(());
+            }
+            // That of a stage of compilation, or of a program whose dump lies elsewhere.
+            if is_of(&loaded.dump, DocumentKind::Module) {
                 totals.counts.texts += 1;
             } else {
                 totals.counts.dumps += 1;
@@ -364,11 +373,10 @@ fn is_broken(findings: &[Finding]) -> bool {
     codes.any(|code| matches!(code, Code::Syntax | Code::Truncated))
 }
 
-/// Whether there is the HLO text alone: that of a stage of compilation, or of a program whose dump
-/// lies elsewhere.
-fn is_text(dump: &Dump) -> bool {
-    let mut parts = dump.files.iter().map(|it| it.document.kind().into());
-    parts.all(|part: Part| part == Part::Module)
+/// Whether all files are of this kind.
+fn is_of(dump: &Dump, kind: DocumentKind) -> bool {
+    let mut kinds = dump.files.iter().map(|it| it.document.kind());
+    kinds.all(|it| it == kind)
 }
 
 #[derive(Debug, Default)]

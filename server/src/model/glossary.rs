@@ -63,8 +63,8 @@ pub fn sentence(line: SyntaxKind, word: &str) -> Option<&'static str> {
     Some(match word {
         "constant" => "The program's own data: one literal, there for the whole run.",
         "thread-local" => {
-            "Scratch of a computation that is called per element (the reducer of a reduce, a sort's comparison ...). \
-             It has no live range and is no part of any peak."
+            "Scratch of a computation that an instruction calls, once for each element (the reducer of a reduce, a sort's \
+             comparison ...) or as a whole (on the SparseCores of a TPU). It has no live range and is no part of any peak."
         }
         "maybe-live-out" => {
             "Holds the result or a part of it, so it outlives the program. Together with `parameter` it means that the \
@@ -248,7 +248,9 @@ pub fn attribute(key: &str) -> Option<&'static str> {
             "A row of the `StackFrames` table in the HLO text, which leads to the Python stack."
         }
         "calls" => "The computation that is called or fused.",
-        "to_apply" => "The computation that is applied per element: a reducer, a comparison ...",
+        "to_apply" => {
+            "The computation that is called, mostly for each element: a reducer, a comparison ..."
+        }
         "branch_computations" | "true_computation" | "false_computation" => {
             "The computations of which one is chosen at run time."
         }

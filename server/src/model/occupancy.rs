@@ -29,7 +29,7 @@ pub enum Kind {
     Constant,
     /// Everything that comes and goes.
     Temp,
-    /// Scratch of a computation that is called for each element.
+    /// Scratch of a computation that an instruction calls: a reducer, a comparison.
     ThreadLocal,
 }
 

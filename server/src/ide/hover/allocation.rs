@@ -246,7 +246,8 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
             "a constant of the program; the memory is held for the whole run".to_owned()
         }
         None if kinds.thread_local => {
-            "scratch of a computation called per element; in no live range and no peak".to_owned()
+            "scratch of a computation that an instruction calls; in no live range and no peak"
+                .to_owned()
         }
         None if kinds.preallocated_temp => {
             "the arena of temporaries in this memory space".to_owned()

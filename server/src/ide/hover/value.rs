@@ -299,7 +299,7 @@ fn description(
         Some(instruction) if is_parameter && is_scratch => {
             let number = instruction.origin.parts.parameter;
             let number = number.map_or_else(String::new, |number| format!(" {number}"));
-            format!("argument{number} of a computation called per element")
+            format!("argument{number} of a computation that an instruction calls")
         }
         Some(instruction) => match instruction.argument() {
             Some(argument) => format!("{}, {argument}", instruction.plain(context)),
