@@ -386,7 +386,7 @@ mod tests {
             2:12: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
             2:12: invalid type: boolean `true`, expected a number, a text with a unit, or a table such as `{ hbm = "15
             2:20: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
-            2:14: no platform has a memory space `hmb`; there are CMEM, HBM, SMEM, SparseCore memory, SparseCore priva
+            2:14: no platform has a memory space `hmb`; there are CMEM, HBM, SMEM, SparseCore memory 11, SparseCore me
             2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
             2:14: invalid type: map, expected a number, or a text with a unit
             2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`

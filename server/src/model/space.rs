@@ -49,7 +49,8 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
             8 => Some("SparseCore sequencer sync flags"),
             9 => Some("pinned HBM"),
             10 => Some("SparseCore tile sync flags"),
-            11 | 12 => Some("SparseCore memory"),
+            11 => Some("SparseCore memory 11"),
+            12 => Some("SparseCore memory 12"),
             _ => None,
         },
         _ => None,
@@ -85,7 +86,9 @@ pub fn names(platforms: Platforms) -> impl Iterator<Item = (u64, &'static str)> 
 /// in upper or lower case.
 pub fn called(text: &str, platforms: Platforms) -> Option<u64> {
     let text = text.trim();
-    if let Ok(color) = text.trim_start_matches('@').parse() {
+    // As `named` calls those without a name.
+    let number = text.strip_prefix("memory space ").unwrap_or(text);
+    if let Ok(color) = number.trim_start_matches('@').parse() {
         return Some(color);
     }
     let same = names(platforms).find(|(_, name)| name.eq_ignore_ascii_case(text));
@@ -167,6 +170,7 @@ mod tests {
         for (text, on, color) in [
             ("7", NONE, Some(7)),
             (" @1", NONE, Some(1)),
+            ("memory space 15", tpu, Some(15)),
             ("vmem", NONE, Some(1)),
             ("HBM", NONE, Some(0)),
             ("HBM", cpu, None),

@@ -33,7 +33,9 @@ pub fn page<L>(answer: &Answer<Audits<L>>) -> Page {
 
 fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     if donation.parameter_bytes == 0 {
+        let count = donation.parameters.len() + donation.parameters_left_out;
         page.heading(match donation.reason {
+            _ if count > 0 => "Donation: the parameters take no bytes".to_owned(),
             Some(reason) => format!("Donation: no parameter is known: {reason}"),
             None => "Donation: the program has no parameters".to_owned(),
         });
@@ -52,7 +54,9 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         }
     ));
     if let Some(reason) = donation.reason {
-        page.text(format!("When they are read is not known of all: {reason}."));
+        page.text(format!(
+            "Of some it is not known when they are read: {reason}."
+        ));
     }
     let is_told = |bytes: u64| {
         bytes >= MIN_TOLD || u128::from(bytes) * 100 >= u128::from(donation.whole_bytes)

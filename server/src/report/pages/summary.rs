@@ -37,8 +37,8 @@ fn one(module: &Module) -> Page {
         Column::new("reserved", "", Place::Row),
         Column::new("padding", "", Place::Row),
         Column::new("thread-local", "", Place::Row),
-        Column::new("memory space", "", Place::Row),
-        Column::new("instruction", "", Place::Cut),
+        Column::new("memory space", "", Place::Cut),
+        Column::new("instruction", "", Place::Whole),
     ]);
     table.rows = module.spaces.iter().map(space_row).collect();
     page.table(table);

@@ -305,21 +305,23 @@ pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
 
 fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Copies<L> {
     let dump = source.audit.dump;
-    let mut spaces: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut spaces: BTreeMap<u64, (u64, u64, bool)> = BTreeMap::new();
     for copy in found {
         if let Some(color) = copy.to.color {
-            let (copied, at_peak) = spaces.entry(color).or_default();
+            let (copied, at_peak, is_known) = spaces.entry(color).or_insert((0, 0, true));
             *copied = copied.saturating_add(copy.bytes);
             *at_peak = at_peak.saturating_add(if copy.at_peak { copy.bytes } else { 0 });
+            *is_known &= is_timed(dump, copy.to.value);
         }
     }
     let spaces = spaces
         .into_iter()
-        .map(|(color, (copied, at_peak))| CopiedSpace {
+        .map(|(color, (copied, at_peak, is_known))| CopiedSpace {
             color,
             name: space::named(color, dump.platforms),
             copied_bytes: copied,
-            at_peak_bytes: has_peak(dump).then_some(at_peak),
+            // Copies on SparseCores have no live range.
+            at_peak_bytes: (has_peak(dump) && (is_known || at_peak > 0)).then_some(at_peak),
         });
     Copies {
         reason: unknown(dump),

@@ -531,7 +531,7 @@ fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> V
     let is_cut = [0, 1].map(|side| !found.is_whole[side] && !is_empty[side]);
     about(
         is_cut,
-        "the allocations are cut short: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
+        "the allocations may not all be there: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
     );
     about(
         dumps.map(|dump| !compare::has_instructions(dump)),

@@ -228,7 +228,7 @@ fn the_parameter_of_a_reducer_is_an_argument() {
          Total bytes used: 4 (4B)\n\nUsed values:\n<1 a @0>\n positions:\n  a\n uses:\n  b, operand 0\n from instruction: \
          %a = f32[] parameter(0)\n";
     expect![[r#"
-        **`a`** (value 1): argument 0 of a computation called per element
+        **`a`** (value 1): argument 0 of a computation that an instruction calls
 
         `f32[]` 4 B, host RAM (@0), allocation 0 (thread-local)
 
