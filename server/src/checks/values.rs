@@ -48,6 +48,9 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
             continue;
         }
         let (placement, used) = (dump.placement(value), dump.used(value));
+        if !are_whole(placement.as_ref(), used.as_ref()) {
+            continue;
+        }
         let first = dump
             .value_with_id(value.id)
             .filter(|&first| first as usize != at);
@@ -144,6 +147,15 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
     }
 }
 
+/// Whether the references of a value are read to their ends. What breaks off is a finding of its own.
+fn are_whole(
+    placement: Option<&At<facts::Placement>>,
+    used: Option<&At<facts::UsedValue>>,
+) -> bool {
+    placement.is_none_or(|at| at.row.value.is_whole(at.block.text()))
+        && used.is_none_or(|at| at.row.value.is_whole(at.block.text()))
+}
+
 fn id_place(
     placement: Option<&At<facts::Placement>>,
     used: Option<&At<facts::UsedValue>>,
@@ -163,6 +175,9 @@ pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Find
             continue;
         };
         let placement = dump.placement(value);
+        if !are_whole(placement.as_ref(), Some(&used)) {
+            continue;
+        }
         let mut is_off = false;
         if let Some(placement) = &placement {
             is_off = check_alike(dump, value, placement, &used, findings);
@@ -300,5 +315,28 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
         };
         let finding = Finding::new(Code::ValueName, used.place(header.span), message);
         findings.push(finding.related(instruction.place(instruction.row.name), "the instruction"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::{CONCAT, finds};
+
+    /// Its id may be that of another value, as a part of it or as none.
+    #[test]
+    fn a_reference_that_breaks_off_is_one_finding() {
+        let line = " value: <10 args_1_.1 @0> (size=2304,offset=0): bf16[4,288]{1,0}\n";
+        for end in [" value:", "<", "<1", "<10", " args", "_.1", "@", "@0"] {
+            let at = line.find(end).expect("a part") + end.len();
+            finds(&[CONCAT], line, &format!("{}\n", &line[..at]), "syntax");
+        }
+        let header = "<10 args_1_.1 @0>\n positions";
+        for to in [
+            "<10 \n positions",
+            "<10 args\n positions",
+            "<10 args_1_.1 @\n positions",
+        ] {
+            finds(&[CONCAT], header, to, "syntax");
+        }
     }
 }

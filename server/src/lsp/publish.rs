@@ -153,7 +153,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         () = moment.moved.cancelled() => return,
         outcome = session.checking.run(work) => outcome,
     };
-    let mut answered = None;
+    let (mut answered, mut gone) = (None, Vec::new());
     let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
         Ok(Ok((reports, loaded))) => {
             let messages = loaded.notes.iter().map(Note::to_string).collect();
@@ -163,6 +163,9 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
                 .files
                 .get(loaded.file)
                 .map(|file| file.document.clone());
+            if !pulls && reports.len() == loaded.dump.files.len() {
+                gone = session.publisher.take_gone(path, &reports);
+            }
             (reports, messages)
         }
         // The text is not known any more, so nothing can be said about it.
@@ -192,6 +195,10 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         }
         Ok(Err(Unavailable::Absent)) | Err(_) => (Vec::new(), Vec::new()),
     };
+    for uri in gone {
+        let nothing = Vec::new();
+        session.client.publish_diagnostics(uri, nothing, None).await;
+    }
     for report in reports {
         for (uri, diagnostics, version) in session.publisher.admit(report) {
             session
@@ -264,6 +271,22 @@ impl Publisher {
         self.published()
             .get(path)
             .is_some_and(|published| published.revision == Some(revision))
+    }
+
+    /// The files of the dump with the file at `path` that something was published of, and that are not
+    /// there any more: `reports` tell of all that are.
+    fn take_gone(&self, path: &Path, reports: &[Report]) -> Vec<lsp::Uri> {
+        let Some(stem) = workspace::stem(path) else {
+            return Vec::new();
+        };
+        let mut published = self.published();
+        let gone = published.extract_if(|path, published| {
+            published.revision.is_none()
+                && workspace::stem(path).as_ref() == Some(&stem)
+                && reports.iter().all(|report| report.path != *path)
+        });
+        let told = gone.filter(|(_, published)| !published.diagnostics.is_empty());
+        told.map(|(_, published)| published.uri).collect()
     }
 
     /// What has to be sent of a report, which is taken as sent from now on.
@@ -371,5 +394,27 @@ mod tests {
         assert_eq!(publisher.admit(report(None, &["a"])).len(), 1);
         assert_eq!(publisher.admit(report(None, &["a"])).len(), 0);
         assert_eq!(publisher.admit(report(None, &[])).len(), 1);
+    }
+
+    #[test]
+    fn what_was_told_of_a_file_that_is_gone_is_taken_back() {
+        let publisher = Publisher::default();
+        let of = |name: &str| Report {
+            path: PathBuf::from(format!("/d/m.after_optimizations-{name}.txt")),
+            uri: lsp::Uri::from_str(&format!("file:///d/{name}.txt")).expect("a URI"),
+            ..report(None, &["a"])
+        };
+        for name in ["buffer-assignment", "live-range", "memory-usage-report"] {
+            publisher.admit(of(name));
+        }
+        let mut open = of("values");
+        open.moment = Some(moment(1));
+        publisher.admit(open);
+        publisher.admit(report(None, &["another dump"]));
+        let path = of("buffer-assignment").path;
+        let there = ["buffer-assignment", "memory-usage-report"].map(of);
+        let gone = publisher.take_gone(&path, &there);
+        assert_eq!(gone, [of("live-range").uri]);
+        assert!(publisher.take_gone(&path, &there).is_empty());
     }
 }

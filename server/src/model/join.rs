@@ -150,7 +150,9 @@ impl Dump {
             }
             let at = self.values.len() as u32;
             let value = self.new_value(&placement.value, text);
-            self.by_id.entry(value.id).or_insert(at);
+            if placement.value.is_whole(text) {
+                self.by_id.entry(value.id).or_insert(at);
+            }
             if let Some(allocation) = self.allocations.last_mut() {
                 allocation.values.end = at + 1;
             }
@@ -263,7 +265,7 @@ impl Dump {
             .by_id
             .get(&header.id.value)
             .copied()
-            .filter(|&at| is_free(self, at));
+            .filter(|&at| is_free(self, at) && header.is_whole(text));
         if let Some(at) = by_id {
             let known = &mut self.values[at as usize];
             if self.names[known.name] == *header.name.text(text)
@@ -286,7 +288,9 @@ impl Dump {
         }
         by_id.unwrap_or_else(|| {
             let at = self.values.len() as u32;
-            self.by_id.entry(value.id).or_insert(at);
+            if header.is_whole(text) {
+                self.by_id.entry(value.id).or_insert(at);
+            }
             self.values.push(value);
             at
         })

@@ -62,6 +62,13 @@ pub struct ValueReference {
     pub color: Number,
 }
 
+impl ValueReference {
+    /// Whether it is read to its end in `text`, the text of the block. Else its id or name may be cut.
+    pub fn is_whole(&self, text: &str) -> bool {
+        self.span.text(text).ends_with('>')
+    }
+}
+
 /// The kinds that an allocation's header names.
 #[expect(
     clippy::struct_excessive_bools,
