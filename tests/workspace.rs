@@ -206,12 +206,24 @@ fn a_folder_is_read_in_the_background_once_and_its_symbols_lead_somewhere() {
         1,
     );
     wait_for_symbols(&mut server, "new.1", 1);
+    let of_programs = |server: &mut Server| -> Vec<Value> {
+        let all = symbols(server, "jit_");
+        let programs = all.into_iter().filter(|it| it["kind"] == 2);
+        programs.map(|it| it["containerName"].clone()).collect()
+    };
     let again = server
         .logged()
         .lines()
         .filter(|it| it.contains(" reading "))
         .count();
     assert_eq!(again, reads.len() + 1);
+    // A dump that is open is the same program.
+    let closed = of_programs(&mut server);
+    let name = module["location"]["uri"].as_str().expect("a URI");
+    server.open_file(Path::new(&path_of(name)));
+    let mut open = of_programs(&mut server);
+    open.sort_by_key(|it| closed.iter().position(|other| other == it));
+    assert_eq!(open, closed);
     server.finish();
 }
 

@@ -262,10 +262,14 @@ fn padding(text: &str, size: Option<u64>, platforms: Platforms) -> Option<(f64, 
     is_told.then_some((ratio, tooltip))
 }
 
-/// The memory space with the most bytes.
+/// The main memory, which is the first; or where nothing lies there, the memory space with the highest peak.
 fn main_space(dump: &Dump) -> Option<&Space> {
+    let peak = |space: &Space| space.peak().map_or(0, |peak| peak.bytes);
     let spaces = dump.occupancy().spaces.iter();
-    spaces.max_by_key(|space| (space.reserved, std::cmp::Reverse(space.color)))
+    spaces.max_by_key(|space| {
+        let is_main = space.color == 0 && peak(space) > 0;
+        (is_main, peak(space), std::cmp::Reverse(space.color))
+    })
 }
 
 /// The bytes that the main memory space occupies at a step, and those of all spaces.
@@ -386,6 +390,12 @@ mod tests {
                     2:copy-done«HBM 544 B»
                     3:while.4«HBM 608 B»
                 ]"#]],
+        );
+        // A TPU v7 reserves all of VMEM.
+        let reserved = COMBINED.replace("size 512, color 1", "size 33554432, color 1");
+        assert_eq!(
+            shown(&reserved, 0, part, &Kind::ALL),
+            shown(COMBINED, 0, part, &Kind::ALL)
         );
         let part = "    x.1{}:0-7\n    copy-start{}:1-2\n    copy-start{0}:1-3\n    copy-start{2}:1-2\n    while.4{}:3-4\n";
         check(

@@ -13,7 +13,7 @@ use crate::ide::symbols::{self, Symbol, SymbolKind};
 use crate::ide::{folding, links, selection};
 use crate::model::bytes::rounded;
 use crate::model::cancel::checkpoint;
-use crate::model::space;
+use crate::model::{Part, Place, Rank, space};
 use crate::workspace::{self, DumpHit, Hit, Index, Loaded, Unavailable};
 
 const SYMBOLS: usize = 4000;
@@ -90,6 +90,23 @@ pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolR
     let mut all = Vec::new();
     for (view, Loaded { dump, .. }) in dumps(views) {
         let module = workspace::program_name(&dump);
+        let itself = Rank::of(&module, query).and_then(|rank| {
+            let mut parts = dump.files.iter().map(|file| file.document.kind().into());
+            let start = Place {
+                file: parts.position(|part: Part| part != Part::None)?,
+                range: 0..0,
+            };
+            let symbol = lsp::SymbolInformation {
+                name: module.to_string(),
+                kind: convert::symbol_kind(SymbolKind::Section),
+                tags: None,
+                deprecated: None,
+                location: view.location(&dump, &start)?,
+                container_name: Some(sizes(&DumpHit::of(&dump))),
+            };
+            Some((rank, symbol))
+        });
+        all.extend(itself);
         let found = symbols::workspace_symbols(&dump, query, FOUND);
         all.extend(found.into_iter().filter_map(|found| {
             let container = match found.container.as_str() {

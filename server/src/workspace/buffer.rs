@@ -131,7 +131,12 @@ fn changed(
     };
     let text = text?;
     let range = (start <= end)
-        .then(|| Some(text.offset(start, encoding)?..text.offset(end, encoding)?))
+        .then(|| {
+            let start = text.offset(start, encoding)?;
+            let end = text.offset(end, encoding);
+            // Many a client replaces all of a text up to some line far behind it.
+            Some(start..end.or((start == 0).then_some(text.len()))?)
+        })
         .flatten();
     let Some(range) = range else {
         return Err(format!(
@@ -217,6 +222,15 @@ mod tests {
             );
             assert_eq!(text(&buffer).as_deref(), Ok("newer"));
         }
+    }
+
+    #[test]
+    fn all_of_a_text_can_be_replaced_up_to_a_line_behind_it() {
+        let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\nb".to_owned());
+        buffer.change(2, vec![edit(at(0, 0), at(999_999, 0), "new\n")]);
+        assert_eq!(text(&buffer).as_deref(), Ok("new\n"));
+        buffer.change(3, vec![edit(at(0, 1), at(999_999, 0), "x")]);
+        assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub struct Hit {
     pub range: Range<LineColumn>,
 }
 
-/// A dump found in the index.
+/// A dump that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpHit {
     /// The platforms that it can come from.
@@ -126,6 +126,18 @@ impl Record {
             .into_iter()
             .filter_map(|value| kept(dump, &origins, value, encoding, &mut names));
         let kept = kept.collect();
+        Self {
+            module: short(&program_name(dump)).to_owned(),
+            dump: DumpHit::of(dump),
+            names,
+            kept,
+        }
+    }
+}
+
+impl DumpHit {
+    /// What is known of `dump`.
+    pub fn of(dump: &Dump) -> Self {
         let spaces = dump.occupancy().spaces.iter().map(|space| SpaceRecord {
             color: space.color,
             reserved: space.reserved,
@@ -133,14 +145,9 @@ impl Record {
         });
         let missing = PARTS.iter().filter(|(part, _)| !has_part(dump, *part));
         Self {
-            module: short(&program_name(dump)).to_owned(),
-            dump: DumpHit {
-                platforms: dump.platforms,
-                spaces: spaces.collect(),
-                missing: missing.map(|(_, name)| *name).collect(),
-            },
-            names,
-            kept,
+            platforms: dump.platforms,
+            spaces: spaces.collect(),
+            missing: missing.map(|(_, name)| *name).collect(),
         }
     }
 }
