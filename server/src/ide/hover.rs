@@ -33,7 +33,7 @@ pub(super) use self::peak::of_value as peak_of_value;
 pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
 use crate::model::bytes;
-use crate::model::{Allocation, Dump, FileId, Platforms, glossary};
+use crate::model::{Allocation, At, Dump, FileId, Platforms, glossary};
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,11 +186,15 @@ impl Cursor<'_, '_> {
                 text,
                 row_at(&facts.peak_values, self.end(), |row| row.name)?,
             )),
-            SyntaxKind::TreeLine => Some(tree::node(
-                context,
-                text,
-                row_at(&facts.tree, self.end(), |row| row.label)?,
-            )),
+            SyntaxKind::TreeLine => {
+                let node = At {
+                    file: self.file,
+                    start: self.start,
+                    block: self.block,
+                    row: row_at(&facts.tree, self.end(), |row| row.label)?,
+                };
+                Some(tree::node(context, &node))
+            }
             SyntaxKind::SpaceHeading => Some(self.color()),
             SyntaxKind::TableRow => {
                 let row = ast::TableRow::cast(self.line.clone())?;

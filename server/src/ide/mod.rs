@@ -3,6 +3,7 @@
 //! Every function takes the dump, the file that is looked at and an offset or a range in bytes,
 //! and answers with places in the dump's files.
 
+mod breakdown;
 pub mod call_hierarchy;
 pub mod completion;
 mod computations;

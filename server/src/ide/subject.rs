@@ -7,6 +7,7 @@ use buflens_syntax::{
     Document, DocumentKind, SyntaxElement, SyntaxKind as K, SyntaxNode, SyntaxToken,
 };
 
+use super::breakdown::{self, Breakdown};
 use super::slots;
 use crate::audit::out_of_memory::{space_of, values_of as values_of_entry};
 use crate::model::failure::failures;
@@ -185,6 +186,15 @@ fn of_token(dump: &Dump, file: FileId, start: u32, token: &SyntaxToken) -> Optio
             let name = child(&line, K::Name)?;
             // The index of a use belongs to the operand, which is not named there.
             (line.kind() != K::UseLine).then(|| of_name(dump, &line, &name))
+        }
+        K::Label if parent.kind() == K::TreeLine => {
+            let offset = start + u32::from(token.text_range().start());
+            let node = breakdown::node_at(dump, file, offset)?;
+            let values = Breakdown::of(dump)?.exactly(&node)?;
+            (!values.is_empty()).then_some(Subject::Values {
+                values,
+                header: false,
+            })
         }
         // `stack_frame_id=4`
         K::AttributeName | K::Number if parent.kind() == K::MetadataEntry => {

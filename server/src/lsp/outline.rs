@@ -97,7 +97,7 @@ pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolR
                 range: 0..0,
             };
             let symbol = lsp::SymbolInformation {
-                name: module.to_string(),
+                name: module.clone(),
                 kind: convert::symbol_kind(SymbolKind::Section),
                 tags: None,
                 deprecated: None,

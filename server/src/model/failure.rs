@@ -46,7 +46,7 @@ impl Printed<'_> {
         let around = middle.saturating_sub(128)..=middle.saturating_add(128);
         let mut fitting = around.filter(|rest| self.is_of(rest.saturating_mul(unit)));
         let least = fitting.next()?;
-        let most = fitting.last().unwrap_or(least);
+        let most = fitting.next_back().unwrap_or(least);
         Some(least * unit..=most.saturating_mul(unit).saturating_add(unit - 1))
     }
 

@@ -1,21 +1,18 @@
 //! Nodes of the stack trace breakdown.
 
-use buflens_syntax::InstructionParts;
-use buflens_syntax::facts::{PeakValue, TreeNode};
+use buflens_syntax::facts::TreeNode;
 
-use super::{Context, peak, percent};
+use super::{Context, peak, percent, value};
+use crate::ide::breakdown::Breakdown;
 use crate::ide::markdown::{Table, Text, code, shorten};
-use crate::model::Dump;
-use crate::model::bytes;
-use crate::model::source::unescaped;
+use crate::model::{At, bytes};
 
-/// Of a longer peak list it is not told which values a node stands for.
-const MAX_LINES: usize = 500;
-/// Nor where their instructions are longer together, in bytes.
-const MAX_TEXT: usize = 1 << 18;
+/// So many of the values at a node are named.
+const MAX_NAMED: usize = 4;
 
 /// The hover on a node of the stack trace breakdown.
-pub(super) fn node(context: &Context, text: &str, row: &TreeNode) -> String {
+pub(super) fn node(context: &Context, node: &At<TreeNode>) -> String {
+    let row = node.row;
     let grand_total = context
         .dump
         .tree
@@ -23,7 +20,7 @@ pub(super) fn node(context: &Context, text: &str, row: &TreeNode) -> String {
         .map_or(row.total.value, |(total, ..)| total.value);
     let mut hover = Text::new(&format!(
         "**{}**: {} unpadded at XLA's peak, {} of {}",
-        code(&shorten(row.label.text(text).trim(), 200)),
+        code(&shorten(node.text(row.label).trim(), 200)),
         bytes::display(row.total.value),
         percent(row.total.value, grand_total),
         bytes::display(grand_total),
@@ -59,43 +56,23 @@ pub(super) fn node(context: &Context, text: &str, row: &TreeNode) -> String {
             ),
         },
     );
-    if let Some(values) = values_at(context.dump, row.label.text(text), row.current.value) {
+    let breakdown = Breakdown::of(context.dump);
+    let is_some = |values: &Vec<u32>| !values.is_empty();
+    let here = breakdown.as_ref().and_then(|it| it.exactly(node));
+    if let Some(values) = here.filter(is_some) {
+        let titles = values.iter().take(MAX_NAMED);
+        let titles =
+            titles.map(|&at| value::title(context.dump, &context.dump.values[at as usize]));
+        let mut titles: Vec<String> = titles.collect();
+        if let Some(more @ 1..) = values.len().checked_sub(MAX_NAMED) {
+            titles.push(format!("{} more", bytes::grouped(more as u64)));
+        }
+        table.fact("values", titles.join(", "));
+    }
+    let below = breakdown.as_ref().and_then(|it| it.below(node));
+    if let Some(values) = below.filter(is_some) {
         table.fact("with padding", peak::by_space(context, &values));
     }
     hover.paragraph(&table.to_string());
     hover.finish()
-}
-
-/// The values at XLA's peak that are placed exactly at a node: those whose trace path, or else name,
-/// is its label. Equal labels elsewhere in the tree would be mistaken for it, so the bytes decide.
-fn values_at(dump: &Dump, label: &str, current: u64) -> Option<Vec<u32>> {
-    let lines = &dump.peak.as_ref()?.values;
-    if current == 0 || lines.len() > MAX_LINES {
-        return None;
-    }
-    let (mut left, mut sum) = (MAX_TEXT, 0_u64);
-    let mut values = Vec::new();
-    for &line in lines {
-        let line = dump.at::<PeakValue>(line)?;
-        let index = line.text(line.row.index);
-        let suffix = if index == "{}" { "" } else { index };
-        let name = dump.names.get(line.text(line.row.name))?;
-        let instruction = dump.instruction_text(name).unwrap_or_default();
-        left = left.checked_sub(instruction.len())?;
-        let path = op_name(instruction).unwrap_or_else(|| dump.names[name].to_owned());
-        if label.strip_suffix(suffix) == Some(path.as_str()) {
-            let value = dump.values_at(name, dump.names.get(index)?).next()?;
-            dump.values[value as usize].placement?;
-            values.push(value);
-            sum = sum.saturating_add(line.row.bytes.value);
-        }
-    }
-    (sum == current).then_some(values)
-}
-
-/// The trace path of an instruction.
-fn op_name(instruction: &str) -> Option<String> {
-    let parts = InstructionParts::read(instruction);
-    let op_name = parts.entry("op_name").map(unescaped);
-    op_name.filter(|op_name| !op_name.is_empty())
 }

@@ -1,6 +1,7 @@
 //! True peaks in hovers: what is alive there, what would be without it, what parameters are for.
 
 use super::*;
+use crate::ide::navigation::definition;
 
 /// A parameter that is read early and not donated, two values that hand their bytes on, a constant
 /// that is gone before the peak and an output that comes behind it.
@@ -221,9 +222,18 @@ fn nodes_of_the_tree_tell_where_their_values_lie() {
     "#]]
     .assert_debug_eq(&node("      ├── early"));
     expect![[r#"
-        None
+        Some(
+            "| with padding | host RAM 3.5 KiB (3,588 B) |",
+        )
     "#]]
     .assert_debug_eq(&node("    main.1"));
+    let markdown = hover_on(CPU, &text, "      ├── early", "total").unwrap();
+    assert!(markdown.markdown.contains("| values | `early` |"));
+    let at = (text.find("├── early").unwrap() + "├── e".len()) as u32;
+    let dump = dump(&[(CPU, &text)]);
+    let value = definition(&dump, 0, at).expect("a value");
+    let place = &value.targets[0].place.range;
+    assert!(text[place.start as usize..].starts_with("<6 early @0>"));
     // Another node of the same label would have other bytes.
     let text = text.replace("current: 1 024", "current: 1 023");
     let markdown = hover_on(CPU, &text, "      ├── early", "total").unwrap();
