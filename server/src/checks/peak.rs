@@ -63,16 +63,17 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         return;
     }
     // A live range that is known to be wrong explains a member that is.
-    let blamed: FxHashSet<Row> = doubts
-        .live_ranges
-        .iter()
-        .filter_map(|&at| dump.values[at as usize].live_range)
+    let wrong = doubts.live_ranges.iter();
+    let wrong = wrong.filter_map(|&at| dump.values[at as usize].live_range);
+    let blamed: FxHashSet<Row> = wrong
+        .chain(dump.stray_live_ranges.iter().copied())
         .collect();
     let is_blamed = |row: &Row| blamed.contains(row);
-    for difference in differing
-        .into_iter()
-        .filter(|difference| !difference.rows.iter().any(is_blamed))
-    {
+    // So does one that is missing.
+    let is_missing = |rows: &[Row]| rows.is_empty() && doubts.live_ranges_incomplete;
+    for difference in differing.into_iter().filter(|difference| {
+        !difference.rows.iter().any(is_blamed) && !is_missing(&difference.rows)
+    }) {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
         if let Some(before) = difference.before {
             finding = finding.related(before, "listed before");
@@ -426,11 +427,22 @@ fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u6
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::finds;
+    use crate::checks::check;
+    use crate::checks::tests::{CONCAT, dump, finds};
 
     const COND_SWITCH: &str = include_str!(
         "../../../tests/fixtures/dumps/tpu-tree-v4/module_0361.jit_cond_switch.cl_878335365.after_optimizations-buffer-assignment.txt"
     );
+
+    /// The list has the name that the live range should have, or has no line for.
+    #[test]
+    fn a_list_that_is_right_is_not_told() {
+        let line = "args_1_.1{}:0-8";
+        finds(&[CONCAT], line, "args_1_.1{1}:0-8", "live-range");
+        let found = check(&dump(&[&CONCAT.replace(&format!("    {line}\n"), "")]));
+        let codes: Vec<&str> = found.iter().map(|finding| finding.code.name()).collect();
+        assert_eq!(codes, ["live-range"]);
+    }
 
     #[test]
     fn a_value_listed_twice_is_told_at_both_lines() {

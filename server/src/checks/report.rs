@@ -26,7 +26,15 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         file,
         spaces: spaces(dump, doubts),
     };
+    let are_known = !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations]);
+    if are_known && !findings.has(Code::ColorMismatch) && !report.has_its_spaces(findings) {
+        return;
+    }
     report.check_totals(findings);
+    // A value that is missing is missing in the tables, too.
+    if findings.has(Code::UnknownValue) {
+        return;
+    }
     if !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations, Section::Report]) {
         report.check_tables(doubts, findings);
         report.check_allocations(doubts, findings);
@@ -97,6 +105,47 @@ impl<'d> Report<'d> {
                     row,
                 })
             })
+    }
+
+    /// Whether each memory space with bytes has allocations, and stands there once. A wrong number in a
+    /// heading is one finding, and not one for all below it.
+    fn has_its_spaces(&self, findings: &mut Findings) -> bool {
+        let mut printed: BTreeMap<u64, (Place, u64)> = BTreeMap::new();
+        let (mut heading, mut wrong) = (None, None);
+        for at in self.rows() {
+            match at.row {
+                ReportRow::Space { color, .. } => {
+                    heading = Some((color.value, at.place(color.span)));
+                }
+                ReportRow::SpaceTotal(total) if total.bytes.value > 0 => {
+                    let bytes = total.bytes.value;
+                    let Some((color, place)) = heading.take() else {
+                        continue;
+                    };
+                    let sum = self.spaces.get(&color).map(|space| space.sum);
+                    let is_its = sum == Some(bytes.into());
+                    match printed.insert(color, (place.clone(), bytes)) {
+                        // Of two, the one with other bytes is the wrong one.
+                        Some((first, _)) => wrong = Some(if is_its { first } else { place }),
+                        None if sum.is_none() => wrong = Some(place),
+                        None => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(place) = wrong else { return true };
+        let mut left = self
+            .spaces
+            .iter()
+            .filter(|(color, space)| space.sum > 0 && !printed.contains_key(color));
+        let message = "the dump has no allocation in this memory space, or it stands here twice";
+        let finding = Finding::new(Code::ReportTotal, place, message);
+        findings.push(match (left.next(), left.next()) {
+            (Some((color, _)), None) => finding.fixed_by(color.to_string()),
+            _ => finding,
+        });
+        false
     }
 
     fn check_totals(&self, findings: &mut Findings) {

@@ -11,7 +11,7 @@ pub(super) const CONCAT: &str = include_str!("testdata/concat.txt");
 pub(super) const CONCAT_REPORT: &str = include_str!("testdata/concat-report.txt");
 const TPU_CONCAT: &str = include_str!("testdata/tpu-concat.txt");
 
-fn dump(texts: &[&str]) -> Dump {
+pub(super) fn dump(texts: &[&str]) -> Dump {
     let file = |text: &&str| File {
         path: PathBuf::from("dump.txt"),
         document: Document::new(text).expect("a small text"),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::checks::tests::{CONCAT, CONCAT_REPORT, finds};
+use crate::checks::check;
+use crate::checks::tests::{CONCAT, CONCAT_REPORT, dump, finds};
 
 #[test]
 fn a_table_adds_up() {
@@ -17,6 +18,22 @@ fn a_table_adds_up() {
 }
 
 /// The older form, with what it does not show, and a table of the newer that leaves out values.
+/// What follows from a memory space's wrong number, or from a value that is missing, is no finding of its own.
+#[test]
+fn one_cause_is_one_finding() {
+    let found = finds(
+        &[CONCAT_REPORT, CONCAT],
+        "color=0",
+        "color=1",
+        "report-total",
+    );
+    assert_eq!(found.fix.expect("a fix").text, "0");
+    let line = " value: <12 args_2_.1 @0> (size=2304,offset=0): bf16[4,288]{1,0}\n";
+    let found = check(&dump(&[&CONCAT.replace(line, ""), CONCAT_REPORT]));
+    let codes: Vec<&str> = found.iter().map(|finding| finding.code.name()).collect();
+    assert_eq!(codes, ["unknown-value"]);
+}
+
 #[test]
 fn what_a_report_adds_up() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
