@@ -34,16 +34,17 @@ const fn gpu(name: &'static str, gib: u64) -> Device {
 }
 
 /// The devices that are known. Of TPUs it is what the compiler allows, as it prints it when a
-/// program does not fit ("Used 20.1G of 15.75G hbm"): v2, v3, v5e, v5p and v6e from such messages,
+/// program does not fit ("Used 20.1G of 15.75G hbm"): v2, v3, v5e, v5p, v6e and TPU7x from such messages,
 /// v4 from public reports of them. Of GPUs it is the memory on the maker's data sheet, of which a driver and a
 /// runtime keep some for themselves.
-pub const DEVICES: [Device; 14] = [
+pub const DEVICES: [Device; 15] = [
     tpu("v2", 800),
     tpu("v3", 1600),
     tpu("v4", 3075),
     tpu("v5e", 1575),
     tpu("v5p", 9574),
     tpu("v6e", 3125),
+    tpu("tpu7x", 9474),
     gpu("T4", 16),
     gpu("V100-16GB", 16),
     gpu("V100-32GB", 32),
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(Device::named("a100-40gb").unwrap().bytes, 40 << 30);
         let problem = Device::named("v7").unwrap_err();
         assert!(
-            problem.contains("`v7`") && problem.contains("v6e, T4"),
+            problem.contains("`v7`") && problem.contains("tpu7x, T4"),
             "{problem}"
         );
     }
