@@ -84,6 +84,11 @@ fn moved(change: &Change) -> Option<String> {
     let (before, after) = change.before.zip(change.after)?;
     let delta = match (change.delta?, growth(change)) {
         (0, _) => return Some(format!("{} as before", rounded(after))),
+        // In percent nobody sees how much that is.
+        (delta, Some(percent)) if percent >= 1000.0 => {
+            let times = percent / 100.0 + 1.0;
+            format!("{}, {times:.0} times as much", signed(delta, rounded))
+        }
         (delta, Some(percent)) => format!("{}, {percent:+.1} %", signed(delta, rounded)),
         (delta, None) => signed(delta, rounded),
     };
@@ -226,13 +231,14 @@ fn peaks<L>(page: &mut Page, diff: &Diff<L>) {
 }
 
 fn peak_text(space: &SpaceChange) -> String {
-    let at = |moment: &Option<_>| moment.as_ref().map_or_else(|| "nowhere".to_owned(), step);
-    let mut text = format!(
-        "It was at {}, and is at {}.",
-        at(&space.peak.before),
-        at(&space.peak.after)
-    );
-    if let Some(stayed) = space.stayed {
+    let (before, after) = (space.peak.before.as_ref(), space.peak.after.as_ref());
+    let mut text = match (before.map(step), after.map(step)) {
+        (Some(before), Some(after)) => format!("It was at {before}, and is at {after}."),
+        (Some(before), None) => format!("It was at {before}; now nothing is occupied."),
+        (None, Some(after)) => format!("It is at {after}; before, nothing was occupied."),
+        (None, None) => String::new(),
+    };
+    if let Some(stayed) = space.stayed.filter(|_| before.is_some() && after.is_some()) {
         let bytes = match (space.stayed_bytes.before, space.stayed_bytes.after) {
             (Some(before), Some(after)) if before != after => {
                 format!("{}, now {}", rounded(before), rounded(after))

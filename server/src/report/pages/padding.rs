@@ -69,7 +69,10 @@ fn is_negligible<L>(padding: &Padding<L>) -> bool {
 
 fn verdict<L>(module: &str, padding: &Padding<L>) -> String {
     if padding.values.is_empty() {
-        return format!("{module}: no value has padding");
+        return match padding.reason.filter(|_| padding.spaces.is_empty()) {
+            Some(reason) => format!("{module}: no padding is known: {reason}"),
+            None => format!("{module}: no value has padding"),
+        };
     }
     let first = padding.spaces.first().and_then(|space| {
         Some((
