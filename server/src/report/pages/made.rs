@@ -245,18 +245,31 @@ pub fn values(made: &Made<FileLocation>) -> Table {
         Column::new("", "file", Place::Exact),
         Column::new("", "line", Place::Exact),
     ]);
-    table.rows = made.values.iter().map(row).collect();
+    let stems: Vec<&str> = made.dumps.iter().map(|dump| dump.stem.as_str()).collect();
+    // Of one dump the name of the file is enough.
+    let folder = (stems.len() > 1).then(|| summary::folder(&stems).0);
+    let rows = made
+        .values
+        .iter()
+        .map(|value| row(value, folder.as_deref()));
+    table.rows = rows.collect();
     table
 }
 
-fn row(made: &MadeValue<FileLocation>) -> Vec<Cell> {
+fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
     let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
     let value = &made.value;
     let location = value.location.as_ref();
     let place = location.map(|at| {
-        let file = Path::new(&at.file).file_name().unwrap_or_default();
-        format!("{}:{}", file.to_string_lossy(), at.line)
+        let file = match folder {
+            Some(folder) => summary::below(&at.file, folder),
+            None => {
+                let name = Path::new(&at.file).file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            }
+        };
+        format!("{file}:{}", at.line)
     });
     let through = value.source.as_deref().filter(|_| !made.is_direct);
     vec![

@@ -192,7 +192,7 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
 }
 
 /// The folder that all dumps are below, and a sentence that says so.
-fn folder(stems: &[&str]) -> (PathBuf, String) {
+pub(super) fn folder(stems: &[&str]) -> (PathBuf, String) {
     let mut folders = stems.iter().filter_map(|stem| Path::new(stem).parent());
     let first = folders.next().map(Path::to_owned).unwrap_or_default();
     let common = folders.fold(first, |common, folder| {
@@ -214,7 +214,7 @@ fn folder(stems: &[&str]) -> (PathBuf, String) {
 }
 
 /// The rest of a path below `folder`.
-fn below(stem: &str, folder: &Path) -> String {
+pub(super) fn below(stem: &str, folder: &Path) -> String {
     let stem = Path::new(stem);
     let below = stem.strip_prefix(folder).unwrap_or(stem);
     below.to_string_lossy().into_owned()
