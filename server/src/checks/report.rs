@@ -110,7 +110,7 @@ impl<'d> Report<'d> {
     /// Whether each memory space with bytes has allocations, and stands there once. A wrong number in a
     /// heading is one finding, and not one for all below it.
     fn has_its_spaces(&self, findings: &mut Findings) -> bool {
-        let mut printed: BTreeMap<u64, (Place, u64)> = BTreeMap::new();
+        let mut printed: BTreeMap<u64, Place> = BTreeMap::new();
         let (mut heading, mut wrong) = (None, None);
         for at in self.rows() {
             match at.row {
@@ -118,15 +118,14 @@ impl<'d> Report<'d> {
                     heading = Some((color.value, at.place(color.span)));
                 }
                 ReportRow::SpaceTotal(total) if total.bytes.value > 0 => {
-                    let bytes = total.bytes.value;
                     let Some((color, place)) = heading.take() else {
                         continue;
                     };
                     let sum = self.spaces.get(&color).map(|space| space.sum);
-                    let is_its = sum == Some(bytes.into());
-                    match printed.insert(color, (place.clone(), bytes)) {
+                    let is_its = sum == Some(total.bytes.value.into());
+                    match printed.insert(color, place.clone()) {
                         // Of two, the one with other bytes is the wrong one.
-                        Some((first, _)) => wrong = Some(if is_its { first } else { place }),
+                        Some(first) => wrong = Some(if is_its { first } else { place }),
                         None if sum.is_none() => wrong = Some(place),
                         None => {}
                     }
