@@ -34,7 +34,7 @@ const fn gpu(name: &'static str, gib: u64) -> Device {
 }
 
 /// The devices that are known. Of TPUs it is what the compiler allows, as it prints it when a
-/// program does not fit ("Used 20.1G of 15.75G hbm"): v2, v3, v5e, v5p, v6e and TPU7x from such messages,
+/// program does not fit ("Used 20.1G of 15.75G hbm"): v2, v3, v5e, v5p, v6e and tpu7x from such messages,
 /// v4 from public reports of them. Of GPUs it is the memory on the maker's data sheet, of which a driver and a
 /// runtime keep some for themselves.
 pub const DEVICES: [Device; 15] = [

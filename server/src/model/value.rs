@@ -19,7 +19,7 @@ pub struct Value {
     pub placement: Option<Row>,
     /// The shape with layout printed there.
     pub shape: Option<ShapeId>,
-    /// The allocation that holds it, as a number into [`Dump::allocations`].
+    /// The allocation that holds it, as a number into [`super::Dump::allocations`].
     pub allocation: Option<u32>,
     /// Size in bytes, padding included; 0 without placement.
     pub size: u64,
@@ -33,9 +33,9 @@ pub struct Value {
     pub opcode: Option<NameId>,
     /// The shape of its result.
     pub result: Option<ShapeId>,
-    /// Its positions, as numbers into [`Dump::positions`].
+    /// Its positions, as numbers into [`super::Dump::positions`].
     pub positions: Range<u32>,
-    /// Its uses, as numbers into [`Dump::uses`].
+    /// Its uses, as numbers into [`super::Dump::uses`].
     pub uses: Range<u32>,
     /// The line of section D.
     pub live_range: Option<Row>,
@@ -79,7 +79,7 @@ impl Value {
 pub struct Position {
     /// The line.
     pub row: Row,
-    /// The value, as a number into [`Dump::values`].
+    /// The value, as a number into [`super::Dump::values`].
     pub value: u32,
     /// The instruction.
     pub name: NameId,
@@ -92,7 +92,7 @@ pub struct Position {
 pub struct Use {
     /// The line.
     pub row: Row,
-    /// The value, as a number into [`Dump::values`].
+    /// The value, as a number into [`super::Dump::values`].
     pub value: u32,
     /// The instruction that reads it.
     pub name: NameId,

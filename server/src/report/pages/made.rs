@@ -262,14 +262,9 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
     let value = &made.value;
     let location = value.location.as_ref();
     let place = location.map(|at| {
-        let file = match folder {
-            Some(folder) => summary::below(&at.file, folder),
-            None => {
-                let name = Path::new(&at.file).file_name().unwrap_or_default();
-                name.to_string_lossy().into_owned()
-            }
-        };
-        format!("{file}:{}", at.line)
+        let own = Path::new(&at.file).parent();
+        let folder = folder.or(own).unwrap_or(Path::new(""));
+        format!("{}:{}", summary::below(&at.file, folder), at.line)
     });
     let through = value.source.as_deref().filter(|_| !made.is_direct);
     vec![
