@@ -121,12 +121,13 @@ pub fn donation(audit: &Audit) -> Donation {
         let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
         // A loop or call stands behind its body in the schedule, but has the bytes from before it on.
         let end = value.map_or(0, |at| dump.values[at as usize].live.1);
-        let last = last_read.map(|(last, _)| last.min(end));
-        let is_unread = value.is_some_and(|at| is_unread(&dump.values[at as usize]));
-        let is_read_before = |step: u64| last.map_or(is_unread, |last| last < step);
+        let is_read_before = |step: u64| match last_read {
+            Some((last, _)) => last.min(end) < step,
+            None => value.is_some_and(|value| is_unread(&dump.values[value as usize])),
+        };
         let is_known = value.is_some_and(|at| {
             let value = &dump.values[at as usize];
-            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread)
+            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread(value))
         });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
@@ -144,7 +145,7 @@ pub fn donation(audit: &Audit) -> Donation {
         };
         let saving = output.map(|_| {
             let mut freed = Freed::default();
-            let from = last.or(is_unread.then_some(0));
+            let from = value.and_then(|at| needed_until(dump, &dump.values[at as usize]));
             freed.add(allocation.size, from);
             let of_space = of_all.entry(allocation.color).or_default();
             of_space.add(allocation.size, from);
@@ -180,6 +181,34 @@ pub fn donation(audit: &Audit) -> Donation {
             .map(|(sum, of_space)| sum.saturating_add(of_space)),
     });
     Donation { parameters, saving }
+}
+
+/// The step at which a parameter is needed for the last time, 0 if never. `None` where that is not known.
+fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
+    // What does not stay to the end is not counted as occupied behind its own.
+    let steps = dump.steps.len() as u64;
+    let stays = value.live_range.is_some() && value.live.1.saturating_add(1) >= steps;
+    value.used.filter(|_| stays)?;
+    let uses = value.uses.start as usize..value.uses.end as usize;
+    let step = |name: NameId| dump.step_of(name).map(u64::from);
+    let readers = dump.uses.get(uses)?.iter().map(|entry| entry.name);
+    // A call stands behind its body in the schedule, whose readers are readers of the value, too. A loop
+    // does as well, but reads again.
+    let own = readers.clone().filter(|&name| !is_call(dump, name));
+    let last = own.filter_map(step).max();
+    let last = last.or_else(|| readers.filter_map(step).max());
+    let never = value.uses.is_empty().then_some(0);
+    Some(last.or(never)?.min(value.live.1))
+}
+
+/// Whether `name` is a call; without the HLO text only its name tells.
+fn is_call(dump: &Dump, name: NameId) -> bool {
+    match dump.opcode(name) {
+        Some(opcode) => opcode == "call",
+        None => dump.names[name]
+            .strip_prefix("call")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+    }
 }
 
 /// Buffers of one memory space that are not needed beside others.
@@ -514,6 +543,63 @@ HloLiveRange (max 12):
                 all: 128/None
             "#]],
         );
+    }
+
+    /// A call stands behind its body in the schedule; what its body has read is not needed until then.
+    #[test]
+    fn a_call_reads_where_its_body_does() {
+        let text = |reader: &str| {
+            format!(
+                "BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
+ value: <0 p.1 @0> (size=64,offset=0): f32[16]{{0}}
+allocation 1: size 64, output shape is |f32[16]|, maybe-live-out:
+ value: <1 out.1 @0> (size=64,offset=0): f32[16]{{0}}
+
+Total bytes used: 128 (128B)
+
+Used values:
+<0 p.1 @0>
+ positions:
+  p.1
+ uses:
+  out.1, operand 0
+  {reader}, operand 0
+ from instruction: %p.1 = f32[16]{{0}} parameter(0)
+<1 out.1 @0>
+ positions:
+  out.1
+ uses:
+ from instruction: %out.1 = f32[16]{{0}} negate(%p.1)
+
+HloLiveRange (max 3):
+  InstructionSequence:
+    0:p.1
+    1:out.1
+    2:{reader}
+  BufferLiveRange:
+    p.1{{}}:0-3
+    out.1{{}}:1-3
+  Live ranges at 1 (peak):
+    p.1{{}}: 64 bytes
+"
+            )
+        };
+        let saved = |reader| {
+            let dump = audited(&text(reader));
+            donation(&Audit::new(&dump, Libraries::default())).saving
+        };
+        let all = Saving {
+            reserved: 64,
+            peak: Some(64),
+        };
+        assert_eq!(saved("call.2"), all);
+        // A loop reads again.
+        let none = Saving {
+            reserved: 0,
+            peak: Some(0),
+        };
+        assert_eq!(saved("while.2"), none);
     }
 
     #[test]

@@ -193,6 +193,8 @@ struct Doubts {
     sizes: FxHashMap<u32, u64>,
     /// Values whose id, name, shape or memory space is wrong in one of the sections.
     values: FxHashSet<u32>,
+    /// Whether a value of section C lies in no allocation.
+    values_unplaced: bool,
     /// Values whose live range is wrong.
     live_ranges: FxHashSet<u32>,
     /// Whether a live range is missing or belongs to no value.

@@ -26,16 +26,17 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         file,
         spaces: spaces(dump, doubts),
     };
-    let are_known = !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations]);
+    let are_read = doubts.are_whole(&[Section::Allocations, Section::Report]);
+    let are_known = !dump.allocations.is_empty() && are_read;
     if are_known && !findings.has(Code::ColorMismatch) && !report.has_its_spaces(findings) {
         return;
     }
     report.check_totals(findings);
     // A value that is missing is missing in the tables, too.
-    if findings.has(Code::UnknownValue) {
+    if doubts.values_unplaced {
         return;
     }
-    if !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations, Section::Report]) {
+    if are_known {
         report.check_tables(doubts, findings);
         report.check_allocations(doubts, findings);
     }
@@ -110,8 +111,8 @@ impl<'d> Report<'d> {
     /// Whether each memory space with bytes has allocations, and stands there once. A wrong number in a
     /// heading is one finding, and not one for all below it.
     fn has_its_spaces(&self, findings: &mut Findings) -> bool {
-        let mut printed: BTreeMap<u64, Place> = BTreeMap::new();
-        let (mut heading, mut wrong) = (None, None);
+        let mut printed: BTreeMap<u64, (Place, u128)> = BTreeMap::new();
+        let (mut heading, mut wrong) = (None, None::<(Place, u128, &str)>);
         for at in self.rows() {
             match at.row {
                 ReportRow::Space { color, .. } => {
@@ -122,23 +123,32 @@ impl<'d> Report<'d> {
                         continue;
                     };
                     let sum = self.spaces.get(&color).map(|space| space.sum);
-                    let is_its = sum == Some(total.bytes.value.into());
-                    match printed.insert(color, place.clone()) {
+                    let bytes = u128::from(total.bytes.value);
+                    wrong = match printed.insert(color, (place.clone(), bytes)) {
                         // Of two, the one with other bytes is the wrong one.
-                        Some(first) => wrong = Some(if is_its { first } else { place }),
-                        None if sum.is_none() => wrong = Some(place),
-                        None => {}
-                    }
+                        Some((first, of_first)) => Some(if sum == Some(bytes) {
+                            (first, of_first, "this memory space stands here twice")
+                        } else {
+                            (place, bytes, "this memory space stands here twice")
+                        }),
+                        None if sum.is_none() => Some((
+                            place,
+                            bytes,
+                            "the dump has no allocation in this memory space",
+                        )),
+                        None => wrong,
+                    };
                 }
                 _ => {}
             }
         }
-        let Some(place) = wrong else { return true };
+        let Some((place, bytes, message)) = wrong else {
+            return true;
+        };
         let mut left = self
             .spaces
             .iter()
-            .filter(|(color, space)| space.sum > 0 && !printed.contains_key(color));
-        let message = "the dump has no allocation in this memory space, or it stands here twice";
+            .filter(|(color, space)| space.sum == bytes && !printed.contains_key(color));
         let finding = Finding::new(Code::ReportTotal, place, message);
         findings.push(match (left.next(), left.next()) {
             (Some((color, _)), None) => finding.fixed_by(color.to_string()),

@@ -130,7 +130,9 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
         }
         let message = match Part::from(content.document.kind()) {
             Part::Assignment | Part::Values | Part::LiveRange => {
-                missing_section(dump, file).map(|missing| format!("the file ends before {missing}"))
+                let is_broken = doubts.broken.contains(&Section::Allocations);
+                let missing = missing_section(dump, file, is_broken);
+                missing.map(|missing| format!("the file ends before {missing}"))
             }
             Part::Module => module_end(&content.document).map(str::to_owned),
             Part::Report | Part::None => None,
@@ -147,7 +149,8 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
 }
 
 /// A combined file goes on to its peak, a values file to its values.
-fn missing_section(dump: &Dump, file: FileId) -> Option<&'static str> {
+/// A broken line may be the only allocation.
+fn missing_section(dump: &Dump, file: FileId, is_broken: bool) -> Option<&'static str> {
     let headings: Vec<_> = dump
         .headings
         .iter()
@@ -167,7 +170,7 @@ fn missing_section(dump: &Dump, file: FileId) -> Option<&'static str> {
     let has_ranges = has(|heading| matches!(heading, Heading::Ranges));
     let has_peak = has(|heading| matches!(heading, Heading::Peak(_) | Heading::PeakUnknown));
 
-    if is_combined && dump.allocations.is_empty() {
+    if is_combined && headings.len() == 1 && dump.allocations.is_empty() && !is_broken {
         Some("its first allocation")
     } else if has_total && !has_values {
         Some("`Used values:`")

@@ -102,6 +102,7 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                 ));
             }
             (None, Some(used)) if has_allocations && is_whole => {
+                doubts.values_unplaced = true;
                 let message = format!("value {} lies in no allocation", value.id);
                 findings.push(Finding::new(
                     Code::UnknownValue,

@@ -70,8 +70,12 @@ impl Subject {
             };
             let mut lines = token.parent_ancestors();
             let is_failure = lines.any(|node| node.kind().is_out_of_memory());
-            let is_said = !matches!(token.kind(), K::Keyword | K::Whitespace | K::Newline);
-            let entry = (is_failure && is_said).then(|| of_entry(dump, document, range.start));
+            // The rest of a label is about other instructions.
+            let is_other = matches!(
+                token.kind(),
+                K::Keyword | K::Whitespace | K::Newline | K::Opcode | K::Text
+            );
+            let entry = (is_failure && !is_other).then(|| of_entry(dump, document, range.start));
             let subject = entry.flatten();
             let subject = subject.or_else(|| of_token(dump, file, start, &token));
             let subject = subject.or_else(|| match token.kind() {

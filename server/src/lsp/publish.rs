@@ -163,9 +163,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
                 .files
                 .get(loaded.file)
                 .map(|file| file.document.clone());
-            if !pulls && reports.len() == loaded.dump.files.len() {
-                gone = session.publisher.take_gone(path, &reports);
-            }
+            gone = session.publisher.take_gone(path);
             (reports, messages)
         }
         // The text is not known any more, so nothing can be said about it.
@@ -273,9 +271,9 @@ impl Publisher {
             .is_some_and(|published| published.revision == Some(revision))
     }
 
-    /// The files of the dump with the file at `path` that something was published of, and that are not
-    /// there any more: `reports` tell of all that are.
-    fn take_gone(&self, path: &Path, reports: &[Report]) -> Vec<lsp::Uri> {
+    /// The files of the dump with the file at `path` that something was published of, and that are
+    /// neither open nor there any more.
+    fn take_gone(&self, path: &Path) -> Vec<lsp::Uri> {
         let Some(stem) = workspace::stem(path) else {
             return Vec::new();
         };
@@ -283,7 +281,7 @@ impl Publisher {
         let gone = published.extract_if(|path, published| {
             published.revision.is_none()
                 && workspace::stem(path).as_ref() == Some(&stem)
-                && reports.iter().all(|report| report.path != *path)
+                && !path.exists()
         });
         let told = gone.filter(|(_, published)| !published.diagnostics.is_empty());
         told.map(|(_, published)| published.uri).collect()
@@ -398,23 +396,27 @@ mod tests {
 
     #[test]
     fn what_was_told_of_a_file_that_is_gone_is_taken_back() {
+        let folder = tempfile::tempdir().expect("a folder");
         let publisher = Publisher::default();
         let of = |name: &str| Report {
-            path: PathBuf::from(format!("/d/m.after_optimizations-{name}.txt")),
+            path: folder
+                .path()
+                .join(format!("m.after_optimizations-{name}.txt")),
             uri: lsp::Uri::from_str(&format!("file:///d/{name}.txt")).expect("a URI"),
             ..report(None, &["a"])
         };
         for name in ["buffer-assignment", "live-range", "memory-usage-report"] {
+            std::fs::write(of(name).path, "").expect("a file");
             publisher.admit(of(name));
         }
-        let mut open = of("values");
+        let mut open = of("buffer-assignment-values");
         open.moment = Some(moment(1));
         publisher.admit(open);
         publisher.admit(report(None, &["another dump"]));
         let path = of("buffer-assignment").path;
-        let there = ["buffer-assignment", "memory-usage-report"].map(of);
-        let gone = publisher.take_gone(&path, &there);
-        assert_eq!(gone, [of("live-range").uri]);
-        assert!(publisher.take_gone(&path, &there).is_empty());
+        assert!(publisher.take_gone(&path).is_empty());
+        std::fs::remove_file(of("live-range").path).expect("a file");
+        assert_eq!(publisher.take_gone(&path), [of("live-range").uri]);
+        assert!(publisher.take_gone(&path).is_empty());
     }
 }

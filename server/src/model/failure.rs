@@ -41,8 +41,15 @@ impl Printed<'_> {
         while near / unit >= 1024 * 1024 {
             unit *= 1024;
         }
+        // 1024.0K is a little less than it says.
+        self.in_units(unit, near)
+            .or_else(|| self.in_units(unit / 1024, near))
+    }
+
+    /// The bytes near `near` of which XLA prints so what is left in `unit`.
+    fn in_units(self, unit: u64, near: u64) -> Option<RangeInclusive<u64>> {
+        let middle = near.checked_div(unit)?;
         // The last digit printed is a tenth or a hundredth, and rounded.
-        let middle = near / unit;
         let around = middle.saturating_sub(128)..=middle.saturating_add(128);
         let mut fitting = around.filter(|rest| self.is_of(rest.saturating_mul(unit)));
         let least = fitting.next()?;
@@ -268,6 +275,8 @@ mod tests {
             ("512B", 512, 512),
             ("1048576", 1 << 20, 1 << 20),
             ("16.0K", 16_333, 16_435),
+            ("1024.0K", (1 << 20) - 51, (1 << 20) - 1),
+            ("1024.00M", 1_048_571 << 10, (1 << 30) - 1),
             ("13.42G", 13_737 << 20, (13_748 << 20) - 1),
         ] {
             assert_eq!(Printed(text).range(), Some(least..=most), "{text}");

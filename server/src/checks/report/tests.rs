@@ -17,7 +17,6 @@ fn a_table_adds_up() {
     }
 }
 
-/// The older form, with what it does not show, and a table of the newer that leaves out values.
 /// What follows from a memory space's wrong number, or from a value that is missing, is no finding of its own.
 #[test]
 fn one_cause_is_one_finding() {
@@ -34,6 +33,7 @@ fn one_cause_is_one_finding() {
     assert_eq!(codes, ["unknown-value"]);
 }
 
+/// The older form, with what it does not show, and a table of the newer that leaves out values.
 #[test]
 fn what_a_report_adds_up() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");

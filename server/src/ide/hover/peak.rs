@@ -389,18 +389,19 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     Some(format!("not donated{}{output}", read.unwrap_or_default()))
 }
 
-/// The sizes of `values` by memory space, in the order of the spaces: `HBM 325.0 MiB`.
+/// The bytes that `values` occupy together by memory space, in the order of the spaces: `HBM 325.0 MiB`.
 pub(super) fn by_space(context: &Context, values: &[u32]) -> String {
     let dump = context.dump;
     let mut sums: Vec<(u64, u64)> = Vec::new();
-    for value in values.iter().filter_map(|&at| dump.values.get(at as usize)) {
+    for (at, bytes) in occupancy::exclusive(dump, values) {
+        let value = &dump.values[at as usize];
         let Some(allocation) = dump.allocation_of(value) else {
             continue;
         };
         let color = value::color(dump, value, allocation);
         match sums.iter_mut().find(|(other, _)| *other == color) {
-            Some((_, sum)) => *sum = sum.saturating_add(value.size),
-            None => sums.push((color, value.size)),
+            Some((_, sum)) => *sum = sum.saturating_add(bytes),
+            None => sums.push((color, bytes)),
         }
     }
     sums.sort_unstable();

@@ -442,6 +442,7 @@ fn an_entry_of_a_failure_leads_to_the_value_that_has_its_size() {
             "Size: 6$04B",
             "Shape: f3$02[16]",
             "XLA la$0bel",
+            "while(copy-d$0one)",
         ],
         &expect![[r#"
             at label: whi$0le.4 [while.4]
@@ -451,6 +452,7 @@ fn an_entry_of_a_failure_leads_to_the_value_that_has_its_size() {
             at Shape: f3$02[16] [f32]
               <8 while.4{1} (phi) @0> | while.4
             at XLA la$0bel nothing
+            at while(copy-d$0one) nothing
         "#]],
     );
 }
