@@ -1,0 +1,257 @@
+//! What becomes of parameters, of made-up and real dumps.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::audit::fixture::{audited, real};
+use crate::model::source::Libraries;
+
+fn check(dump: &Dump, expected: &Expect) {
+    let mut text = String::new();
+    let told = |saving: Option<Saving>| {
+        saving.map_or_else(String::new, |it| format!("{}/{:?}", it.reserved, it.peak))
+    };
+    let found = donation(&Audit::new(dump, Libraries::default()));
+    for parameter in found.parameters {
+        let name = |at: u32| &dump.names[dump.values[at as usize].name];
+        let read = parameter
+            .last_read
+            .map(|(step, by)| (step, &dump.names[by]));
+        writeln!(
+            text,
+            "{} ({}) {}, read {read:?}, at peak {}, outputs {:?}, saves {}",
+            parameter.number,
+            parameter.value.map_or("?", name),
+            parameter.verdict.name(),
+            parameter.at_peak,
+            parameter.outputs,
+            told(parameter.saving)
+        )
+        .unwrap();
+    }
+    writeln!(text, "all: {}", told(Some(found.saving))).unwrap();
+    expected.assert_eq(&text);
+}
+
+const TEXT: &str = r"BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+ value: <1 same.1 @0> (size=64,offset=0): f32[16]{0}
+allocation 1: size 256, parameter 1, shape |f32[64]| at ShapeIndex {}, maybe-live-out:
+ value: <2 donated.1 @0> (size=256,offset=0): f32[64]{0}
+ value: <3 inplace.1 @0> (size=256,offset=0): f32[64]{0}
+allocation 2: size 32, parameter 2, shape |f32[8]| at ShapeIndex {}:
+ value: <4 dead.1 @0> (size=32,offset=0): f32[8]{0}
+allocation 3: size 16, parameter 3, shape |f32[4]| at ShapeIndex {}:
+ value: <5 late.1 @0> (size=16,offset=0): f32[4]{0}
+allocation 4: size 8, parameter 4, shape |f32[2]| at ShapeIndex {}:
+ value: <6 unread.1 @0> (size=8,offset=0): f32[2]{0}
+allocation 5: size 64, maybe-live-out:
+ value: <7 half.1 @0> (size=64,offset=0): s32[16]{0}
+ value: <8 other.1 @0> (size=64,offset=0): s32[16]{0}
+allocation 6: size 64, maybe-live-out:
+ value: <9 out.1 @0> (size=64,offset=0): f32[16]{0}
+allocation 7: size 16, output shape is |(f32[64], s32[16])|, maybe-live-out:
+ value: <10 tuple.1{} @0> (size=16,offset=0): (f32[64]{0}, s32[16]{0})
+allocation 8: size 64, parameter 5, shape |f32[16]| at ShapeIndex {}:
+ value: <11 second.1 @0> (size=64,offset=0): f32[16]{0}
+allocation 9: size 512, preallocated-temp:
+ value: <12 temp.1 @0> (size=512,offset=0): f32[128]{0}
+
+Total bytes used: 1096 (1.1KiB)
+
+Used values:
+<1 same.1 @0>
+ positions:
+  same.1
+ uses:
+  out.1, operand 0
+ from instruction: %same.1 = f32[16]{0} parameter(0)
+<2 donated.1 @0>
+ positions:
+  donated.1
+ uses:
+  inplace.1, operand 0
+ from instruction: %donated.1 = f32[64]{0} parameter(1)
+<4 dead.1 @0>
+ positions:
+  dead.1
+ uses:
+  half.1, operand 0
+ from instruction: %dead.1 = f32[8]{0} parameter(2)
+<5 late.1 @0>
+ positions:
+  late.1
+ uses:
+  half.1, operand 1
+  while.1, operand 0 {2}
+ from instruction: %late.1 = f32[4]{0} parameter(3)
+<6 unread.1 @0>
+ positions:
+  unread.1
+ uses:
+ from instruction: %unread.1 = f32[2]{0} parameter(4)
+
+HloLiveRange (max 12):
+  InstructionSequence:
+    0:same.1
+    1:donated.1
+    2:dead.1
+    3:late.1
+    4:unread.1
+    5:second.1
+    6:half.1
+    7:temp.1
+    8:while.1
+    9:other.1
+    10:out.1
+    11:tuple.1
+  BufferLiveRange:
+    same.1{}:0-12
+    donated.1{}:0-9
+    inplace.1{}:9-12
+    dead.1{}:0-12
+    late.1{}:0-12
+    unread.1{}:0-12
+    half.1{}:6-7
+    other.1{}:9-12
+    out.1{}:10-12
+    tuple.1{}:11-12
+    second.1{}:0-12
+    temp.1{}:7-8
+  Live ranges at 7 (peak):
+    temp.1{}: 512 bytes
+";
+
+#[test]
+fn what_becomes_of_parameters() {
+    check(
+        &audited(TEXT),
+        &expect![[r#"
+            1 (donated.1) donated, read None, at peak true, outputs [], saves 
+            0 (same.1) could-match, read Some((10, "out.1")), at peak true, outputs [6, 5], saves 64/Some(0)
+            5 (second.1) could-match, read None, at peak true, outputs [5, 6], saves 64/None
+            2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs [], saves 
+            3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs [], saves 
+            4 (unread.1) dead, read None, at peak true, outputs [], saves 
+            all: 128/None
+        "#]],
+    );
+    // Without live ranges sizes are all that is known.
+    let (without, _) = TEXT.split_once("\nHloLiveRange").unwrap();
+    check(
+        &audited(without),
+        &expect![[r#"
+            1 (donated.1) donated, read None, at peak false, outputs [], saves 
+            0 (same.1) could-match, read None, at peak false, outputs [6, 5], saves 64/None
+            5 (second.1) could-match, read None, at peak false, outputs [5, 6], saves 64/None
+            2 (dead.1) unknown, read None, at peak false, outputs [], saves 
+            3 (late.1) unknown, read None, at peak false, outputs [], saves 
+            4 (unread.1) unknown, read None, at peak false, outputs [], saves 
+            all: 128/None
+        "#]],
+    );
+}
+
+/// A call stands behind its body in the schedule; what its body has read is not needed until then.
+#[test]
+fn a_call_reads_where_its_body_does() {
+    let text = |reader: &str| {
+        format!(
+            "BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
+ value: <0 p.1 @0> (size=64,offset=0): f32[16]{{0}}
+allocation 1: size 64, output shape is |f32[16]|, maybe-live-out:
+ value: <1 out.1 @0> (size=64,offset=0): f32[16]{{0}}
+
+Total bytes used: 128 (128B)
+
+Used values:
+<0 p.1 @0>
+ positions:
+  p.1
+ uses:
+  out.1, operand 0
+  {reader}, operand 0
+ from instruction: %p.1 = f32[16]{{0}} parameter(0)
+<1 out.1 @0>
+ positions:
+  out.1
+ uses:
+ from instruction: %out.1 = f32[16]{{0}} negate(%p.1)
+
+HloLiveRange (max 3):
+  InstructionSequence:
+    0:p.1
+    1:out.1
+    2:{reader}
+  BufferLiveRange:
+    p.1{{}}:0-3
+    out.1{{}}:1-3
+  Live ranges at 1 (peak):
+    p.1{{}}: 64 bytes
+"
+        )
+    };
+    let saved = |reader| {
+        let dump = audited(&text(reader));
+        donation(&Audit::new(&dump, Libraries::default())).saving
+    };
+    let all = Saving {
+        reserved: 64,
+        peak: Some(64),
+    };
+    assert_eq!(saved("call.2"), all);
+    // A loop reads again.
+    let none = Saving {
+        reserved: 0,
+        peak: Some(0),
+    };
+    assert_eq!(saved("while.2"), none);
+}
+
+#[test]
+fn an_output_is_promised_once() {
+    let mut text = "BufferAssignment:\n".to_owned();
+    for at in 0..3 {
+        writeln!(
+            text,
+            "allocation {at}: size 64, parameter {at}, shape |f32[16]| at ShapeIndex {{}}:\n value: \
+             <{at} p.{at} @0> (size=64,offset=0): f32[16]{{0}}"
+        )
+        .unwrap();
+    }
+    text += "allocation 3: size 64, maybe-live-out:\n value: <3 out.1 @0> (size=64,offset=0): \
+             f32[16]{0}\n";
+    check(
+        &audited(&text),
+        &expect![[r#"
+            0 (p.0) could-match, read None, at peak false, outputs [3], saves 64/None
+            1 (p.1) unknown, read None, at peak false, outputs [3], saves 
+            2 (p.2) unknown, read None, at peak false, outputs [3], saves 
+            all: 64/None
+        "#]],
+    );
+}
+
+#[test]
+fn a_real_dump() {
+    check(
+        &real("donation/module_0669."),
+        &expect![[r#"
+            0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs [], saves 
+            2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs [], saves 
+            1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs [], saves 
+            all: 0/Some(0)
+        "#]],
+    );
+    check(
+        &real("tpu-combined-v5p/module_1690."),
+        &expect![[r#"
+            0 (Arg_0.1) dead, read Some((4, "fusion.1")), at peak true, outputs [1], saves 
+            1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1], saves 16777216/Some(16777216)
+            all: 16777216/Some(16777216)
+        "#]],
+    );
+}
