@@ -10,7 +10,7 @@ use buflens_syntax::{
 use super::breakdown::{self, Breakdown};
 use super::slots;
 use crate::audit::out_of_memory::{space_of, values_of as values_of_entry};
-use crate::model::failure::failures;
+use crate::model::failure::failure_at;
 use crate::model::{Dump, FileId, Row, source};
 
 /// What is meant by a token. Names are kept as text, for the dump need not know them.
@@ -157,14 +157,13 @@ fn of_slot(dump: &Dump, document: &Document, end: u32) -> Option<Subject> {
 
 /// The values that the entry means, in the list of a failure's largest allocations, that `offset` is in.
 fn of_entry(dump: &Dump, document: &Document, offset: u32) -> Option<Subject> {
-    failures(document).iter().find_map(|failure| {
-        let mut entries = failure.entries.iter();
-        let entry = entries.find(|entry| entry.range.contains(&offset))?;
-        let values = values_of_entry(dump, space_of(failure), entry).values;
-        (!values.is_empty()).then_some(Subject::Values {
-            values,
-            header: false,
-        })
+    let failure = failure_at(document, offset)?;
+    let mut entries = failure.entries.iter();
+    let entry = entries.find(|entry| entry.range.contains(&offset))?;
+    let values = values_of_entry(dump, space_of(&failure), entry).values;
+    (!values.is_empty()).then_some(Subject::Values {
+        values,
+        header: false,
     })
 }
 

@@ -149,46 +149,95 @@ pub struct Failure<'d> {
 
 /// The failures that a text tells of.
 pub fn failures(document: &Document) -> Vec<Failure<'_>> {
-    let mut failures: Vec<Failure> = Vec::new();
+    let mut failures = Vec::new();
     for (start, block) in document.blocks() {
         for row in &block.facts().out_of_memory {
-            let text = |span: Span| span.text(block.text());
-            let line = start + row.line.start..start + row.line.end;
-            if row.kind == Kind::Message || failures.is_empty() {
-                failures.push(Failure {
-                    line: line.clone(),
-                    ..Failure::default()
-                });
-            }
-            let Some(failure) = failures.last_mut() else {
-                continue;
-            };
-            let mut sizes = row.sizes.iter().filter(|span| !span.is_empty());
-            let mut size = || sizes.next().map(|&span| Printed(text(span)));
-            match row.kind {
-                Kind::Message => failure.message = Some(message(row, block.text())),
-                Kind::Heading => {}
-                Kind::Amount => failure.amounts.push(Amount {
-                    label: text(row.label).trim_end_matches([':', '>', '=', ' ']),
-                    sizes: std::iter::from_fn(&mut size).collect(),
-                }),
-                Kind::Entry => failure.entries.push(Entry {
-                    head: line.end,
-                    range: line,
-                    number: row.number.value,
-                    size: size(),
-                    ..Entry::default()
-                }),
-                Kind::Property => {
-                    if let Some(entry) = failure.entries.last_mut() {
-                        entry.range.end = line.end;
-                        property(entry, row, block.text(), line.end == document.len());
-                    }
-                }
-            }
+            add(&mut failures, (start, block.text(), row), document.len());
         }
     }
     failures
+}
+
+/// The failure that the line at `offset` is about, with no other entry than the one that it is in: a log can
+/// list very many.
+pub fn failure_at(document: &Document, offset: u32) -> Option<Failure<'_>> {
+    let last = document.block_at(offset)?;
+    let mut rows = Vec::new();
+    let mut has_entry = false;
+    'before: for number in (0..=last).rev() {
+        let (start, block) = document.block(number)?;
+        let before = block.facts().out_of_memory.iter().rev();
+        for row in before.filter(|row| start + row.line.start <= offset) {
+            let is_message = row.kind == Kind::Message;
+            if is_message || !has_entry {
+                rows.push((start, block.text(), row));
+            }
+            has_entry |= row.kind == Kind::Entry;
+            if is_message {
+                break 'before;
+            }
+        }
+    }
+    rows.reverse();
+    'behind: for number in last.. {
+        let Some((start, block)) = document.block(number) else {
+            break;
+        };
+        let behind = block.facts().out_of_memory.iter();
+        for row in behind.filter(|row| start + row.line.start > offset) {
+            if row.kind != Kind::Property {
+                break 'behind;
+            }
+            rows.push((start, block.text(), row));
+        }
+    }
+    let mut failures = Vec::new();
+    for row in rows {
+        add(&mut failures, row, document.len());
+    }
+    failures.pop()
+}
+
+/// Adds what a row says, in a block that starts at `start` and has this text, to the last failure, or begins one.
+fn add<'d>(
+    failures: &mut Vec<Failure<'d>>,
+    (start, text, row): (u32, &'d str, &OutOfMemory),
+    length: u32,
+) {
+    let of = |span: Span| span.text(text);
+    let line = start + row.line.start..start + row.line.end;
+    if row.kind == Kind::Message || failures.is_empty() {
+        failures.push(Failure {
+            line: line.clone(),
+            ..Failure::default()
+        });
+    }
+    let Some(failure) = failures.last_mut() else {
+        return;
+    };
+    let mut sizes = row.sizes.iter().filter(|span| !span.is_empty());
+    let mut size = || sizes.next().map(|&span| Printed(of(span)));
+    match row.kind {
+        Kind::Message => failure.message = Some(message(row, text)),
+        Kind::Heading => {}
+        Kind::Amount => failure.amounts.push(Amount {
+            label: of(row.label).trim_end_matches([':', '>', '=', ' ']),
+            sizes: std::iter::from_fn(&mut size).collect(),
+        }),
+        Kind::Entry => failure.entries.push(Entry {
+            head: line.end,
+            range: line,
+            number: row.number.value,
+            size: size(),
+            ..Entry::default()
+        }),
+        Kind::Property => {
+            if let Some(entry) = failure.entries.last_mut() {
+                entry.range.end = line.end;
+                property(entry, row, text, line.end == length);
+            }
+        }
+    }
 }
 
 fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
@@ -314,5 +363,42 @@ mod tests {
             (Form::Allocation, Some("smem"))
         );
         assert_eq!(message.wanted, Some(Printed("9")));
+    }
+
+    #[test]
+    fn the_failure_at_a_place_has_the_entry_that_is_there() {
+        let entry = |number: u32| {
+            format!(
+                "  {number}. Size: {number}B\n     Shape: f32[{number}]\n     Allocation type: HLO temp\n"
+            )
+        };
+        let entries: String = (1..200).map(entry).collect();
+        let text = format!(
+            "Ran out of memory in memory space hbm. Used 2.0K of 1.0K hbm.\n    arguments  1.0K\n  Largest \
+             program allocations in hbm:\n{entries}noise\nRan out of memory in memory space vmem. Used 3.0K of \
+             1.0K vmem.\n{entries}"
+        );
+        for text in [&text, &text[text.find("arguments").unwrap() - 4..]] {
+            let document = Document::new(text).expect("a small text");
+            assert!(document.blocks().len() > 1);
+            let all = failures(&document);
+            for offset in (0..document.len()).step_by(7) {
+                let found = failure_at(&document, offset);
+                let whole = all.iter().rev().find(|it| it.line.start <= offset);
+                let (Some(found), Some(whole)) = (&found, whole) else {
+                    assert!(found.is_none() && whole.is_none(), "{offset}");
+                    continue;
+                };
+                assert_eq!(found.message, whole.message);
+                let entry = |failure: &Failure| {
+                    let mut entries = failure.entries.iter();
+                    entries
+                        .find(|entry| entry.range.contains(&offset))
+                        .map(|it| it.number)
+                };
+                assert_eq!(entry(found), entry(whole), "{offset}");
+                assert!(found.entries.len() < 2);
+            }
+        }
     }
 }

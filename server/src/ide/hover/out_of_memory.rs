@@ -9,7 +9,7 @@ use super::{Context, Cursor, space, value};
 use crate::audit::out_of_memory::{space_of, values_of};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{grouped, rounded};
-use crate::model::failure::{Entry, Failure, Form, Printed, failures};
+use crate::model::failure::{Entry, Failure, Form, Printed, failure_at};
 
 impl Cursor<'_, '_> {
     /// What the text of a failure says here.
@@ -26,8 +26,7 @@ fn hover(
     (kind, text): (SyntaxKind, &str),
     offset: u32,
 ) -> Option<String> {
-    let failures = failures(document);
-    let failure = failures.iter().rev().find(|it| it.line.start <= offset)?;
+    let failure = &failure_at(document, offset)?;
     if kind == SyntaxKind::Label {
         return Some(space::hover(context, space_of(failure), false));
     }
