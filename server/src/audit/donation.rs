@@ -103,7 +103,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let keys = keys(audit);
     let matched = outputs.matched(&keys);
     let mut parameters = Vec::new();
-    let mut of_all: FxHashMap<u64, Freed> = FxHashMap::default();
+    let mut of_all: FxHashMap<u64, Vec<(u64, Option<u64>)>> = FxHashMap::default();
     for (at, allocation) in (0..).zip(&dump.allocations) {
         let Some(number) = allocation.parameter else {
             continue;
@@ -144,12 +144,10 @@ pub fn donation(audit: &Audit) -> Donation {
             Verdict::Kept
         };
         let saving = output.map(|_| {
-            let mut freed = Freed::default();
             let from = value.and_then(|at| needed_until(dump, &dump.values[at as usize]));
-            freed.add(allocation.size, from);
-            let of_space = of_all.entry(allocation.color).or_default();
-            of_space.add(allocation.size, from);
-            freed.saving(dump, allocation.color)
+            let freed = (allocation.size, from);
+            of_all.entry(allocation.color).or_default().push(freed);
+            saving(dump, allocation.color, &[freed])
         });
         parameters.push(Parameter {
             allocation: at,
@@ -167,8 +165,8 @@ pub fn donation(audit: &Audit) -> Donation {
         (Reverse(size), parameter.number, parameter.allocation)
     });
     let savings = of_all
-        .into_iter()
-        .map(|(color, freed)| freed.saving(dump, color));
+        .iter()
+        .map(|(&color, freed)| saving(dump, color, freed));
     let none = Saving {
         reserved: 0,
         peak: Some(0),
@@ -189,14 +187,11 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     let steps = dump.steps.len() as u64;
     let stays = value.live_range.is_some() && value.live.1.saturating_add(1) >= steps;
     value.used.filter(|_| stays)?;
-    let uses = value.uses.start as usize..value.uses.end as usize;
-    let step = |name: NameId| dump.step_of(name).map(u64::from);
-    let readers = dump.uses.get(uses)?.iter().map(|entry| entry.name);
     // A call stands behind its body in the schedule, whose readers are readers of the value, too. A loop
     // does as well, but reads again.
-    let own = readers.clone().filter(|&name| !is_call(dump, name));
-    let last = own.filter_map(step).max();
-    let last = last.or_else(|| readers.filter_map(step).max());
+    let own = dump.reads(value).filter(|&(_, name)| !is_call(dump, name));
+    let last = own.max().or_else(|| dump.last_read(value));
+    let last = last.map(|(step, _)| step);
     let never = value.uses.is_empty().then_some(0);
     Some(last.or(never)?.min(value.live.1))
 }
@@ -211,39 +206,25 @@ fn is_call(dump: &Dump, name: NameId) -> bool {
     }
 }
 
-/// Buffers of one memory space that are not needed beside others.
-#[derive(Default)]
-struct Freed {
-    bytes: u64,
-    /// From when on each of them is not.
-    from: Vec<Moment>,
-    /// Whether that is not known of some.
-    is_unknown: bool,
-}
-
-impl Freed {
-    fn add(&mut self, bytes: u64, from: Option<u64>) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.from.extend(from.map(|step| Moment { step, bytes }));
-        self.is_unknown |= from.is_none();
-    }
-
-    fn saving(self, dump: &Dump, color: u64) -> Saving {
-        let space = dump.occupancy().space(color);
-        let curve = space.and_then(|space| space.curve.as_ref());
-        match space.zip(curve).filter(|_| !self.is_unknown) {
-            Some((space, curve)) => {
-                let left = curve.peak_if_freed(self.from).bytes;
-                Saving {
-                    reserved: self.bytes.min(space.reserved.saturating_sub(left)),
-                    peak: Some(curve.peak().bytes - left),
-                }
-            }
-            None => Saving {
-                reserved: self.bytes,
-                peak: None,
-            },
-        }
+/// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes
+/// and the step from which on it is not, where that is known.
+fn saving(dump: &Dump, color: u64, freed: &[(u64, Option<u64>)]) -> Saving {
+    let bytes = freed.iter().map(|(bytes, _)| *bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    let moment = |&(bytes, step): &(u64, Option<u64>)| Some(Moment { step: step?, bytes });
+    let from: Option<Vec<Moment>> = freed.iter().map(moment).collect();
+    let space = dump.occupancy().space(color);
+    let curve = space.and_then(|space| space.curve.as_ref());
+    let Some(((space, curve), from)) = space.zip(curve).zip(from) else {
+        return Saving {
+            reserved: bytes,
+            peak: None,
+        };
+    };
+    let left = curve.peak_if_freed(from).bytes;
+    Saving {
+        reserved: bytes.min(space.reserved.saturating_sub(left)),
+        peak: Some(curve.peak().bytes - left),
     }
 }
 

@@ -126,11 +126,15 @@ impl<'d> Report<'d> {
                     let bytes = u128::from(total.bytes.value);
                     wrong = match printed.insert(color, (place.clone(), bytes)) {
                         // Of two, the one with other bytes is the wrong one.
-                        Some((first, of_first)) => Some(if sum == Some(bytes) {
-                            (first, of_first, "this memory space stands here twice")
-                        } else {
-                            (place, bytes, "this memory space stands here twice")
-                        }),
+                        Some((first, of_first)) => {
+                            let is_its = sum == Some(bytes);
+                            let (place, bytes) = if is_its {
+                                (first, of_first)
+                            } else {
+                                (place, bytes)
+                            };
+                            Some((place, bytes, "this memory space stands here twice"))
+                        }
                         None if sum.is_none() => Some((
                             place,
                             bytes,

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
 use super::dumps;
+use super::one::no_dump;
 use super::output::write_whole;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
@@ -325,9 +326,7 @@ fn check_all(
             }
             if is_of(&loaded.dump, DocumentKind::OutOfMemory) {
                 let path = loaded.dump.files[loaded.file].path.display();
-                totals.unreadable(&format!(
-                    "{path}: this is the text of a failure, not a dump; `buflens oom` explains it"
-                ));
+                totals.unreadable(&format!("{path}: {}", no_dump(&loaded)));
                 return Ok(());
             }
             // That of a stage of compilation, or of a program whose dump lies elsewhere.

@@ -3,7 +3,7 @@
 use buflens_syntax::InstructionParts;
 use buflens_syntax::facts::{PeakValue, TreeNode};
 
-use crate::model::source::unescaped;
+use crate::model::origin::op_name;
 use crate::model::{At, Dump, FileId};
 
 /// Of a longer peak list it is not told which values a node stands for.
@@ -45,7 +45,8 @@ impl<'d> Breakdown<'d> {
             let name = dump.names.get(line.text(line.row.name))?;
             let instruction = dump.instruction_text(name).unwrap_or_default();
             left = left.checked_sub(instruction.len())?;
-            let path = op_name(instruction).unwrap_or_else(|| dump.names[name].to_owned());
+            let path = op_name(&InstructionParts::read_up_to(instruction, 0));
+            let path = path.unwrap_or_else(|| dump.names[name].to_owned());
             // Older lists leave the index out, and may mean any value of the name.
             let value = dump
                 .names
@@ -110,11 +111,4 @@ pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, T
         block,
         row: &nodes[at.ok()?],
     })
-}
-
-/// The trace path of an instruction.
-fn op_name(instruction: &str) -> Option<String> {
-    let parts = InstructionParts::read(instruction);
-    let op_name = parts.entry("op_name").map(unescaped);
-    op_name.filter(|op_name| !op_name.is_empty())
 }

@@ -158,8 +158,7 @@ fn of_slot(dump: &Dump, document: &Document, end: u32) -> Option<Subject> {
 /// The values that the entry means, in the list of a failure's largest allocations, that `offset` is in.
 fn of_entry(dump: &Dump, document: &Document, offset: u32) -> Option<Subject> {
     let failure = failure_at(document, offset)?;
-    let mut entries = failure.entries.iter();
-    let entry = entries.find(|entry| entry.range.contains(&offset))?;
+    let entry = failure.entry_at(offset)?;
     let values = values_of_entry(dump, space_of(&failure), entry).values;
     (!values.is_empty()).then_some(Subject::Values {
         values,

@@ -62,6 +62,22 @@ fn nested(view: &View, document: &Document, symbol: Symbol) -> lsp::DocumentSymb
 }
 
 #[allow(deprecated)]
+fn flat_symbol(
+    name: String,
+    kind: SymbolKind,
+    location: lsp::Location,
+    container_name: Option<String>,
+) -> lsp::SymbolInformation {
+    lsp::SymbolInformation {
+        name,
+        kind: convert::symbol_kind(kind),
+        tags: None,
+        deprecated: None,
+        location,
+        container_name,
+    }
+}
+
 fn flatten(
     view: &View,
     document: &Document,
@@ -70,21 +86,18 @@ fn flatten(
     container: Option<&str>,
     flat: &mut Vec<lsp::SymbolInformation>,
 ) {
-    flat.push(lsp::SymbolInformation {
-        name: symbol.name.clone(),
-        kind: convert::symbol_kind(symbol.kind),
-        tags: None,
-        deprecated: None,
-        location: lsp::Location::new(uri.clone(), view.range(document, &symbol.range)),
-        container_name: container.map(str::to_owned),
-    });
+    flat.push(flat_symbol(
+        symbol.name.clone(),
+        symbol.kind,
+        lsp::Location::new(uri.clone(), view.range(document, &symbol.range)),
+        container.map(str::to_owned),
+    ));
     for child in symbol.children {
         flatten(view, document, uri, child, Some(&symbol.name), flat);
     }
 }
 
 /// Symbols of all dumps of which a file is open, and of those in the index, the best first.
-#[allow(deprecated)]
 pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolResponse {
     let open: FxHashSet<_> = views.iter().map(View::stem).collect();
     let mut all = Vec::new();
@@ -96,14 +109,9 @@ pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolR
                 file: parts.position(|part: Part| part != Part::None)?,
                 range: 0..0,
             };
-            let symbol = lsp::SymbolInformation {
-                name: module.clone(),
-                kind: convert::symbol_kind(SymbolKind::Section),
-                tags: None,
-                deprecated: None,
-                location: view.location(&dump, &start)?,
-                container_name: Some(sizes(&DumpHit::of(&dump))),
-            };
+            let location = view.location(&dump, &start)?;
+            let sizes = Some(sizes(&DumpHit::of(&dump)));
+            let symbol = flat_symbol(module.clone(), SymbolKind::Section, location, sizes);
             Some((rank, symbol))
         });
         all.extend(itself);
@@ -113,14 +121,8 @@ pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolR
                 "" => module.clone(),
                 container => format!("{module}, {container}"),
             };
-            let symbol = lsp::SymbolInformation {
-                name: found.name,
-                kind: convert::symbol_kind(found.kind),
-                tags: None,
-                deprecated: None,
-                location: view.location(&dump, &found.place)?,
-                container_name: Some(container),
-            };
+            let location = view.location(&dump, &found.place)?;
+            let symbol = flat_symbol(found.name, found.kind, location, Some(container));
             Some((found.rank, symbol))
         }));
     }
@@ -135,7 +137,6 @@ pub fn find(views: &[View], index: &Index, query: &str) -> lsp::WorkspaceSymbolR
     lsp::WorkspaceSymbolResponse::Flat(all.into_iter().map(|(_, symbol)| symbol).collect())
 }
 
-#[allow(deprecated)]
 fn indexed(hit: Hit) -> Option<lsp::SymbolInformation> {
     let range = lsp::Range::new(
         lsp::Position::new(hit.range.start.line, hit.range.start.column),
@@ -145,14 +146,9 @@ fn indexed(hit: Hit) -> Option<lsp::SymbolInformation> {
         Some(_) => SymbolKind::Section,
         None => SymbolKind::Value,
     };
-    Some(lsp::SymbolInformation {
-        name: hit.name,
-        kind: convert::symbol_kind(kind),
-        tags: None,
-        deprecated: None,
-        location: lsp::Location::new(convert::uri(&hit.path)?, range),
-        container_name: Some(hit.dump.as_ref().map_or(hit.module, sizes)),
-    })
+    let location = lsp::Location::new(convert::uri(&hit.path)?, range);
+    let container = hit.dump.as_ref().map_or(hit.module, sizes);
+    Some(flat_symbol(hit.name, kind, location, Some(container)))
 }
 
 /// `tpu, HBM 1.3 GiB reserved, 966 MiB at its peak, no values`

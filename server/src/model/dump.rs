@@ -486,11 +486,14 @@ impl Dump {
     /// The last step at which an instruction reads the value, and that instruction. `None` if none is
     /// known to.
     pub fn last_read(&self, value: &Value) -> Option<(u64, NameId)> {
+        self.reads(value).max()
+    }
+
+    /// The steps at which instructions read the value, each with the instruction, as far as they are known.
+    pub fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
         let uses = value.uses.start as usize..value.uses.end as usize;
-        let readers = self.uses.get(uses)?.iter().map(|entry| entry.name);
-        readers
-            .filter_map(|name| Some((u64::from(self.step_of(name)?), name)))
-            .max()
+        let uses = self.uses.get(uses).unwrap_or_default().iter();
+        uses.filter_map(|entry| Some((u64::from(self.step_of(entry.name)?), entry.name)))
     }
 
     /// Whether it is known which instructions there are: from used values or the HLO text.

@@ -147,6 +147,14 @@ pub struct Failure<'d> {
     pub entries: Vec<Entry<'d>>,
 }
 
+impl<'d> Failure<'d> {
+    /// The entry that `offset` is in, in bytes from the start of the document.
+    pub fn entry_at(&self, offset: u32) -> Option<&Entry<'d>> {
+        let mut entries = self.entries.iter();
+        entries.find(|entry| entry.range.contains(&offset))
+    }
+}
+
 /// The failures that a text tells of.
 pub fn failures(document: &Document) -> Vec<Failure<'_>> {
     let mut failures = Vec::new();
@@ -390,12 +398,7 @@ mod tests {
                     continue;
                 };
                 assert_eq!(found.message, whole.message);
-                let entry = |failure: &Failure| {
-                    let mut entries = failure.entries.iter();
-                    entries
-                        .find(|entry| entry.range.contains(&offset))
-                        .map(|it| it.number)
-                };
+                let entry = |failure: &Failure| failure.entry_at(offset).map(|it| it.number);
                 assert_eq!(entry(found), entry(whole), "{offset}");
                 assert!(found.entries.len() < 2);
             }

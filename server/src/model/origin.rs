@@ -30,7 +30,7 @@ impl<'d> Origin<'d> {
     }
 
     fn with(parts: InstructionParts<'d>, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
-        let op_name = parts.entry("op_name").map(unescaped);
+        let op_name = op_name(&parts);
         let frames = match parts.entry("stack_frame_id").and_then(|id| id.parse().ok()) {
             Some(id) => frames(id),
             None => Arc::default(),
@@ -48,7 +48,7 @@ impl<'d> Origin<'d> {
         };
         Self {
             parts,
-            op_name: op_name.filter(|name| !name.is_empty()),
+            op_name,
             frames,
         }
     }
@@ -61,6 +61,12 @@ impl<'d> Origin<'d> {
             .find(|frame| !libraries.hold(&frame.file));
         own.or(self.frames.first())
     }
+}
+
+/// The trace path of an instruction, decoded; `None` where it is not there or empty.
+pub fn op_name(parts: &InstructionParts) -> Option<String> {
+    let op_name = parts.entry("op_name").map(unescaped);
+    op_name.filter(|op_name| !op_name.is_empty())
 }
 
 /// The instructions of a dump as far as they have been asked for, each read once.

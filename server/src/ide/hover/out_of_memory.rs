@@ -30,10 +30,7 @@ fn hover(
     if kind == SyntaxKind::Label {
         return Some(space::hover(context, space_of(failure), false));
     }
-    let entry = failure
-        .entries
-        .iter()
-        .find(|entry| entry.range.contains(&offset));
+    let entry = failure.entry_at(offset);
     let own = match kind {
         SyntaxKind::HumanBytes => Some(size(text)?),
         SyntaxKind::Literal => allocation_type(text).map(str::to_owned),
