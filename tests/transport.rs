@@ -281,7 +281,7 @@ fn cancelling_overtakes_more_requests_than_are_worked_on() {
 
 #[test]
 fn a_client_that_reads_nothing_makes_nothing_grow() {
-    const COUNT: usize = 600;
+    const COUNT: usize = 2000;
     let mut server = Command::new(env!("CARGO_BIN_EXE_buflens"))
         .args(["lsp", "--stdio"])
         .stdin(Stdio::piped())
@@ -352,8 +352,9 @@ fn a_client_that_reads_nothing_makes_nothing_grow() {
             .trim_end_matches(" kB")
             .parse()
             .expect("a number");
-        // Of 600 answers, the 256 that are made at once and a few that wait for the client.
-        let bound = bytes / COUNT * 380 / 1024 + 35_000;
+        // Were nothing held back, all of `bytes` would be there. The 256 answers that are made at
+        // once, as trees and as texts, take a quarter to a third of that; it depends on who runs.
+        let bound = bytes / 1024 / 2;
         println!("{peak} KiB, of {} KiB of answers", bytes / 1024);
         assert!(peak < bound, "{peak} KiB, expected less than {bound}");
     }
