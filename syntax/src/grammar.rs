@@ -16,7 +16,7 @@ use crate::SyntaxKind::{
     self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace,
 };
 use crate::lexer::Token;
-use crate::line::{LineKind, Mode, classify, mode_after, run_on_header};
+use crate::line::{LineKind, Mode, classify, is_heading, mode_after, run_on_header};
 use crate::scan::{Follow, without_line_end};
 use crate::sink::{Sink, SyntaxError};
 use logos::Logos;
@@ -62,7 +62,7 @@ pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut 
         }
         let followed = if end < text.len() {
             if matches!(kind, LineKind::FromInstruction | LineKind::Continuation)
-                && without_line_end(line_at(text, end)) == " positions:"
+                && is_heading(without_line_end(line_at(text, end)), " positions:")
             {
                 Follow::Positions
             } else {
@@ -167,7 +167,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         match kind {
             LineKind::Blank => {
                 self.peek();
-                self.line_comment();
                 Ok(())
             }
             LineKind::AssignmentHeading
@@ -238,13 +237,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         }
     }
 
-    /// `// ...` to the end of the line, as people write it in a module.
-    pub(crate) fn line_comment(&mut self) {
-        if self.remaining().starts_with("//") {
-            self.rest(SyntaxKind::Comment);
-        }
-    }
-
     fn finish_line(&mut self, is_complete: bool) {
         if is_complete && self.peek().is_some() {
             // The rule is complete, but the line is not.
@@ -275,6 +267,18 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             self.next_end += self.lexer.slice().len();
             token.unwrap_or(Token::Other)
         });
+        if self.next == Some(Token::Comment) && !self.may_be_comment() {
+            self.next = Some(Token::Other);
+            self.next_end = self.next_start + 1;
+            self.lexer = Token::lexer(&self.text[self.next_end..self.end]);
+        }
+    }
+
+    /// Whether the next token, which looks like one, is a comment: `//` in the middle of a text (`http://x`) is none.
+    fn may_be_comment(&self) -> bool {
+        let before = self.text.as_bytes()[..self.next_start].last();
+        self.word().starts_with("/*")
+            || before.is_none_or(|before| b" \t\n{}[]()<>,;".contains(before))
     }
 
     /// Gives the next token to the sink.

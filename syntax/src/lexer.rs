@@ -9,8 +9,10 @@ pub enum Token {
     /// Blanks and tabs.
     #[regex(r"[ \t]+")]
     Space,
-    /// `/*index=5*/` inside long tuples and operand lists, `/*i0=0*/` inside literals.
+    /// `/*index=5*/` inside long tuples and operand lists, `/*i0=0*/` inside literals; `// ...` to the end of the
+    /// line, as people write it.
     #[regex(r"/\*[^*\n]*\*/")]
+    #[regex(r"//[^\n\r]*", allow_greedy = true)]
     Comment,
     /// A line end, `\n` or `\r\n`.
     #[regex(r"\r?\n")]

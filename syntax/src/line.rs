@@ -177,7 +177,7 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         LineKind::Marker => Mode::Start,
         LineKind::Blank => match mode {
             Mode::Positions | Mode::Uses | Mode::Instruction => Mode::Values,
-            Mode::Table => Mode::Module,
+            Mode::Table if !is_comment(line) => Mode::Module,
             _ => mode,
         },
         LineKind::Continuation | LineKind::Unknown => mode,
@@ -188,6 +188,9 @@ fn anywhere(mode: Mode, line: &str) -> LineKind {
     let Some(first) = line.bytes().next() else {
         return LineKind::Blank;
     };
+    if matches!(mode, Mode::Start | Mode::Module | Mode::Table) && is_comment(line) {
+        return LineKind::Blank;
+    }
     match first {
         b' ' | b'\t' => indented(mode, line),
         b'<' if starts_value_header(line) => LineKind::ValueHeader,
@@ -198,11 +201,11 @@ fn anywhere(mode: Mode, line: &str) -> LineKind {
                 LineKind::AllocationHeader
             }
         }
-        b'B' if line == "BufferAssignment:" => LineKind::AssignmentHeading,
+        b'B' if is_heading(line, "BufferAssignment:") => LineKind::AssignmentHeading,
         b'T' if line.starts_with("Total bytes used: ") => LineKind::Total,
         b'T' if line.starts_with("Total bytes: ") => LineKind::SpaceTotal,
         b'T' if line.starts_with("The rest ") => LineKind::ReportRest,
-        b'U' if line == "Used values:" => LineKind::ValuesHeading,
+        b'U' if is_heading(line, "Used values:") => LineKind::ValuesHeading,
         b'H' if line.starts_with("HloLiveRange (max ") => LineKind::LiveRangeHeading,
         b'H' if line.starts_with("HloLiveRange not available") => LineKind::LiveRangeUnavailable,
         b'H' if line.starts_with("HloModule ") => LineKind::ModuleLine,
@@ -228,10 +231,8 @@ fn in_module(mode: Mode, line: &str) -> LineKind {
             } else if mode == Mode::Table && line.starts_with(|first: char| first.is_ascii_digit())
             {
                 LineKind::TableRow
-            } else if line.ends_with('{') {
+            } else if before_comment(line).ends_with('{') {
                 LineKind::ComputationHeader
-            } else if is_comment(line) {
-                LineKind::Blank
             } else {
                 LineKind::Unknown
             }
@@ -259,7 +260,7 @@ fn indented(mode: Mode, line: &str) -> LineKind {
         };
     }
     match line.as_bytes().get(1) {
-        Some(b'p') if line == " positions:" => return LineKind::PositionsHeading,
+        Some(b'p') if is_heading(line, " positions:") => return LineKind::PositionsHeading,
         Some(b'u') if line.starts_with(" uses") => return LineKind::UsesHeading,
         Some(b'f') if line.starts_with(" from instruction:") => return LineKind::FromInstruction,
         _ => {}
@@ -275,17 +276,25 @@ fn indented(mode: Mode, line: &str) -> LineKind {
             | Mode::TreeLabel
     );
     match mode {
-        Mode::Steps if line.starts_with("    ") => return LineKind::Step,
-        Mode::Ranges if line.starts_with("    ") => return LineKind::Range,
-        Mode::Peak if line.starts_with("    ") => return LineKind::PeakLine,
-        Mode::Positions if line.starts_with("  ") => return LineKind::Position,
+        Mode::Steps | Mode::Ranges | Mode::Peak if line.starts_with("    ") => {
+            return of_live_range(mode, line);
+        }
+        Mode::Positions if line.starts_with("  ") => {
+            let comma = memchr::memchr(b',', line.as_bytes());
+            let is_use = comma.is_some_and(|comma| line[comma..].starts_with(", operand "));
+            return if is_use {
+                LineKind::Use
+            } else {
+                LineKind::Position
+            };
+        }
         Mode::Uses if line.starts_with("  ") => return LineKind::Use,
         _ => {}
     }
     if in_live_range && let Some(text) = line.strip_prefix("  ") {
-        if text == "InstructionSequence:" {
+        if is_heading(text, "InstructionSequence:") {
             return LineKind::StepsHeading;
-        } else if text == "BufferLiveRange:" {
+        } else if is_heading(text, "BufferLiveRange:") {
             return LineKind::RangesHeading;
         } else if text.starts_with("Live ranges at ") {
             return LineKind::PeakHeading;
@@ -302,9 +311,28 @@ fn indented(mode: Mode, line: &str) -> LineKind {
     }
 }
 
+/// A line of section D indented by four blanks. It is mostly what the mode says; where the heading before it is
+/// damaged, it tells by itself.
+fn of_live_range(mode: Mode, line: &str) -> LineKind {
+    let ends_in_digit = line.ends_with(|last: char| last.is_ascii_digit());
+    let text = &line[4..];
+    match mode {
+        Mode::Steps if text.starts_with(|first: char| first.is_ascii_digit()) => LineKind::Step,
+        Mode::Ranges if ends_in_digit => LineKind::Range,
+        Mode::Steps if ends_in_digit && text.contains("}:") => LineKind::Range,
+        Mode::Steps | Mode::Ranges if text.contains("}: ") && text.contains(" bytes") => {
+            LineKind::PeakLine
+        }
+        Mode::Steps => LineKind::Step,
+        Mode::Ranges => LineKind::Range,
+        _ if text.contains(", remaining: ") => LineKind::TreeLine,
+        _ => LineKind::PeakLine,
+    }
+}
+
 fn in_computation(line: &str) -> LineKind {
     if let Some(rest) = line.strip_prefix('}')
-        && (rest.is_empty() || rest.starts_with(", execution_thread") || rest.starts_with(" //"))
+        && (before_comment(rest).is_empty() || rest.starts_with(", execution_thread"))
     {
         return LineKind::ComputationEnd;
     }
@@ -321,6 +349,11 @@ fn in_computation(line: &str) -> LineKind {
     }
 }
 
+/// What stands before a comment, and the blanks before that.
+fn before_comment(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default().trim_end()
+}
+
 /// A line that people write between instructions; no compiler does.
 fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with("//")
@@ -333,9 +366,15 @@ fn starts_instruction(line: &str) -> bool {
         return false;
     }
     let text = text.strip_prefix("ROOT ").unwrap_or(text);
+    let text = text.trim_start_matches([' ', '\t']);
     let text = text.strip_prefix('%').unwrap_or(text);
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
-    name > 0 && text[name..].starts_with(" = ")
+    let behind = text[name..].trim_start_matches([' ', '\t']);
+    name > 0
+        && behind.len() < text.len() - name
+        && behind
+            .strip_prefix('=')
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 fn starts_value_header(line: &str) -> bool {
@@ -343,9 +382,15 @@ fn starts_value_header(line: &str) -> bool {
     digits > 0 && line.as_bytes().get(1 + digits) == Some(&b' ')
 }
 
+/// Whether `line` is `heading`, with blanks behind it or none.
+pub(crate) fn is_heading(line: &str, heading: &str) -> bool {
+    let behind = line.strip_prefix(heading);
+    behind.is_some_and(|behind| behind.trim_end().is_empty())
+}
+
 /// Lines that begin something new whatever was before: no label or raw JSON text is taken for them.
 fn restarts(line: &str) -> bool {
-    line == "BufferAssignment:" || line.starts_with("HloModule ") || is_marker(line)
+    is_heading(line, "BufferAssignment:") || line.starts_with("HloModule ") || is_marker(line)
 }
 
 fn is_marker(line: &str) -> bool {

@@ -6,7 +6,7 @@
 
 use crate::line::{LineKind, Mode, classify, mode_after};
 
-/// A block holds at most this many lines ...
+/// A block holds at most this many lines, and those that continue the last one ...
 const MAX_LINES: u32 = 128;
 /// ... and bytes, unless it is a single longer line.
 const MAX_BYTES: usize = 64 * 1024;
@@ -71,8 +71,7 @@ impl Scanner {
         let is_long = line.len() >= LONG_LINE;
         let continues = kind == LineKind::Continuation;
         let cut = self.lines > 0
-            && (self.lines >= MAX_LINES
-                || (!continues && (is_long || self.is_behind_long))
+            && (!continues && (self.lines >= MAX_LINES || is_long || self.is_behind_long)
                 || self.bytes + line.len() > MAX_BYTES
                 || opens_section(kind)
                 || (self.lines >= MIN_LINES && suggests_cut(kind, follow, text, next)));

@@ -75,6 +75,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
             "\n", "\r\n", "\n\n", " positions:\n", "Used values:\n", "<7 add.1 @0>", " uses:\n  (none)\n", "{", "}", "\"",
             "BufferAssignment:\n", "HloModule m\n", "    0:x\n", " from instruction: %a = f32[] add(%b)\n", "*** End x ***\n",
             "Ran out of memory on HBM, (2.0G)\n", "  1. Size: 4B\n", "Peak buffers:\n",
+            " // c {\n", "//", "  ROOT  a   = f32[] abs(\n", "    a{}:0-1\n", "    a{}: 4 bytes\n", "  BufferLiveRange: \n",
             "  InstructionSequence:\n", " value: <1 x @0> (size=4,offset=0): f32[]\n", "      ├── a (",
         ]).prop_map(String::from),
     ]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Block;
 use crate::grammar;
-use crate::line::{Mode, classify, mode_after};
+use crate::line::{Mode, classify, is_heading, mode_after};
 use crate::scan::without_line_end;
 
 /// What a document is, judged by its section headings and never by its name.
@@ -33,7 +33,7 @@ pub(super) fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
     let first_line = blocks
         .iter()
         .flat_map(|block| block.text.lines())
-        .find(|line| !line.trim().is_empty());
+        .find(|line| !line.trim().is_empty() && !line.starts_with("//"));
     let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
     let kind = first_line.map_or(DocumentKind::Unknown, |line| {
         if line.starts_with("Total bytes used: ") {
@@ -81,7 +81,7 @@ fn opens_out_of_memory(block: &Block) -> bool {
 }
 
 fn kind_of_heading(line: &str) -> DocumentKind {
-    if line == "BufferAssignment:" {
+    if is_heading(line, "BufferAssignment:") {
         DocumentKind::Assignment
     } else if line.starts_with("Used values:") {
         DocumentKind::Values

@@ -43,6 +43,11 @@ impl Number {
     pub fn get(self) -> Option<u64> {
         (!self.span.is_empty()).then_some(self.value)
     }
+
+    /// Whether it is printed and fits into 64 bits. If not, that is a syntax error, and `value` says nothing.
+    pub fn is_read(self) -> bool {
+        self.get().is_some_and(|value| value != u64::MAX)
+    }
 }
 
 /// `<27 copy-start{0} (phi) @1>`

@@ -72,19 +72,11 @@ pub(super) fn instruction_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     if p.at_word("ROOT") {
         p.bump(K::Keyword);
     }
-    instruction(p)?;
-    p.peek();
-    p.line_comment();
-    Ok(())
+    instruction(p)
 }
 
 /// `}`, `}, execution_thread="sparsecore"`, `} // fused_computation`
 pub(super) fn computation_end<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_mark(Token::RBrace, "`}`")?;
-    if p.at(Token::Comma) {
-        instruction::attributes(p)
-    } else {
-        p.rest(K::Text);
-        Ok(())
-    }
+    instruction::attributes(p)
 }
