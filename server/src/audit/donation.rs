@@ -119,7 +119,7 @@ pub fn donation(audit: &Audit) -> Donation {
             key.map_or_else(|_| Vec::new(), |key| outputs.of_size(&keys[key].1, output));
         // Where nobody is known to read it, that may be for want of the section that tells.
         let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
-        // A loop or call stands behind its body in the schedule, but has the bytes from before it on.
+        // A loop stands behind its body in the schedule, but has the bytes from before it on.
         let end = value.map_or(0, |at| dump.values[at as usize].live.1);
         let is_read_before = |step: u64| match last_read {
             Some((last, _)) => last.min(end) < step,
@@ -187,23 +187,9 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     let steps = dump.steps.len() as u64;
     let stays = value.live_range.is_some() && value.live.1.saturating_add(1) >= steps;
     value.used.filter(|_| stays)?;
-    // A call stands behind its body in the schedule, whose readers are readers of the value, too. A loop
-    // does as well, but reads again.
-    let own = dump.reads(value).filter(|&(_, name)| !is_call(dump, name));
-    let last = own.max().or_else(|| dump.last_read(value));
-    let last = last.map(|(step, _)| step);
+    let last = dump.last_read(value).map(|(step, _)| step);
     let never = value.uses.is_empty().then_some(0);
     Some(last.or(never)?.min(value.live.1))
-}
-
-/// Whether `name` is a call; without the HLO text only its name tells.
-fn is_call(dump: &Dump, name: NameId) -> bool {
-    match dump.opcode(name) {
-        Some(opcode) => opcode == "call",
-        None => dump.names[name]
-            .strip_prefix("call")
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
-    }
 }
 
 /// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes

@@ -11,8 +11,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::check::Deny;
-use crate::checks::Severities;
 use crate::checks::budgets::{Budgets, Limits, Percent, Ratio};
+use crate::checks::{Code, Severities};
 use crate::model::bytes;
 use crate::model::device::Device;
 use crate::model::space;
@@ -83,8 +83,10 @@ impl Config {
             .map_err(|error| (error.span().unwrap_or(0..0), error.message().to_owned()))?;
         let mut severities = Severities::default();
         for (code, level) in &file.severity {
-            let chosen = severities.choose(code, level.get_ref());
-            chosen.map_err(|problem| (level.span(), problem))?;
+            let chosen = severities.choose(code.get_ref(), level.get_ref());
+            let is_known = Code::ALL.iter().any(|it| it.name() == code.get_ref());
+            let span = if is_known { level.span() } else { code.span() };
+            chosen.map_err(|problem| (span, problem))?;
         }
         let device = file
             .check
@@ -137,7 +139,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 struct File {
     budget: Budget,
     check: Check,
-    severity: BTreeMap<String, Spanned<String>>,
+    severity: BTreeMap<Spanned<String>, Spanned<String>>,
     capacity: PerSpace<u64>,
     module: Vec<Section>,
 }
@@ -278,8 +280,18 @@ impl<'de, T: Amount> Visitor<'de> for PerSpaceVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PerSpace<T>, A::Error> {
-        let mut limits = Vec::new();
-        while let Some((SpaceName(space), One(amount))) = map.next_entry()? {
+        let mut limits: Limits<T> = Vec::new();
+        while let Some(SpaceName(space)) = map.next_key()? {
+            // A table has no order in which the last would count.
+            if let Some((other, _)) = limits
+                .iter()
+                .find(|(other, _)| space::are_one(other, &space))
+            {
+                let problem =
+                    format!("`{other}` and `{space}` are one memory space: expected it once");
+                return Err(de::Error::custom(problem));
+            }
+            let One(amount) = map.next_value()?;
             limits.push((space, amount));
         }
         Ok(PerSpace(limits))
@@ -300,7 +312,7 @@ impl<'de> Deserialize<'de> for SpaceName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::{Code, Severity};
+    use crate::checks::Severity;
 
     #[test]
     fn every_key_is_read() {
@@ -363,6 +375,7 @@ mod tests {
             "[budget]\nmax-peak = true",
             "[budget]\nmax-peak = { hbm = \"much\" }",
             "[budget]\nmax-peak = { hmb = 1 }",
+            "[budget]\nmax-peak = { hbm = \"1GiB\", \"@0\" = 1 }",
             "[budget]\nmax-padding = \"0.5x\"",
             "[budget]\nmax-growth = { hbm = 1 }",
             "[check]\ndeny = \"all\"",
@@ -387,10 +400,11 @@ mod tests {
             2:12: invalid type: boolean `true`, expected a number, a text with a unit, or a table such as `{ hbm = "15
             2:20: expected a number of bytes, or a text with the unit B, KiB, MiB, GiB or TiB such as "15.75GiB"
             2:14: no platform has a memory space `hmb`; there are CMEM, HBM, SMEM, SparseCore memory 11, SparseCore me
+            2:12: `@0` and `hbm` are one memory space: expected it once
             2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
             2:14: invalid type: map, expected a number, or a text with a unit
             2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`
-            2:10: there is no code `sintax`; there are syntax, truncated, allocation-index, duplicate-value, unknown-v
+            2:1: there is no code `sintax`; there are syntax, truncated, second-dump, allocation-index, allocation-ki
             2:10: the severity of `syntax` is none of error, warning, information, hint and off
             1:1: missing field `name`
             2:8: expected a pattern such as `jit_train*`: error parsing glob 'a[': unclosed character class; missing 

@@ -4,7 +4,7 @@ use buflens_syntax::InstructionParts;
 use buflens_syntax::facts::{PeakValue, TreeNode};
 
 use crate::model::origin::op_name;
-use crate::model::{At, Dump, FileId};
+use crate::model::{At, Dump, FileId, Row};
 
 /// Of a longer peak list it is not told which values a node stands for.
 const MAX_LINES: usize = 500;
@@ -21,8 +21,10 @@ pub(super) struct Breakdown<'d> {
 
 /// A line of the peak list.
 struct Listed {
-    /// The trace path of the instruction, or else its name, and the index.
+    /// The trace path of the instruction, or else its name, and the index; of an argument the last key.
     label: String,
+    /// The labels of the nodes that it stands below, the nearest first, as far as the path has them.
+    above: Vec<String>,
     /// The value, a number into [`Dump::values`], if it is known where it lies.
     value: Option<u32>,
     /// Unpadded bytes.
@@ -47,13 +49,15 @@ impl<'d> Breakdown<'d> {
             left = left.checked_sub(instruction.len())?;
             let path = op_name(&InstructionParts::read_up_to(instruction, 0));
             let path = path.unwrap_or_else(|| dump.names[name].to_owned());
+            let (last, above) = levels(&path);
             // Older lists leave the index out, and may mean any value of the name.
             let value = dump
                 .names
                 .get(index)
                 .and_then(|index| dump.values_at(name, index).next());
             listed.push(Listed {
-                label: path + suffix,
+                label: format!("{last}{suffix}"),
+                above: above.into_iter().rev().map(ToOwned::to_owned).collect(),
                 value: value.filter(|&at| dump.values[at as usize].placement.is_some()),
                 bytes: line.row.bytes.value,
             });
@@ -68,7 +72,10 @@ impl<'d> Breakdown<'d> {
         let mut sum = 0_u64;
         let mut values = Vec::new();
         if node.row.current.value > 0 {
-            for listed in self.listed.iter().filter(|listed| listed.label == label) {
+            let above = self.above(node);
+            let is_here =
+                |listed: &&Listed| listed.label == label && above.starts_with(&listed.above);
+            for listed in self.listed.iter().filter(is_here) {
                 values.push(listed.value?);
                 sum = sum.saturating_add(listed.bytes);
             }
@@ -76,14 +83,38 @@ impl<'d> Breakdown<'d> {
         (sum == node.row.current.value).then_some(values)
     }
 
-    /// The values at a node and at all nodes below it; `None` where it is not known of all.
-    pub(super) fn below(&self, node: &At<TreeNode>) -> Option<Vec<u32>> {
-        let (_, _, rows) = self.dump.tree.as_ref()?;
+    /// The labels of the nodes that a node stands below, the nearest first.
+    fn above(&self, node: &At<TreeNode>) -> Vec<String> {
+        let rows = self.rows_up_to(node);
+        let mut depth = node.row.depth;
+        let mut labels = Vec::new();
+        for &row in rows.iter().rev().take(MAX_NODES) {
+            let Some(other) = self.dump.at::<TreeNode>(row) else {
+                break;
+            };
+            if other.row.depth < depth {
+                depth = other.row.depth;
+                labels.push(other.text(other.row.label).to_owned());
+            }
+        }
+        labels
+    }
+
+    /// The rows of the tree up to a node, itself among them.
+    fn rows_up_to(&self, node: &At<TreeNode>) -> &'d [Row] {
+        let rows = self.dump.tree.as_ref().map_or(&[][..], |(_, _, rows)| rows);
         let place = |at: &At<TreeNode>| (at.file, at.start + at.row.label.start);
         let at = rows.partition_point(|&row| {
             let other = self.dump.at::<TreeNode>(row);
             other.is_some_and(|other| place(&other) <= place(node))
         });
+        &rows[..at]
+    }
+
+    /// The values at a node and at all nodes below it; `None` where it is not known of all.
+    pub(super) fn below(&self, node: &At<TreeNode>) -> Option<Vec<u32>> {
+        let (_, _, rows) = self.dump.tree.as_ref()?;
+        let at = self.rows_up_to(node).len();
         let mut values = self.exactly(node)?;
         for (count, &row) in rows.get(at..)?.iter().enumerate() {
             let below = self.dump.at::<TreeNode>(row)?;
@@ -99,6 +130,23 @@ impl<'d> Breakdown<'d> {
     }
 }
 
+/// The label of a path, and those of the nodes above it: an argument whose keys are all texts stands below what
+/// they lead through, `p['layers']['w1']` at `w1` below `layers` below `p`.
+fn levels(path: &str) -> (&str, Vec<&str>) {
+    let keys = || {
+        let (argument, keys) = path.split_once("['")?;
+        let keys: Vec<&str> = keys.strip_suffix("']")?.split("']['").collect();
+        let (last, above) = keys.split_last()?;
+        let is_plain = |text: &&str| !text.is_empty() && !text.contains(['[', ']', '/']);
+        let above: Vec<&str> = [argument]
+            .into_iter()
+            .chain(above.iter().copied())
+            .collect();
+        (above.iter().all(is_plain) && is_plain(last)).then_some((*last, above))
+    };
+    keys().unwrap_or((path, Vec::new()))
+}
+
 /// The node whose label begins at `offset`.
 pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, TreeNode>> {
     let document = &dump.files.get(file)?.document;
@@ -111,4 +159,26 @@ pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, T
         block,
         row: &nodes[at.ok()?],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stand_below_what_their_keys_lead_through() {
+        assert_eq!(levels("p['layers']['w1']"), ("w1", vec!["p", "layers"]));
+        assert_eq!(levels("m['emb']"), ("emb", vec!["m"]));
+        // Where a key is a number, the whole is one label.
+        for whole in [
+            "params[0]['w']",
+            "m['layers'][0]['w1']",
+            "args[0]",
+            "jit(f)/add",
+            "x",
+            "['a']",
+        ] {
+            assert_eq!(levels(whole), (whole, vec![]));
+        }
+    }
 }

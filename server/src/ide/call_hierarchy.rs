@@ -8,7 +8,7 @@ use buflens_syntax::{SyntaxKind, SyntaxToken, facts};
 use rustc_hash::FxHashMap;
 
 use super::computations::{callees, callers, instruction_count};
-use super::navigation::{self, Target, hlo_instruction, step_named, value_header};
+use super::navigation::{self, Target, instruction_in, step_named, value_header};
 use super::references::{enclosing, occurrences};
 use super::subject::Subject;
 use crate::model::bytes::grouped;
@@ -20,8 +20,9 @@ const MAX_CALLERS: usize = 1000;
 /// What the hierarchy is of, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// An instruction.
-    Instruction(NameId),
+    /// An instruction; with its computation, as a number into [`Dump::computations`], if another one has an
+    /// instruction of this name before.
+    Instruction(NameId, Option<u32>),
     /// A computation of the HLO text.
     Computation(NameId),
 }
@@ -30,8 +31,15 @@ impl Node {
     /// The name.
     pub fn name(self) -> NameId {
         match self {
-            Self::Instruction(name) | Self::Computation(name) => name,
+            Self::Instruction(name, _) | Self::Computation(name) => name,
         }
+    }
+
+    /// The instruction that `name` means at `place`.
+    fn at(dump: &Dump, name: NameId, place: &Place) -> Self {
+        let computation = dump.computation_at(place.file, place.range.start);
+        let again = computation.filter(|&computation| dump.is_repeated_in(computation, name));
+        Self::Instruction(name, again)
     }
 }
 
@@ -60,12 +68,14 @@ pub struct Call {
 
 /// The instruction or computation at `offset`.
 pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
-    let (_, subject) = Subject::at(dump, file, offset)?;
+    let (range, subject) = Subject::at(dump, file, offset)?;
+    let here = Place { file, range };
+    let instruction = |name: NameId| item(dump, Node::at(dump, name, &here));
     match &subject {
-        Subject::Values { values, .. } => item(dump, dump.values[*values.first()? as usize].name),
+        Subject::Values { values, .. } => instruction(dump.values[*values.first()? as usize].name),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
-        | Subject::Definition { name } => item(dump, dump.names.get(name)?),
+        | Subject::Definition { name } => instruction(dump.names.get(name)?),
         Subject::Computation { name } => computation(dump, dump.names.get(name)?),
         Subject::Step(_) | Subject::Allocation(_) | Subject::TableRow(_) => None,
     }
@@ -74,22 +84,22 @@ pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
 /// The instructions that read what an instruction makes, or that call a computation.
 pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
     match node {
-        Node::Instruction(name) => readers(dump, name),
+        Node::Instruction(name, _) => readers(dump, node, name),
         Node::Computation(name) => {
             let mut found = Neighbours::default();
             let number = dump.computation_named(name);
             for caller in number.map_or_else(Vec::new, |number| {
                 callers(dump, number, MAX_CALLERS, u32::MAX)
             }) {
-                found.add(caller.name, caller.place);
+                found.add(Node::at(dump, caller.name, &caller.place), caller.place);
             }
             // A caller stands for its line in the HLO text, where the computation is named.
-            let call = |(name, places): (NameId, Vec<Place>)| {
-                let target = hlo_instruction(dump, &dump.names[name])?;
+            let call = |(node, places): (Node, Vec<Place>)| {
+                let target = in_text(dump, node)?;
                 let item = Item {
                     place: target.place,
                     selection: target.selection,
-                    ..item(dump, name)?
+                    ..item(dump, node)?
                 };
                 Some(Call {
                     ranges: ranges_in(&item, places),
@@ -104,7 +114,7 @@ pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
 /// The operands of an instruction, or the computations that a computation's instructions call.
 pub fn outgoing(dump: &Dump, node: Node) -> Vec<Call> {
     match node {
-        Node::Instruction(name) => operands(dump, name),
+        Node::Instruction(..) => operands(dump, node),
         Node::Computation(name) => {
             let Some(caller) = computation(dump, name) else {
                 return Vec::new();
@@ -112,11 +122,11 @@ pub fn outgoing(dump: &Dump, node: Node) -> Vec<Call> {
             let mut found = Neighbours::default();
             let number = dump.computation_named(name);
             for (name, place) in number.map_or_else(Vec::new, |number| callees(dump, number)) {
-                found.add(name, place);
+                found.add(Node::Computation(name), place);
             }
-            let call = |(name, places): (NameId, Vec<Place>)| {
+            let call = |(node, places): (Node, Vec<Place>)| {
                 Some(Call {
-                    item: computation(dump, name)?,
+                    item: item(dump, node)?,
                     ranges: ranges_in(&caller, places),
                 })
             };
@@ -125,11 +135,11 @@ pub fn outgoing(dump: &Dump, node: Node) -> Vec<Call> {
     }
 }
 
-/// The instructions that read what `name` makes.
-fn readers(dump: &Dump, name: NameId) -> Vec<Call> {
+/// The instructions that read what the instruction `node`, called `name`, makes.
+fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
     let mut readers = Neighbours::default();
     let mut values: Vec<u32> = dump.values_of(name).collect();
-    let in_module = hlo_instruction(dump, &dump.names[name]);
+    let in_module = in_text(dump, node);
     if values.is_empty() && in_module.is_none() {
         values.extend(
             dump.positions_at(name)
@@ -144,7 +154,7 @@ fn readers(dump: &Dump, name: NameId) -> Vec<Call> {
             let uses = dump.values[value as usize].uses.clone();
             for reading in &dump.uses[uses.start as usize..uses.end as usize] {
                 if let Some(at) = dump.at::<facts::Use>(reading.row) {
-                    readers.add(reading.name, at.place(at.row.name));
+                    readers.add(Node::Instruction(reading.name, None), at.place(at.row.name));
                 }
             }
         }
@@ -155,12 +165,15 @@ fn readers(dump: &Dump, name: NameId) -> Vec<Call> {
             SyntaxKind::Name,
             Some(target.place.file),
         ) {
+            if Node::at(dump, name, &place) != node {
+                continue;
+            }
             if let Some(reader) = reader_at(dump, &place) {
-                readers.add(reader, place);
+                readers.add(Node::at(dump, reader, &place), place);
             }
         }
     }
-    let call = |(reader, places): (NameId, Vec<Place>)| {
+    let call = |(reader, places): (Node, Vec<Place>)| {
         let item = item(dump, reader)?;
         Some(Call {
             ranges: ranges_in(&item, places),
@@ -170,35 +183,33 @@ fn readers(dump: &Dump, name: NameId) -> Vec<Call> {
     readers.all.into_iter().filter_map(call).collect()
 }
 
-/// The operands of `name`.
-fn operands(dump: &Dump, name: NameId) -> Vec<Call> {
-    let Some(caller) = item(dump, name) else {
+/// The operands of an instruction.
+fn operands(dump: &Dump, node: Node) -> Vec<Call> {
+    let Some(caller) = item(dump, node) else {
         return Vec::new();
     };
     let mut operands = Neighbours::default();
-    match instruction(dump, name) {
+    match instruction(dump, node) {
         Some(at) => {
             for place in operand_names(dump, &at) {
                 let text = dump.files[place.file].document.slice(place.range.clone());
                 if let Some(operand) = dump.names.get(text) {
-                    operands.add(operand, place);
+                    operands.add(Node::at(dump, operand, &place), place);
                 }
             }
         }
         // A bitcast or the like without HLO text: it reads the values that are visible at it.
         None => {
-            for at in dump.positions_at(name) {
+            for at in dump.positions_at(node.name()) {
                 let position = &dump.positions[at as usize];
                 if let Some(at) = dump.at::<facts::Position>(position.row) {
-                    operands.add(
-                        dump.values[position.value as usize].name,
-                        at.place(at.row.name),
-                    );
+                    let name = dump.values[position.value as usize].name;
+                    operands.add(Node::Instruction(name, None), at.place(at.row.name));
                 }
             }
         }
     }
-    let call = |(operand, places): (NameId, Vec<Place>)| {
+    let call = |(operand, places): (Node, Vec<Place>)| {
         Some(Call {
             item: item(dump, operand)?,
             ranges: ranges_in(&caller, places),
@@ -210,14 +221,14 @@ fn operands(dump: &Dump, name: NameId) -> Vec<Call> {
 /// Neighbours in the order found, each once, with the places that make them such.
 #[derive(Default)]
 struct Neighbours {
-    all: Vec<(NameId, Vec<Place>)>,
-    by_name: FxHashMap<NameId, usize>,
+    all: Vec<(Node, Vec<Place>)>,
+    by_node: FxHashMap<Node, usize>,
 }
 
 impl Neighbours {
-    fn add(&mut self, name: NameId, place: Place) {
-        let at = *self.by_name.entry(name).or_insert_with(|| {
-            self.all.push((name, Vec::new()));
+    fn add(&mut self, node: Node, place: Place) {
+        let at = *self.by_node.entry(node).or_insert_with(|| {
+            self.all.push((node, Vec::new()));
             self.all.len() - 1
         });
         self.all[at].1.push(place);
@@ -237,20 +248,34 @@ fn ranges_in(caller: &Item, places: Vec<Place>) -> Vec<Range<u32>> {
     }
 }
 
-fn item(dump: &Dump, name: NameId) -> Option<Item> {
-    let text = &dump.names[name];
-    let target = dump
-        .values_of(name)
-        .find_map(|value| value_header(dump, value))
-        .or_else(|| hlo_instruction(dump, text))
+/// Where an instruction stands in the HLO text.
+fn in_text(dump: &Dump, node: Node) -> Option<Target> {
+    match node {
+        Node::Instruction(name, computation) => {
+            instruction_in(dump, computation, &dump.names[name])
+        }
+        Node::Computation(_) => None,
+    }
+}
+
+fn item(dump: &Dump, node: Node) -> Option<Item> {
+    let Node::Instruction(name, computation) = node else {
+        return computation(dump, node.name());
+    };
+    let of_value = || {
+        let mut values = dump.values_of(name).filter(|_| computation.is_none());
+        values.find_map(|value| value_header(dump, value))
+    };
+    let target = of_value()
+        .or_else(|| in_text(dump, node))
         .or_else(|| position_line(dump, name))
-        .or_else(|| step_named(dump, text))?;
-    let detail = instruction(dump, name).map(|at| {
+        .or_else(|| step_named(dump, &dump.names[name]))?;
+    let detail = instruction(dump, node).map(|at| {
         let shape: String = at.text(at.row.shape).chars().take(80).collect();
         format!("{} {shape}", at.text(at.row.opcode))
     });
     Some(Item {
-        node: Node::Instruction(name),
+        node,
         detail: detail.unwrap_or_default(),
         place: target.place,
         selection: target.selection,
@@ -281,11 +306,13 @@ fn position_line(dump: &Dump, name: NameId) -> Option<Target> {
 }
 
 /// The instruction as section C prints it, else as the HLO text does.
-fn instruction(dump: &Dump, name: NameId) -> Option<At<'_, facts::Instruction>> {
-    let printed = dump
-        .values_of(name)
-        .find_map(|value| dump.instruction(&dump.values[value as usize]));
-    printed.or_else(|| dump.at(dump.instructions.get(&name)?.row))
+fn instruction(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
+    let Node::Instruction(name, computation) = node else {
+        return None;
+    };
+    let mut values = dump.values_of(name).filter(|_| computation.is_none());
+    let printed = values.find_map(|value| dump.instruction(&dump.values[value as usize]));
+    printed.or_else(|| dump.at(dump.instruction_in(computation, name)?.row))
 }
 
 /// Where the names of an instruction's operands are.
@@ -468,5 +495,21 @@ mod tests {
               reads region_1.7 [2 instructions] at %region_1.7 (arg.2: (s32[], f32[16])) -> pred[] { in ["region_1.7"]
               reads region_0.3 [1 instruction] at %region_0.3 (arg.1: (s32[], f32[16])) -> (s32[], f32[16]) { in ["region_0.3"]
         "#]].assert_eq(&answer(&with_cursor(&text, "%main.9$0 (x")));
+    }
+
+    /// No compiler repeats a name, people do.
+    #[test]
+    fn a_name_means_the_instruction_of_its_own_computation() {
+        let text = "-- m.txt\nHloModule m\n\nfirst {\n  x = f32[] parameter(0)\n  ROOT sum = f32[] negate(x)\n}\n\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[4] abs(x)\n  ROOT sum = f32[4] map(y), to_apply=first\n}\n";
+        expect![[r#"
+            x [parameter f32[4]] at x = f32[4] parameter(0)
+              read by y [abs f32[4]] at y = f32[4] abs(x) in ["x"]
+        "#]]
+        .assert_eq(&answer(&with_cursor(text, "  x$0 = f32[4]")));
+        expect![[r#"
+            sum [negate f32[]] at sum = f32[] negate(x)
+              reads x [parameter f32[]] at x = f32[] parameter(0) in ["x"]
+        "#]]
+        .assert_eq(&answer(&with_cursor(text, "  ROOT su$0m = f32[] negate")));
     }
 }

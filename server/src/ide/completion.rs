@@ -370,7 +370,7 @@ mod tests {
             "  %z = f32[4]{0} opt",
             &expect![[r#"
                 for `opt`
-                optimization-barrier | barrier that optimisations do not move code across
+                opt-barrier | barrier that optimisations do not move code across
             "#]],
         );
         check(

@@ -67,14 +67,18 @@ fn node(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<Node, Unavailable>
     }
     let name = kept("name").unwrap_or(&item.name);
     let name = dump.names.get(name).ok_or(Unavailable::Absent)?;
-    Ok(Node::Instruction(name))
+    let computation = kept("of").and_then(|of| dump.computation_named(dump.names.get(of)?));
+    Ok(Node::Instruction(name, computation))
 }
 
 fn item_of(view: &View, dump: &Dump, item: Item) -> Option<lsp::CallHierarchyItem> {
     let lsp::Location { uri, range } = view.location(dump, &item.place)?;
     let name = dump.names[item.node.name()].to_owned();
     let (kind, data) = match item.node {
-        Node::Instruction(_) => (lsp::SymbolKind::METHOD, json!({ "name": name })),
+        Node::Instruction(_, computation) => {
+            let of = computation.and_then(|at| dump.computation_name(at));
+            (lsp::SymbolKind::METHOD, json!({ "name": name, "of": of }))
+        }
         Node::Computation(_) => (lsp::SymbolKind::FUNCTION, json!({ "computation": name })),
     };
     Some(lsp::CallHierarchyItem {

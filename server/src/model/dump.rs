@@ -226,6 +226,8 @@ pub struct Dump {
     pub has_async_calls: bool,
     /// The platforms that it can come from.
     pub platforms: Platforms,
+    /// Where another dump begins in one of the files, if one does: it is not read.
+    pub second: Option<Place>,
     /// Every section heading.
     pub headings: Vec<(Heading, Place)>,
     /// The instructions of the HLO sibling, by name. The first of equal names counts.
@@ -345,6 +347,12 @@ impl Dump {
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
         let values = self.by_name.of(name.place());
         with_index(values, index, |at| self.values[at as usize].index)
+    }
+
+    /// The values that lie in an allocation, in the order of the text.
+    pub fn held_by(&self, allocation: &Allocation) -> &[Value] {
+        let values = allocation.values.start as usize..allocation.values.end as usize;
+        self.values.get(values).unwrap_or_default()
     }
 
     /// All values that `name` defines.
@@ -484,13 +492,25 @@ impl Dump {
     }
 
     /// The last step at which an instruction reads the value, and that instruction. `None` if none is
-    /// known to.
+    /// known to. A call stands behind its body in the schedule, whose readers are readers of the value, too,
+    /// and counts only without them. A loop stands there as well, but reads again.
     pub fn last_read(&self, value: &Value) -> Option<(u64, NameId)> {
-        self.reads(value).max()
+        let own = self.reads(value).filter(|&(_, name)| !self.is_call(name));
+        own.max().or_else(|| self.reads(value).max())
+    }
+
+    /// Whether `name` is a call; without the HLO text only its name tells.
+    fn is_call(&self, name: NameId) -> bool {
+        match self.opcode(name) {
+            Some(opcode) => opcode == "call",
+            None => self.names[name]
+                .strip_prefix("call")
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+        }
     }
 
     /// The steps at which instructions read the value, each with the instruction, as far as they are known.
-    pub fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
+    fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
         let uses = value.uses.start as usize..value.uses.end as usize;
         let uses = self.uses.get(uses).unwrap_or_default().iter();
         uses.filter_map(|entry| Some((u64::from(self.step_of(entry.name)?), entry.name)))

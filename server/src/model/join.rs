@@ -1,6 +1,6 @@
 //! Joining the files of one compilation by ids, names and shape indices.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document};
@@ -80,7 +80,7 @@ impl Dump {
     fn read_assignment(&mut self, file: FileId, document: &Document) {
         // Rows that belong to the value or allocation read last, maybe in an earlier block.
         let mut current: Option<u32> = None;
-        each_of_one_dump(document, |block, start, content| {
+        let second = each_of_one_dump(document, |block, start, content| {
             let facts = content.facts();
             let text = content.text();
             let row = |row: usize| Row {
@@ -135,6 +135,7 @@ impl Dump {
                 nodes.extend((0..facts.tree.len()).map(row));
             }
         });
+        self.add_second(file, second);
     }
 
     fn read_allocations(&mut self, facts: &facts::Facts, text: &str, row: &impl Fn(usize) -> Row) {
@@ -250,16 +251,23 @@ impl Dump {
             let Some(header) = facts.values.get(number) else {
                 break;
             };
-            let value = self.value_of_header(&header.value, text);
+            let next = ends(facts.values.get(number + 1)).0;
+            let defined = &facts.positions[end.0 as usize..next as usize];
+            let value = self.value_of_header(&header.value, defined.first(), text);
             self.values[value as usize].used = Some(row(number));
             *current = Some(value);
         }
     }
 
-    /// The value of section A that a header of section C means: the one with the same id and name,
-    /// else the one with the same name (one of the ids is wrong), else the one with the same id
-    /// (one of the names is wrong), else a new one.
-    fn value_of_header(&mut self, header: &facts::ValueReference, text: &str) -> u32 {
+    /// The value of section A that a header of section C means: the one with the same id and name, which
+    /// may stand in `defined`, its first position; else the one with the same name (one of the ids is
+    /// wrong), else the one with the same id (one of the names is wrong), else a new one.
+    fn value_of_header(
+        &mut self,
+        header: &facts::ValueReference,
+        defined: Option<&facts::Position>,
+        text: &str,
+    ) -> u32 {
         let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
         let by_id = self
             .by_id
@@ -268,10 +276,15 @@ impl Dump {
             .filter(|&at| is_free(self, at) && header.is_whole(text));
         if let Some(at) = by_id {
             let known = &mut self.values[at as usize];
-            if self.names[known.name] == *header.name.text(text)
-                && self.names[known.index] == *index_text(header.index, text)
-            {
+            let is_named = |name: Span, index: Span| {
+                self.names[known.name] == *name.text(text)
+                    && self.names[known.index] == *index_text(index, text)
+            };
+            if is_named(header.name, header.index) {
                 known.is_alike = known.placement.is_some() && known.printed == printed(header);
+                return at;
+            }
+            if defined.is_some_and(|position| is_named(position.name, position.index)) {
                 return at;
             }
         }
@@ -359,7 +372,7 @@ impl Dump {
     fn read_module(&mut self, file: FileId, document: &Document) {
         let mut computation = None;
         let mut table = "";
-        each_of_one_dump(document, |block, _, content| {
+        let second = each_of_one_dump(document, |block, _, content| {
             let facts = content.facts();
             let row = |row: usize| Row {
                 file: file as u32,
@@ -411,6 +424,12 @@ impl Dump {
                 computation = Some(self.push_computation(header, content.text(), row(number)));
             }
         });
+        self.add_second(file, second);
+    }
+
+    fn add_second(&mut self, file: FileId, line: Option<Range<u32>>) {
+        let place = line.map(|range| Place { file, range });
+        self.second = self.second.take().or(place);
     }
 
     fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
@@ -517,9 +536,13 @@ fn printed(reference: &facts::ValueReference) -> Printed {
 
 /// Calls `each` with the number, offset and content of each block of the first dump of a document, whose
 /// facts are read ahead on all cores: a log can hold several dumps, and the values of one are not those of
-/// another. A section always begins a block.
-fn each_of_one_dump<'d>(document: &'d Document, mut each: impl FnMut(usize, u32, &'d Block)) {
+/// another. A section always begins a block. Tells where the second dump begins.
+fn each_of_one_dump<'d>(
+    document: &'d Document,
+    mut each: impl FnMut(usize, u32, &'d Block),
+) -> Option<Range<u32>> {
     let mut seen = Vec::new();
+    let mut second = None;
     let blocks: Vec<(u32, &Block)> = document.blocks().collect();
     cancel::for_each_prepared(
         &blocks,
@@ -528,7 +551,7 @@ fn each_of_one_dump<'d>(document: &'d Document, mut each: impl FnMut(usize, u32,
             block.facts();
         },
         |number, &(start, block)| {
-            let begins_another = block.facts().headings.iter().any(|(heading, _)| {
+            let begins_another = block.facts().headings.iter().find(|(heading, _)| {
                 let opens_dump = matches!(
                     heading,
                     Heading::Assignment
@@ -541,13 +564,15 @@ fn each_of_one_dump<'d>(document: &'d Document, mut each: impl FnMut(usize, u32,
                 seen.push(kind);
                 repeats
             });
-            if begins_another {
+            if let Some((_, line)) = begins_another {
+                second = Some(start + line.start..start + line.end);
                 return ControlFlow::Break(());
             }
             each(number, start, block);
             ControlFlow::Continue(())
         },
     );
+    second
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form

@@ -40,6 +40,23 @@ impl Dump {
         Some(*own.unwrap_or(first))
     }
 
+    /// The name of a computation, by its number into [`Dump::computations`].
+    pub fn computation_name(&self, number: u32) -> Option<&str> {
+        let at = self.at::<facts::Computation>(*self.computations.get(number as usize)?)?;
+        Some(at.text(at.row.name))
+    }
+
+    /// All instructions of the HLO text, with their names, in no order.
+    pub fn all_instructions(&self) -> impl Iterator<Item = (NameId, &Instruction)> {
+        let first = self.instructions.iter().map(|(&name, it)| (name, it));
+        first.chain(self.repeated.iter().map(|(&(_, name), it)| (name, it)))
+    }
+
+    /// Whether `computation` of the HLO text has an instruction called `name`, and one before it has as well.
+    pub fn is_repeated_in(&self, computation: u32, name: NameId) -> bool {
+        self.repeated.contains_key(&(computation, name))
+    }
+
     /// Whether several computations of the HLO text have an instruction called `name`.
     pub fn is_repeated(&self, name: NameId) -> bool {
         !self.repeated.is_empty() && self.repeated.keys().any(|key| key.1 == name)

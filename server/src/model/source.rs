@@ -106,12 +106,12 @@ pub(super) fn stack_frame(dump: &Dump, id: u64, shift: u64) -> Option<StackFrame
     })
 }
 
-/// How much too high `parent_frame_id` is printed: by one, as the first row tells, which seems to be
-/// its own parent. If it is not, the numbers are meant as they are.
+/// How much too high `parent_frame_id` is printed: by one, as the first row tells, which nobody calls, but
+/// which names a caller. If it does not, the numbers are meant as they are.
 pub fn parent_shift(dump: &Dump) -> u64 {
     let first = row(dump, &dump.tables.stack_frames, 1);
     let parent = first.and_then(|first| first.number("parent_frame_id"));
-    u64::from(parent == Some(1))
+    u64::from(parent.is_some_and(|parent| parent > 0))
 }
 
 /// The table whose rows the numbers behind `key=` select, in metadata and in the tables themselves,

@@ -117,6 +117,15 @@ pub fn called_anywhere(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Whether what people call so is one memory space on every platform that has both.
+pub fn are_one(one: &str, other: &str) -> bool {
+    let is_number = |text: &str| text.trim_start_matches('@').parse::<u64>().is_ok();
+    let color = |text| called(text, Platforms::default());
+    color(one).is_some()
+        && color(one) == color(other)
+        && (is_number(one) || is_number(other) || one.eq_ignore_ascii_case(other))
+}
+
 /// What memory space `color` is for, in a sentence; `None` where nobody knows.
 pub fn meaning(color: u64, platforms: Platforms) -> Option<&'static str> {
     Some(match (platform(platforms), color) {

@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use buflens_syntax::{Document, TooLarge};
+use buflens_syntax::{Document, DocumentKind, TooLarge};
 
 use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, beside};
-use super::names::{Sibling, siblings};
+use super::names::{Sibling, module_name, siblings};
 use crate::model::{Dump, File, FileId, Part};
 
 /// A dump, read for the sake of one of its files.
@@ -246,8 +246,8 @@ fn text_of(bytes: &[u8]) -> (&str, Behind) {
     }
 }
 
-/// Of files with the names of one dump, those that are what their names say. A file that was
-/// asked for and is a part of another kind than its name says was renamed, and is a dump alone.
+/// Of files with the names of one dump, those that are what their names say, or nothing at all, which checking
+/// tells. A file that was asked for and is a part of another kind than its name says was renamed, and is a dump alone.
 pub(super) fn belonging(mut files: Vec<(Part, File)>, asked: &Path) -> Vec<File> {
     let part = |file: &File| Part::from(file.document.kind());
     let is_renamed = |named: Part, file: &File| {
@@ -256,7 +256,12 @@ pub(super) fn belonging(mut files: Vec<(Part, File)>, asked: &Path) -> Vec<File>
     if files.iter().any(|(named, file)| is_renamed(*named, file)) {
         files.retain(|(_, file)| file.path == asked);
     } else {
-        files.retain(|(named, file)| file.path == asked || part(file) == *named);
+        files.retain(|(named, file)| {
+            // Beside a text of another name people keep notes.
+            let is_nothing =
+                file.document.kind() == DocumentKind::Unknown && module_name(&file.path).is_some();
+            file.path == asked || is_nothing || part(file) == *named
+        });
     }
     files.into_iter().map(|(_, file)| file).collect()
 }

@@ -92,7 +92,14 @@ fn program(stem: &str) -> (&str, Option<String>) {
             || part.starts_with("after_")
     };
     let parts: Vec<&str> = rest.split('.').collect();
-    let stage = parts.iter().position(|part| is_stage(part));
+    // `0004.PIPELINE.after_PASS`, where a name's number would be followed by a stage.
+    let is_pass = |at: usize, part: &str| {
+        let is_number = part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && parts.get(at + 1).is_some_and(|next| !is_stage(next))
+    };
+    let mut stages = parts.iter().enumerate();
+    let stage = stages.find(|&(at, part)| is_stage(part) || is_pass(at, part));
+    let stage = stage.map(|(at, _)| at);
     let name = parts[..stage.unwrap_or(parts.len() - 1)].join(".");
     let head = head(&rest[name.len()..]);
     (head, (!name.is_empty()).then_some(name))

@@ -59,7 +59,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     if let Some(donation) = peak::donation(context, allocation) {
         hover.item(&donation);
     }
-    match values_of(dump, allocation) {
+    match dump.held_by(allocation) {
         [] => hover.paragraph("No value lies in it: reserved, or never used."),
         [only] => {
             let mut table = Table::default();
@@ -77,12 +77,6 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         many => hover.paragraph(&values_in_time_order(dump, allocation, many)),
     }
     hover.finish()
-}
-
-fn values_of<'d>(dump: &'d Dump, allocation: &Allocation) -> &'d [Value] {
-    dump.values
-        .get(allocation.values.start as usize..allocation.values.end as usize)
-        .unwrap_or_default()
 }
 
 /// The values in time order; of many only the slots with the largest.
@@ -256,7 +250,8 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
     };
     let is_result = kinds.maybe_live_out && allocation.parameter.is_none();
     // A loop's state has the bytes of the result in good time, so it is no temporary.
-    let others = values_of(dump, allocation)
+    let others = dump
+        .held_by(allocation)
         .iter()
         .filter(|value| value.live_range.is_some())
         .filter(|value| {
@@ -276,7 +271,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
 /// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions.
 pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) -> Option<String> {
     let wanted = shape::array_shape(shape)?;
-    let values = values_of(context.dump, allocation).iter().take(MAX_ASKED);
+    let values = context.dump.held_by(allocation).iter().take(MAX_ASKED);
     let mut arrays = values.filter_map(|value| {
         let text = value::shape_text(context.dump, value);
         Some((value, text, shape::array_shape(text)?))

@@ -57,6 +57,7 @@ pub(super) fn is_elementwise(opcode: &str) -> bool {
 pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
     Some(match opcode {
         "convert" => "conversion to another element type",
+        "mulhi" => "the upper half of a product",
         "bitcast-convert" => "the same bits read as another type",
         "bitcast" => "the same bytes under another shape",
         "reshape" => "the same elements under another shape; on TPU often a rewrite of the data",
@@ -79,7 +80,8 @@ pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
         "dot" => "matrix product",
         "ragged-dot" => "matrix product of ragged groups",
         "convolution" => "convolution",
-        "cholesky" | "triangular-solve" | "fft" => "linear-algebra kernel",
+        "cholesky" | "triangular-solve" => "linear-algebra kernel",
+        "fft" => "Fourier transform",
         "reduce" => "reduction over dimensions",
         "reduce-window" => "reduction over a sliding window",
         "reduce-precision" => "rounding to fewer bits",
@@ -94,7 +96,7 @@ pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
         "conditional" => "one of several computations, chosen at run time",
         "tuple" => "a tuple: a table of pointers to its elements",
         "get-tuple-element" => "an element of a tuple",
-        "optimization-barrier" => "barrier that optimisations do not move code across",
+        "opt-barrier" => "barrier that optimisations do not move code across",
         "after-all" => "a point in the order of side effects",
         "add-dependency" => "the operand, ordered behind another operation",
         "domain" => "a boundary between shardings",

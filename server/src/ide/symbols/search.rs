@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use super::{Found, SymbolKind};
 use crate::audit::Audit;
 use crate::audit::made::made;
-use crate::ide::navigation::{Target, allocation, computation, hlo_instruction, value_header};
+use crate::ide::navigation::{Target, allocation, computation, instruction_in, value_header};
 use crate::ide::references::enclosing;
 use crate::model::lines::Lines;
 use crate::model::source::{Libraries, unescaped};
@@ -23,7 +23,8 @@ enum Hit {
     Allocation(u32),
     Value(u32),
     Computation(NameId),
-    Instruction(NameId),
+    /// With its computation, as a number into [`Dump::computations`].
+    Instruction(NameId, Option<u32>),
 }
 
 /// So many characters of a shape are shown.
@@ -80,18 +81,14 @@ fn by_name(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
         hits.extend(rank);
     }
     let mut instructions: Vec<_> = dump
-        .instructions
-        .iter()
-        .filter_map(|(&name, instruction)| {
-            Some((Rank::of(&dump.names[name], query)?, instruction.row, name))
+        .all_instructions()
+        .filter_map(|(name, instruction)| {
+            let hit = Hit::Instruction(name, instruction.computation);
+            Some((Rank::of(&dump.names[name], query)?, instruction.row, hit))
         })
         .collect();
     instructions.sort_unstable();
-    hits.extend(
-        instructions
-            .into_iter()
-            .map(|(rank, _, name)| (rank, Hit::Instruction(name))),
-    );
+    hits.extend(instructions.into_iter().map(|(rank, _, hit)| (rank, hit)));
     // Of equal rank, the order of finding is that of the text.
     hits.sort_by_key(|&(rank, _)| rank);
     hits.truncate(limit);
@@ -147,7 +144,7 @@ fn by_op_name(
                 };
                 let values = dump.values_of(name).map(Hit::Value);
                 let hits: Vec<Hit> = if kind == DocumentKind::Module {
-                    vec![Hit::Instruction(name)]
+                    vec![Hit::Instruction(name, None)]
                 } else {
                     values.collect()
                 };
@@ -188,7 +185,7 @@ fn by_shape(
 fn instruction_of(dump: &Dump, hit: Hit) -> Option<NameId> {
     match hit {
         Hit::Value(value) => Some(dump.values[value as usize].name),
-        Hit::Instruction(name) => Some(name),
+        Hit::Instruction(name, _) => Some(name),
         Hit::Allocation(_) | Hit::Computation(_) => None,
     }
 }
@@ -228,18 +225,15 @@ fn describe(dump: &Dump, hit: Hit, rank: Rank, aside: Option<&str>) -> Option<Fo
                 computation(dump, name),
             )
         }
-        Hit::Instruction(name) => {
-            let holder = dump.instructions.get(&name)?.computation;
-            let holder = holder.and_then(|holder| {
-                dump.at::<facts::Computation>(dump.computations[holder as usize])
-            });
-            let container = holder.map_or("", |at| at.text(at.row.name)).to_owned();
+        Hit::Instruction(name, holder) => {
+            let holder = dump.instruction_in(holder, name)?.computation;
+            let container = holder.and_then(|holder| dump.computation_name(holder));
             let name = &dump.names[name];
             (
                 name.to_owned(),
-                container,
+                container.unwrap_or_default().to_owned(),
                 SymbolKind::Instruction,
-                hlo_instruction(dump, name),
+                instruction_in(dump, holder, name),
             )
         }
     };

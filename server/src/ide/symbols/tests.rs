@@ -275,6 +275,17 @@ fn search(text: &str, query: &str, limit: usize) -> String {
 }
 
 #[test]
+fn each_instruction_of_a_repeated_name_is_found() {
+    let text = "-- m.txt\nHloModule m\n\nfirst {\n  ROOT x = f32[] parameter(0)\n}\n\nENTRY main {\n  ROOT x = f32[] parameter(0)\n}\n";
+    expect![[r#"
+        "x"
+          Instruction x (first) at 5
+          Instruction x (main) at 9
+    "#]]
+    .assert_eq(&search(text, "x", 10));
+}
+
+#[test]
 fn symbols_are_found_by_name_and_op_name() {
     let text = split() + MODULE;
     let answers = [

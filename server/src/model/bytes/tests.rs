@@ -236,8 +236,7 @@ fn sizes_of_real_dumps_are_possible() {
         }]);
         let platforms = dump.platforms;
         for allocation in &dump.allocations {
-            let values =
-                &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+            let values = dump.held_by(allocation);
             for value in values {
                 let placement = dump
                     .placement(value)
