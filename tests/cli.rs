@@ -398,6 +398,16 @@ fn a_place_is_explained() {
 }
 
 #[test]
+fn arguments_of_equal_keys_are_told_apart_in_the_breakdown() {
+    let name = "module_0125.jit_train_tiny.cl_933746096.after_optimizations-live-range.txt";
+    let path = format!("tests/fixtures/dumps/tuple-heavy/{name}");
+    for (line, value) in [(751, "m__emb__"), (759, "v__emb__")] {
+        let (out, _) = check(&["definition", &format!("{path}:{line}:17")], 0);
+        assert!(out.contains(value), "{line}: {out}");
+    }
+}
+
+#[test]
 fn a_definition_is_a_place_with_its_line() {
     let (out, _) = check(&["definition", &format!("{PLANTED}:21:12")], 0);
     assert_eq!(out, format!("{PLANTED}:107:5: <48 copy-start.1{{0}} @1>\n"));

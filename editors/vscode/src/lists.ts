@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 
 import type { Explorer } from './explorer';
-import { bytes, counted, exactBytes } from './numbers';
+import { bytes, counted, exactBytes, fixed } from './numbers';
 import type { Copy, Donation, MadeValue, PaddedValue, Parameter, Value } from './results';
 import type { Server } from './server';
 import { nameOf, whatIfOf } from './values';
@@ -132,7 +132,7 @@ function paddingEntry(value: PaddedValue): Entry {
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
-    description: `+${bytes(value.padding_bytes)}, ${value.ratio.toFixed(2)}x, ${value.shape ?? ''}`,
+    description: `+${bytes(value.padding_bytes)}, ${fixed(value.ratio, 2)}x, ${value.shape ?? ''}`,
     detail: [blame, better, value.op_name].filter(Boolean).join('; '),
     location: value.location,
   };

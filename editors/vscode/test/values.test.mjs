@@ -27,6 +27,14 @@ test('every word of a filter has to be there', () => {
   assert.deepEqual(names(filtered(all, 'f32[8] nothing')), []);
 });
 
+test('bytes are those that the server tells', () => {
+  assert.equal(bytes(1310720), '1.2 MiB');
+  assert.equal(bytes(1835008), '1.8 MiB');
+  assert.equal(bytes(1048571), '1.0 MiB');
+  assert.equal(bytes(-3), '-3 B');
+  assert.equal(bytes(1.125 * 2 ** 30), '1.12 GiB');
+});
+
 test('what is said of a value', () => {
   assert.equal(summaryOf(all[0], 32), '8 B, 25.0 %, temp, steps 3-9');
   assert.equal(summaryOf(all[2], null), '16 B, temp');

@@ -34,7 +34,6 @@ impl Writer {
             let Some(spot) = Spot::new(dump, &judged.finding.place) else {
                 continue;
             };
-            let name = spot.path.file_name().unwrap_or(spot.path.as_os_str());
             let mut message: String = judged
                 .finding
                 .message
@@ -48,7 +47,7 @@ impl Writer {
                 Cell::text(judged.severity.name()),
                 Cell::text(judged.finding.code.name()),
                 Cell::text(message),
-                Cell::text(format!("{}:{}", name.to_string_lossy(), spot.line)),
+                Cell::text(format!("{}:{}", spot.path.display(), spot.line)),
             ];
             self.rows.push(judged, (judged.finding.code, row));
         }
@@ -118,13 +117,13 @@ mod tests {
 
             | severity | code | finding | where |
             |---|---|---|---|
-            | `hint` | `max-peak` | `` <img src=x> \| [a](b) `c` `` | `x.txt:1` |
+            | `hint` | `max-peak` | `` <img src=x> \| [a](b) `c` `` | `a dir/x.txt:1` |
 
             ### Findings
 
             | severity | code | finding | where |
             |---|---|---|---|
-            | `error` | `syntax` | `the value ends at 576` | `x.txt:3` |
+            | `error` | `syntax` | `the value ends at 576` | `a dir/x.txt:3` |
 
             Note: not in the baseline: a_b.
         "#]]

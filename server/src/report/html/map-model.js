@@ -459,6 +459,12 @@ function buflensMapModel(data) {
 
 /** Numbers as people read them, as the server writes them. */
 const buflensMapText = {
+  /** So many digits behind the point; halves go to the even one, as the server has them. @param {number} amount @param {number} digits */
+  fixed(amount, digits) {
+    const isHalf = (amount * 2 ** (digits + 1)) % 2 === 1;
+    const below = Math.floor(amount * 10 ** digits);
+    return (isHalf ? (below + (below % 2)) / 10 ** digits : amount).toFixed(digits);
+  },
   /** `325.0 MiB`. @param {number} count */
   bytes(count) {
     if (Math.abs(count) < 1024) return `${count} B`;
@@ -468,7 +474,7 @@ const buflensMapText = {
       amount /= 1024;
       unit += 1;
     }
-    return `${count < 0 ? '-' : ''}${amount.toFixed(unit < 2 ? 1 : 2)} ${units[unit]}`;
+    return `${count < 0 ? '-' : ''}${buflensMapText.fixed(amount, unit < 2 ? 1 : 2)} ${units[unit]}`;
   },
   /** `340,787,200`. @param {number} count */
   grouped: (count) => count.toLocaleString('en-US'),

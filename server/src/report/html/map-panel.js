@@ -22,15 +22,17 @@ function buflensMapElement(name, className, text) {
  *   zoomTo: (value: number) => void}} actions
  */
 function buflensMapPanel(model, actions) {
-  const { bytes, exact, grouped, counted } = buflensMapText;
+  const { bytes, exact, fixed, grouped, counted } = buflensMapText;
   const element = buflensMapElement;
   const root = element('aside', 'map-details');
   root.setAttribute('aria-label', 'Details');
   /** Rows of a list at most. */
   const ROWS = 12;
+  /** So many characters at the end of a name are not cut. */
+  const TAIL = 6;
 
   /** @param {number} part @param {number} whole */
-  const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '0 %');
+  const percent = (part, whole) => (whole > 0 ? `${fixed((100 * part) / whole, 1)} %` : '0 %');
   /** @param {number} step */
   const stepName = (step) => [`step ${step}`, model.instruction(step)].filter(Boolean).join(', ');
   /** @param {number} value */
@@ -55,7 +57,7 @@ function buflensMapPanel(model, actions) {
     const rows = [
       ['shape', model.text(values.shape[value])],
       ['bytes', exact(size)],
-      ['without padding', logical === null || logical === size ? null : `${exact(logical)}${logical > 0 ? `, ${(size / logical).toFixed(2)}x` : ''}`],
+      ['without padding', logical === null || logical === size ? null : `${exact(logical)}${logical > 0 ? `, ${fixed(size / logical, 2)}x` : ''}`],
       ['allocation', `${allocation.allocation}, ${kindOf(allocation)}`],
       ['place', `${grouped(model.offset[value])} to ${grouped(model.top[value])} of ${grouped(allocation.bytes)}`],
       ['alive', `${stepsOf(value)}${names === '' ? '' : `, ${names}`}`],
@@ -106,10 +108,13 @@ function buflensMapPanel(model, actions) {
     const rows = element('ul', 'map-values');
     for (const value of some.slice(0, ROWS)) {
       const row = element('li');
-      const name = button(model.label(value), () => {
+      const label = model.label(value);
+      const name = button('', () => {
         actions.select(value);
       });
-      name.title = model.text(model.values.op_name[value]) ?? '';
+      // Names differ at their ends, so that is what stays where there is no room.
+      name.append(element('span', 'map-head', label.slice(0, -TAIL)), element('span', '', label.slice(-TAIL)));
+      name.title = [label, model.text(model.values.op_name[value])].filter(Boolean).join('\n');
       row.append(tick(value, without), name, element('span', 'map-note', note(value)));
       rows.append(row);
     }

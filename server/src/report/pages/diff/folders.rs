@@ -1,12 +1,16 @@
 //! What changed between two folders of dumps.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::page as page_of;
 use crate::report::page::Page;
 use crate::report::pages::counted;
-use crate::report::records::{Answer, Change, Diff, Diffs};
+use crate::report::pages::summary::files;
+use crate::report::records::{Answer, Change, Diff, Diffs, Module};
 use crate::report::table::{Cell, Column, Place, Table};
+use crate::workspace::module_name;
 
 /// The name of a dump without its folders.
 fn name(stem: &str) -> &str {
@@ -59,10 +63,12 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
         let delta = |change: &Change| change.delta.unwrap_or(0).unsigned_abs();
         space.map(|space| delta(&space.occupied_bytes).max(delta(&space.reserved_bytes)))
     };
-    let mut pairs: Vec<&Answer<Diff<L>>> = diffs.pairs.iter().collect();
-    pairs.sort_by_key(|pair| Reverse(change(pair)));
+    let mut pairs: Vec<(&Answer<Diff<L>>, String)> =
+        diffs.pairs.iter().zip(labels(diffs)).collect();
+    pairs.sort_by_key(|(pair, _)| Reverse(change(pair)));
     changed.sort_by_key(|pair| Reverse(change(pair)));
-    table.rows = pairs.into_iter().map(pair_row).collect();
+    let rows = pairs.into_iter();
+    table.rows = rows.map(|(pair, label)| pair_row(pair, label)).collect();
     page.table(table);
     for pair in changed.iter().take(limit) {
         page.append(page_of(pair));
@@ -76,7 +82,35 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
     page
 }
 
-fn pair_row<L>(pair: &Answer<Diff<L>>) -> Vec<Cell> {
+/// What each pair is called: its module, with the files where there are several of that name.
+fn labels<L>(diffs: &Diffs<L>) -> Vec<String> {
+    let of_side = |side: fn(&Diff<L>) -> &Module| {
+        let pairs = diffs.pairs.iter();
+        files(pairs.map(move |pair| (&*side(&pair.content).stem, &*pair.module))).1
+    };
+    let (before, after) = (of_side(|diff| &diff.before), of_side(|diff| &diff.after));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for pair in &diffs.pairs {
+        *counts.entry(&pair.module).or_default() += 1;
+    }
+    let only = diffs.only_before.iter().chain(&diffs.only_after);
+    let only = only.filter_map(|stem| module_name(Path::new(&format!("{stem}.txt"))));
+    let only: BTreeSet<String> = only.collect();
+    let pairs = diffs.pairs.iter().zip(before.into_iter().zip(after));
+    let label = |(pair, (before, after)): (&Answer<Diff<L>>, (String, String))| {
+        let module = &pair.module;
+        if counts[module.as_str()] == 1 && !only.contains(module) {
+            module.clone()
+        } else if before == after {
+            format!("{module} ({before})")
+        } else {
+            format!("{module} ({before} and {after})")
+        }
+    };
+    pairs.map(label).collect()
+}
+
+fn pair_row<L>(pair: &Answer<Diff<L>>, label: String) -> Vec<Cell> {
     let diff = &pair.content;
     let space = diff.spaces.first();
     let count = |shown: usize, left_out: usize| match shown + left_out {
@@ -102,6 +136,6 @@ fn pair_row<L>(pair: &Answer<Diff<L>>) -> Vec<Cell> {
         count(diff.added.len(), diff.added_left_out),
         count(diff.removed.len(), diff.removed_left_out),
         count(diff.changed.len(), diff.changed_left_out),
-        Cell::text(&pair.module),
+        Cell::text(label),
     ]
 }
