@@ -1,28 +1,31 @@
 //! Section A on its own: numbering, kinds, sizes and offsets.
 
 use buflens_syntax::{Shape, facts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{Allocation, At, Dump, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
-pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
-    let mut expected = 0;
+pub(super) fn check_indices(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    let is_whole = doubts.are_whole(&[Section::Allocations]);
+    let mut expected = 0_u64;
     for (at, allocation) in dump.allocations.iter().enumerate() {
         if allocation.index == expected {
-            expected += 1;
+            expected = expected.saturating_add(1);
             continue;
         }
         let header = dump.at::<facts::Allocation>(allocation.header);
         // A broken header says enough.
-        let header = header.filter(|header| header.row.index.get().is_some());
+        let header = header.filter(|header| header.row.index.is_read());
         // If the next one goes on from here, an allocation is missing; else one number is wrong.
         let next = dump.allocations.get(at + 1).map(|next| next.index);
         let is_missing =
             header.is_some() && next.is_some() && next == allocation.index.checked_add(1);
-        if let Some(header) = header {
+        // A line that is not understood may be the header of the one that is missing.
+        let is_blamed = !is_whole && Some(allocation.index) == expected.checked_add(1);
+        if let Some(header) = header.filter(|_| !is_blamed) {
             let place = header.place(header.row.index.span);
             let message = format!(
                 "allocation {} stands where allocation {expected} is expected",
@@ -35,53 +38,40 @@ pub(super) fn check_indices(dump: &Dump, findings: &mut Findings) {
                 finding.fixed_by(expected.to_string())
             });
         }
-        expected = if is_missing {
-            allocation.index + 1
+        expected = if is_missing || is_blamed {
+            allocation.index.saturating_add(1)
         } else {
-            expected + 1
+            expected.saturating_add(1)
         };
     }
 }
 
-/// `output-shape` and the rest of what the kinds in a header promise.
-pub(super) fn check_kinds(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    let mut output: Option<&Allocation> = None;
-    let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
-    for allocation in &dump.allocations {
-        let Some(at) = header(allocation) else {
+/// `allocation-kind`: values lie side by side in temporary buffers alone, and a constant is one value.
+pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    if !doubts.are_whole(&[Section::Allocations]) {
+        return;
+    }
+    for (at, allocation) in (0..).zip(&dump.allocations) {
+        let (kinds, index) = (allocation.kinds, allocation.index);
+        let values = dump.held_by(allocation);
+        let end = values.iter().map(Value::end).max().unwrap_or(0);
+        let largest = values.iter().map(|value| value.size).max().unwrap_or(0);
+        let message = if !kinds.preallocated_temp && end == allocation.size && end > largest {
+            format!(
+                "the values of allocation {index} lie side by side, but it is no `preallocated-temp`"
+            )
+        } else if kinds.constant && values.len() > 1 {
+            let values = values.len();
+            format!("a `constant` is one value, but allocation {index} has {values}")
+        } else {
             continue;
         };
-        if !allocation.has_output_shape {
-            continue;
+        if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
+            doubts.headers.insert(at);
+            doubts.allocations.insert(at);
+            let place = header.place(header.row.line);
+            findings.push(Finding::new(Code::AllocationKind, place, message));
         }
-        if !allocation.kinds.maybe_live_out {
-            let message = format!(
-                "allocation {} holds the output, but is not `maybe-live-out`",
-                allocation.index
-            );
-            findings.push(Finding::new(
-                Code::OutputShape,
-                at.place(at.row.output_shape),
-                message,
-            ));
-        }
-        if let Some(first) = output.and_then(header) {
-            let message = "a second allocation claims the root of the output";
-            let finding = Finding::new(Code::OutputShape, at.place(at.row.output_shape), message);
-            findings.push(finding.related(first.place(first.row.output_shape), "the first one"));
-        }
-        output = output.or(Some(allocation));
-    }
-    if let (None, Some(first)) = (output, dump.allocations.first())
-        && let Some(at) = header(first)
-        && doubts.are_whole(&[Section::Allocations])
-    {
-        let message = "no allocation holds the output: one `output shape is |...|` is expected";
-        findings.push(Finding::new(
-            Code::OutputShape,
-            at.place(at.row.index.span),
-            message,
-        ));
     }
 }
 
@@ -104,10 +94,11 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         {
             continue;
         }
-        let instruction = parameter_of(dump, allocation);
-        if let Some(instruction) =
-            instruction.filter(|instruction| instruction.row.parameter.value != parameter)
-        {
+        // A donated parameter's buffer holds other values, too, also parameters of other computations.
+        let parameters = parameters_of(dump, allocation);
+        let is_its = |(_, it): &&(u32, At<facts::Instruction>)| it.row.parameter.value == parameter;
+        let its: Vec<_> = parameters.iter().filter(is_its).collect();
+        if let (Some((_, instruction)), true) = (parameters.first(), its.is_empty()) {
             let message = format!(
                 "parameter {parameter} where the value is parameter {}",
                 instruction.row.parameter.value
@@ -117,6 +108,20 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
                 instruction.place(instruction.row.parameter.span),
                 "the instruction",
             ));
+            doubts.headers.insert(number as u32);
+            continue;
+        }
+        let has_index =
+            |(value, _): &&(u32, _)| dump.names[dump.values[*value as usize].index] == *index;
+        if let (Some((value, _)), true) = (its.first(), !its.iter().any(has_index))
+            && let Some(placement) = dump.placement(&dump.values[*value as usize])
+        {
+            let found = &dump.names[dump.values[*value as usize].index];
+            let message =
+                format!("the leaf {index} of parameter {parameter} where the value is at {found}");
+            let place = at.place(at.row.parameter_index);
+            let finding = Finding::new(Code::OutputShape, place, message);
+            findings.push(finding.related(placement.place(placement.row.value.span), "the value"));
             doubts.headers.insert(number as u32);
             continue;
         }
@@ -135,7 +140,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         };
         // Compilers of 2023 print the whole parameter's shape even for a leaf.
         let leaf = shape.at(&index_numbers(index)).filter(|_| index != "{}");
-        let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let values = dump.held_by(allocation);
         let is_there = allocation.values.clone().any(|at| {
             context.placed(at).is_none_or(|value| {
                 same_without_layout(value, &shape)
@@ -154,13 +159,13 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
     }
 }
 
-/// `output-shape`: a value of the allocation is the result's root, maybe seen through a bitcast.
+/// `output-shape`: one allocation holds the result, of which a value is the root, maybe seen through a bitcast.
 pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    for allocation in dump
-        .allocations
-        .iter()
-        .filter(|allocation| allocation.has_output_shape)
+    let mut strange = FxHashSet::default();
+    for (number, allocation) in (0..)
+        .zip(&dump.allocations)
+        .filter(|(_, allocation)| allocation.has_output_shape)
     {
         let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
             continue;
@@ -175,8 +180,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
         ) else {
             continue;
         };
-        let values = allocation.values.start as usize..allocation.values.end as usize;
-        let is_there = values.is_empty()
+        let is_there = allocation.values.is_empty()
             || allocation.values.clone().any(|at| {
                 context.placed(at).is_none_or(|shape| {
                     same_without_layout(shape, &output)
@@ -191,28 +195,79 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
             );
             let place = header.place(header.row.output_shape);
             let mut finding = Finding::new(Code::OutputShape, place, message);
-            if let Some(first) = dump.values[values]
-                .first()
-                .and_then(|value| dump.placement(value))
-            {
+            let first = dump.held_by(allocation).first();
+            if let Some(first) = first.and_then(|value| dump.placement(value)) {
                 finding = finding.related(first.place(first.row.shape), "the first value's shape");
             }
+            strange.insert(number);
             findings.push(finding);
         }
     }
+    check_output_kind(dump, &strange, doubts, findings);
 }
 
-/// The instruction of the parameter that an allocation holds, where that is beyond doubt: the
-/// allocation has one value only.
-fn parameter_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Option<At<'d, facts::Instruction>> {
-    let [value] = dump
+/// One allocation holds the result, and may be live out. No value of the `strange` ones can be the output.
+fn check_output_kind(
+    dump: &Dump,
+    strange: &FxHashSet<u32>,
+    doubts: &Doubts,
+    findings: &mut Findings,
+) {
+    let mut output: Option<&Allocation> = None;
+    let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
+    for (number, allocation) in (0..).zip(&dump.allocations) {
+        let Some(at) = header(allocation) else {
+            continue;
+        };
+        if !allocation.has_output_shape || strange.contains(&number) {
+            continue;
+        }
+        if !allocation.kinds.maybe_live_out {
+            let message = format!(
+                "allocation {} holds the output, but is not `maybe-live-out`",
+                allocation.index
+            );
+            findings.push(Finding::new(
+                Code::OutputShape,
+                at.place(at.row.output_shape),
+                message,
+            ));
+        }
+        if let Some(first) = output.and_then(header) {
+            let message = "a second allocation claims the root of the output";
+            let finding = Finding::new(Code::OutputShape, at.place(at.row.output_shape), message);
+            findings.push(finding.related(first.place(first.row.output_shape), "the first one"));
+        }
+        output = output.or(Some(allocation));
+    }
+    if let (None, Some(first)) = (output, dump.allocations.first())
+        && strange.is_empty()
+        && let Some(at) = header(first)
+        && doubts.are_whole(&[Section::Allocations])
+    {
+        let message = "no allocation holds the output: one `output shape is |...|` is expected";
+        findings.push(Finding::new(
+            Code::OutputShape,
+            at.place(at.row.index.span),
+            message,
+        ));
+    }
+}
+
+/// The values of an allocation that are parameters, with their instructions. None where the instruction of
+/// one of the values is not known.
+fn parameters_of<'d>(
+    dump: &'d Dump,
+    allocation: &Allocation,
+) -> Vec<(u32, At<'d, facts::Instruction>)> {
+    let instructions = allocation
         .values
-        .get(allocation.values.start as usize..allocation.values.end as usize)?
-    else {
-        return None;
-    };
-    dump.instruction(value)
-        .filter(|instruction| !instruction.row.parameter.span.is_empty())
+        .clone()
+        .map(|at| Some((at, dump.instruction(&dump.values[at as usize])?)));
+    let instructions: Option<Vec<_>> = instructions.collect();
+    let mut parameters = instructions.unwrap_or_default();
+    parameters.retain(|(_, instruction)| instruction.row.parameter.is_read());
+    parameters
 }
 
 /// Whether two shapes have the same types and dimensions.
@@ -257,17 +312,18 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
             continue;
         };
-        let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let values = dump.held_by(allocation);
         // A number that is missing, or has more than 64 bits, is a finding of its own.
         let is_whole = doubts.are_whole(&[Section::Allocations]);
-        let is_read = |number: facts::Number| number.get().is_some_and(|it| it != u64::MAX);
         let is_placed = |value: &Value| {
             let line = dump.placement(value);
-            line.is_none_or(|line| is_read(line.row.size) && is_read(line.row.offset))
+            line.is_none_or(|line| line.row.size.is_read() && line.row.offset.is_read())
         };
-        let are_read = || is_read(header.row.size) && values.iter().all(is_placed);
+        let are_read = || header.row.size.is_read() && values.iter().all(is_placed);
         if !is_whole && !are_read() {
             doubts.allocations.insert(number);
+        }
+        if doubts.allocations.contains(&number) {
             continue;
         }
         // Only the temporary buffers hold values side by side.
@@ -371,7 +427,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
 fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Place, String)> {
     let dump = context.dump;
     let platforms = dump.platforms;
-    let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+    let values = dump.held_by(allocation);
     let alignment = |offset: u64| {
         if offset == 0 {
             64

@@ -71,8 +71,12 @@ codes! {
     Syntax = "syntax", Error;
     /// The file ends too early, or a section that must follow is missing.
     Truncated = "truncated", Error;
+    /// A file holds another dump behind the first one, which alone is read.
+    SecondDump = "second-dump", Information;
     /// Allocations are not numbered 0, 1, 2 ...
     AllocationIndex = "allocation-index", Error;
+    /// The values of an allocation are not as the kind in its header has them.
+    AllocationKind = "allocation-kind", Error;
     /// Two values have the same id.
     DuplicateValue = "duplicate-value", Error;
     /// A value is in one section, but not in the other.

@@ -1,23 +1,29 @@
 //! The schedule and the live ranges on it.
 
+use std::cell::LazyCell;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Instruction, NameId, Value, is_async_call};
+use crate::model::{At, Dump, Instruction, NameId, Row, Step, Value, is_async_call};
 use buflens_syntax::facts::{self, Heading};
 
 /// From so many values without a live range on, the live ranges may be another compilation's.
 const FOREIGN: usize = 8;
 
-/// `sequence`: steps 0, 1, 2 ... and as many as the heading says.
-pub(super) fn check_sequence(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    let mut is_sound = true;
+/// `sequence`: steps 0, 1, 2 ... and as many as the heading says, of all that lives.
+pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    let mut is_sound = doubts.are_whole(&[Section::LiveRanges]);
+    let mut repeated = Vec::new();
     let mut expected = 0_u64;
     for (at, step) in dump.steps.iter().enumerate() {
         let Some(line) = dump.at::<facts::Step>(step.row) else {
             continue;
         };
         let number = line.row.step.value;
-        if number != expected {
+        // A number that is missing, or has more than 64 bits, is a finding of its own.
+        if line.row.step.is_read() && number != expected {
             is_sound = false;
             let message = format!("step {number} where step {expected} is expected");
             let finding = Finding::new(Code::Sequence, line.place(line.row.step.span), message);
@@ -34,37 +40,87 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &Doubts, findings: &mut Findin
             }
         }
         expected = expected.saturating_add(1);
-        if dump
-            .step_of(step.name)
-            .is_some_and(|first| first as usize != at)
-        {
-            let message = format!("`{}` runs a second time", line.text(line.row.name));
-            findings.push(Finding::new(
-                Code::Sequence,
-                line.place(line.row.name),
-                message,
-            ));
+        let is_first = dump.step_of(step.name).is_none_or(|it| it as usize == at);
+        if !is_first && !line.row.name.is_empty() {
+            repeated.push(step);
         }
     }
-    let Some((max, place)) = &dump.max else {
-        return;
+    if let Some((max, place)) = &dump.max {
+        let count = dump.steps.len() as u64;
+        if max.value != count && is_sound {
+            is_sound = false;
+            let last = dump
+                .steps
+                .last()
+                .and_then(|step| dump.at::<facts::Step>(step.row));
+            let message = format!("max {} where the schedule has {count} steps", max.value);
+            let mut finding = Finding::new(Code::Sequence, place.clone(), message);
+            // Where a value lives on, a step may be missing at the end.
+            if dump.values.iter().all(|value| value.live.1 <= count) {
+                finding = finding.fixed_by(count.to_string());
+            }
+            if let Some(last) = last {
+                finding = finding.related(last.place(last.row.step.span), "the last step");
+            }
+            findings.push(finding);
+        }
+    }
+    if is_sound && !dump.steps.is_empty() {
+        check_scheduled(dump, doubts, findings);
+    }
+    for step in repeated {
+        if let Some(line) = dump.at::<facts::Step>(step.row)
+            && !doubts.steps.contains(&step.name)
+        {
+            let message = format!("`{}` runs a second time", line.text(line.row.name));
+            let place = line.place(line.row.name);
+            findings.push(Finding::new(Code::Sequence, place, message));
+        }
+    }
+}
+
+/// What has a live range is in the schedule. Where it is not, the step at which it begins to live has a
+/// wrong name; or, of a parameter, the only step of a name that nothing else in the dump has.
+fn check_scheduled(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    let is_unknown = |step: &&Step| {
+        dump.values_of(step.name).next().is_none() && dump.positions_at(step.name).next().is_none()
     };
-    let count = dump.steps.len() as u64;
-    if max.value != count && is_sound && doubts.are_whole(&[Section::LiveRanges]) {
-        let last = dump
-            .steps
-            .last()
-            .and_then(|step| dump.at::<facts::Step>(step.row));
-        let message = format!("max {} where the schedule has {count} steps", max.value);
-        let mut finding = Finding::new(Code::Sequence, place.clone(), message);
-        // Where a value lives on, a step may be missing at the end.
-        if dump.values.iter().all(|value| value.live.1 <= count) {
-            finding = finding.fixed_by(count.to_string());
+    let only_unknown = LazyCell::new(|| {
+        let mut unknown = dump.steps.iter().filter(is_unknown);
+        unknown.next().filter(|_| unknown.next().is_none())
+    });
+    for value in &dump.values {
+        if dump.step_of(value.name).is_some() || doubts.steps.contains(&value.name) {
+            continue;
         }
-        if let Some(last) = last {
-            finding = finding.related(last.place(last.row.step.span), "the last step");
-        }
-        findings.push(finding);
+        let Some(line) = dump.live_range(value) else {
+            continue;
+        };
+        let begins_there = |step: &&Step| {
+            // What one instruction makes begins together.
+            let mut values = dump.values_of(step.name).take(16);
+            values.any(|at| dump.values[at as usize].live.0 == value.live.0)
+        };
+        let first = usize::try_from(value.live.0).ok();
+        let at_first = first.and_then(|first| dump.steps.get(first));
+        let at_first = at_first.filter(|step| !begins_there(step));
+        let wrong = at_first.or(*only_unknown);
+        let name = &dump.names[value.name];
+        doubts.steps.insert(value.name);
+        let step = wrong.and_then(|step| Some((step, dump.at::<facts::Step>(step.row)?)));
+        findings.push(if let Some((step, at)) = step {
+            doubts.steps.insert(step.name);
+            let found = at.text(at.row.name);
+            let message = format!(
+                "`{found}` runs at step {} where `{name}` is expected, which has a live range but no step",
+                at.row.step.value
+            );
+            let finding = Finding::new(Code::Sequence, at.place(at.row.name), message);
+            finding.related(line.place(line.row.name), "its live range")
+        } else {
+            let message = format!("`{name}` has a live range, but no step of the schedule");
+            Finding::new(Code::LiveRange, line.place(line.row.name), message)
+        });
     }
 }
 
@@ -75,12 +131,20 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
     let last = dump.steps.len() as u64;
     for (number, value) in dump.values.iter().enumerate() {
-        if value.live_range.is_none() || is_plain(dump, value, last) {
+        if value.live_range.is_none()
+            || is_plain(dump, value, last)
+            || doubts.steps.contains(&value.name)
+        {
             continue;
         }
         let Some(line) = dump.live_range(value) else {
             continue;
         };
+        // What is missing, or has more than 64 bits, is a finding of its own.
+        if !line.row.start.is_read() || !line.row.end.is_read() {
+            doubts.live_ranges.insert(number as u32);
+            continue;
+        }
         if let Some(finding) = problem(dump, value, &line, last) {
             doubts.live_ranges.insert(number as u32);
             findings.push(finding);
@@ -109,10 +173,30 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         }
         return;
     }
+    // A value whose name is wrong in the assignment alone has the live range of its name below `Used values:`.
+    let strays = dump.stray_live_ranges.iter().rev();
+    let strays = strays.filter_map(|&row| Some((row, dump.at::<facts::LiveRange>(row)?)));
+    let mut by_name: FxHashMap<_, Row> = strays.map(|(row, line)| (key(&line), row)).collect();
+    let mut explained = FxHashSet::default();
+    let mut missing = Vec::new();
+    for (value, placement) in values_without(dump) {
+        let used = dump.used(value).filter(|_| !value.is_alike);
+        let its = used.and_then(|used| {
+            let (name, index) = (used.row.value.name, used.row.value.index);
+            by_name.remove(&(used.text(name), index_text(used.text(index))))
+        });
+        if let Some(row) = its {
+            doubts.live_ranges_incomplete = true;
+            explained.insert(row);
+        } else {
+            missing.push(placement);
+        }
+    }
     // A line of a wrong name leaves a value without a line.
-    let mut missing = values_without(dump);
-    for &row in &dump.stray_live_ranges {
-        let Some(line) = dump.at::<facts::LiveRange>(row) else {
+    let mut missing = missing.into_iter();
+    for row in &dump.stray_live_ranges {
+        let line = dump.at::<facts::LiveRange>(*row);
+        let Some(line) = line.filter(|_| !explained.contains(row)) else {
             continue;
         };
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
@@ -142,6 +226,17 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
 }
 
+/// The name and the index on a line.
+fn key<'d>(line: &At<'d, facts::LiveRange>) -> (&'d str, &'d str) {
+    let index = line.text(line.row.index);
+    (line.text(line.row.name), index_text(index))
+}
+
+/// The index that `printed` says, which is not printed for arrays in a value's reference.
+fn index_text(printed: &str) -> &str {
+    if printed.is_empty() { "{}" } else { printed }
+}
+
 /// How many values have a live range.
 fn known(dump: &Dump) -> usize {
     dump.values
@@ -159,7 +254,7 @@ fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::
 
 /// The values that should have a live range, but have none. Scratch of computations called per
 /// element, and constants of computations that are not in the schedule, need none.
-fn values_without(dump: &Dump) -> impl Iterator<Item = At<'_, facts::Placement>> {
+fn values_without(dump: &Dump) -> impl Iterator<Item = (&Value, At<'_, facts::Placement>)> {
     dump.values
         .iter()
         .filter(|value| value.live_range.is_none())
@@ -167,7 +262,8 @@ fn values_without(dump: &Dump) -> impl Iterator<Item = At<'_, facts::Placement>>
             let allocation = dump.allocations.get(value.allocation? as usize)?;
             let needs_none = allocation.kinds.thread_local
                 || (allocation.kinds.constant && dump.step_of(value.name).is_none());
-            dump.placement(value).filter(|_| !needs_none)
+            let placement = dump.placement(value).filter(|_| !needs_none)?;
+            Some((value, placement))
         })
 }
 

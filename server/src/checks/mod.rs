@@ -23,13 +23,13 @@ mod values;
 
 use std::sync::Arc;
 
-use buflens_syntax::Shape;
+use buflens_syntax::{DocumentKind, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
 use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, Place};
+use crate::model::{Dump, NameId, Place};
 
 pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
@@ -108,8 +108,8 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     let check_text = || {
         structure::check_syntax(dump, &mut doubts, &mut findings);
         structure::check_completeness(dump, &mut doubts, &mut findings);
-        allocations::check_indices(dump, &mut findings);
-        allocations::check_kinds(dump, &doubts, &mut findings);
+        allocations::check_indices(dump, &doubts, &mut findings);
+        allocations::check_kinds(dump, &mut doubts, &mut findings);
         values::check_ids(dump, &mut doubts, &mut findings);
     };
     // Occupancy is asked for by several checks.
@@ -142,8 +142,12 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     findings.join(of_lives);
     doubts.live_ranges = doubts_of_lives.live_ranges;
     overlap::check_overlap(dump, &doubts, &mut findings);
-    // Numbers that contradict each other are nothing to build advice on.
-    if findings.list.is_empty() {
+    // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
+    let says_nothing = |finding: &Finding| {
+        let file = &dump.files[finding.place.file].document;
+        finding.code == Code::SecondDump || file.kind() == DocumentKind::Unknown
+    };
+    if findings.list.iter().all(says_nothing) {
         advice::advise(dump, thresholds, &mut findings);
     }
     findings.finish()
@@ -195,6 +199,8 @@ struct Doubts {
     values: FxHashSet<u32>,
     /// Whether a value of section C lies in no allocation.
     values_unplaced: bool,
+    /// Instructions whose steps are wrong.
+    steps: FxHashSet<NameId>,
     /// Values whose live range is wrong.
     live_ranges: FxHashSet<u32>,
     /// Whether a live range is missing or belongs to no value.

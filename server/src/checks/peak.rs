@@ -25,11 +25,27 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         return;
     }
     let lines = lines(dump, peak);
-    check_bytes(context, &lines, doubts, findings);
+    let mut of_members = findings.fork();
     // Behind a cut or a broken line, the lists are not whole.
-    if !doubts.are_whole(&[Section::LiveRanges, Section::Peak]) {
-        return;
+    if doubts.are_whole(&[Section::LiveRanges, Section::Peak]) {
+        check_members(context, peak, &lines, doubts, &mut of_members);
     }
+    // A line too many or too few, or one of another value, is no mistake in the numbers.
+    if !of_members.has(Code::PeakMembers) {
+        check_bytes(context, &lines, doubts, findings);
+    }
+    findings.join(of_members);
+}
+
+/// `peak-step` and `peak-members`.
+fn check_members(
+    context: &Context,
+    peak: &Peak,
+    lines: &[Line],
+    doubts: &Doubts,
+    findings: &mut Findings,
+) {
+    let dump = context.dump;
     let alive = live_ranges(dump);
     let is_sound = doubts.are_whole(&[Section::Values])
         && doubts.live_ranges.is_empty()
@@ -38,13 +54,13 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
         && !findings.has(Code::ValueShape);
     let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
     let printed = peak.step.value;
-    let differing = members(dump, peak, &lines, &alive, printed);
+    let differing = members(dump, peak, lines, &alive, printed);
     if let Some(step) = by_rule.filter(|&step| step != printed) {
         let message = format!(
             "step {printed} is printed as the peak where the compiler's rule gives step {step}"
         );
         let finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
-        if members(dump, peak, &lines, &alive, step).is_empty() {
+        if members(dump, peak, lines, &alive, step).is_empty() {
             findings.push(finding.fixed_by(step.to_string()));
             return;
         } else if differing.is_empty() {

@@ -1,6 +1,7 @@
 //! The memory-usage report says what the assignment says.
 
 mod running;
+mod spaces;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use buflens_syntax::facts::{self, ReportRow, Span, Total};
 use rustc_hash::FxHashSet;
 
 use self::running::Sum;
+use self::spaces::{Space, spaces};
 use super::structure::Section;
 use super::totals::check_human;
 use super::{Code, Doubts, Finding, Findings};
@@ -25,13 +27,17 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         dump,
         file,
         spaces: spaces(dump, doubts),
+        are_known: !dump.allocations.is_empty()
+            && doubts.are_whole(&[Section::Allocations, Section::Report]),
     };
-    let are_read = doubts.are_whole(&[Section::Allocations, Section::Report]);
-    let are_known = !dump.allocations.is_empty() && are_read;
+    let are_known = report.are_known;
     if are_known && !findings.has(Code::ColorMismatch) && !report.has_its_spaces(findings) {
         return;
     }
     report.check_totals(findings);
+    if are_known {
+        report.check_end(doubts, findings);
+    }
     // A value that is missing is missing in the tables, too.
     if doubts.values_unplaced {
         return;
@@ -47,41 +53,8 @@ struct Report<'d> {
     file: FileId,
     /// By memory space.
     spaces: BTreeMap<u64, Space>,
-}
-
-/// The allocations of a memory space.
-#[derive(Default)]
-struct Space {
-    /// Their sizes' sum.
-    sum: u128,
-    /// Whether one of them has a size that is wrong, nobody knows how much.
-    in_doubt: bool,
-    /// The largest first, as the newer form lists them.
-    by_size: Vec<u32>,
-}
-
-fn spaces(dump: &Dump, doubts: &Doubts) -> BTreeMap<u64, Space> {
-    let size = |number: u32| {
-        doubts
-            .sizes
-            .get(&number)
-            .copied()
-            .unwrap_or(dump.allocations[number as usize].size)
-    };
-    let mut spaces: BTreeMap<u64, Space> = BTreeMap::new();
-    for (number, allocation) in (0..).zip(&dump.allocations) {
-        let space = spaces.entry(allocation.color).or_default();
-        space.sum += u128::from(size(number));
-        space.in_doubt |=
-            doubts.allocations.contains(&number) && !doubts.sizes.contains_key(&number);
-        space.by_size.push(number);
-    }
-    for space in spaces.values_mut() {
-        space
-            .by_size
-            .sort_by_key(|&number| (std::cmp::Reverse(size(number)), number));
-    }
-    spaces
+    /// Whether every line about an allocation was understood, here and in the assignment.
+    are_known: bool,
 }
 
 /// The values of one allocation that share an offset.
@@ -108,59 +81,6 @@ impl<'d> Report<'d> {
             })
     }
 
-    /// Whether each memory space with bytes has allocations, and stands there once. A wrong number in a
-    /// heading is one finding, and not one for all below it.
-    fn has_its_spaces(&self, findings: &mut Findings) -> bool {
-        let mut printed: BTreeMap<u64, (Place, u128)> = BTreeMap::new();
-        let (mut heading, mut wrong) = (None, None::<(Place, u128, &str)>);
-        for at in self.rows() {
-            match at.row {
-                ReportRow::Space { color, .. } => {
-                    heading = Some((color.value, at.place(color.span)));
-                }
-                ReportRow::SpaceTotal(total) if total.bytes.value > 0 => {
-                    let Some((color, place)) = heading.take() else {
-                        continue;
-                    };
-                    let sum = self.spaces.get(&color).map(|space| space.sum);
-                    let bytes = u128::from(total.bytes.value);
-                    wrong = match printed.insert(color, (place.clone(), bytes)) {
-                        // Of two, the one with other bytes is the wrong one.
-                        Some((first, of_first)) => {
-                            let is_its = sum == Some(bytes);
-                            let (place, bytes) = if is_its {
-                                (first, of_first)
-                            } else {
-                                (place, bytes)
-                            };
-                            Some((place, bytes, "this memory space stands here twice"))
-                        }
-                        None if sum.is_none() => Some((
-                            place,
-                            bytes,
-                            "the dump has no allocation in this memory space",
-                        )),
-                        None => wrong,
-                    };
-                }
-                _ => {}
-            }
-        }
-        let Some((place, bytes, message)) = wrong else {
-            return true;
-        };
-        let mut left = self
-            .spaces
-            .iter()
-            .filter(|(color, space)| space.sum == bytes && !printed.contains_key(color));
-        let finding = Finding::new(Code::ReportTotal, place, message);
-        findings.push(match (left.next(), left.next()) {
-            (Some((color, _)), None) => finding.fixed_by(color.to_string()),
-            _ => finding,
-        });
-        false
-    }
-
     fn check_totals(&self, findings: &mut Findings) {
         let dump = self.dump;
         let mut color = None;
@@ -177,17 +97,9 @@ impl<'d> Report<'d> {
                     };
                     spaces += 1;
                     sum += u128::from(total.row.bytes.value);
-                    let is_off =
-                        color
-                            .filter(|_| !dump.allocations.is_empty())
-                            .is_some_and(|color| {
-                                self.check_space(
-                                    color.value,
-                                    at.place(color.span),
-                                    &total,
-                                    findings,
-                                )
-                            });
+                    let is_off = color.filter(|_| self.are_known).is_some_and(|color| {
+                        self.check_space(color.value, at.place(color.span), &total, findings)
+                    });
                     if !is_off {
                         check_human(&total, !dump.allocations.is_empty(), findings);
                     }
@@ -249,52 +161,6 @@ impl<'d> Report<'d> {
                 }
             }
         }
-    }
-
-    /// Whether a space's total is not the sum of its allocations.
-    fn check_space(
-        &self,
-        color: u64,
-        heading: Place,
-        total: &At<Total>,
-        findings: &mut Findings,
-    ) -> bool {
-        let dump = self.dump;
-        let (sum, in_doubt) = self
-            .spaces
-            .get(&color)
-            .map_or((0, false), |space| (space.sum, space.in_doubt));
-        if u128::from(total.row.bytes.value) == sum || in_doubt || findings.has(Code::ColorMismatch)
-        {
-            return false;
-        }
-        let message = format!(
-            "total of {} bytes where the allocations of memory space {color} add up to {sum}",
-            total.row.bytes.value
-        );
-        let mut finding = Finding::new(
-            Code::ReportTotal,
-            total.place(total.row.bytes.span),
-            message,
-        )
-        .related(heading, format!("memory space {color}"));
-        // The allocation whose move to another space, or whose size, explains the difference.
-        let missing = u128::from(total.row.bytes.value).abs_diff(sum);
-        for allocation in dump
-            .allocations
-            .iter()
-            .filter(|allocation| u128::from(allocation.size) == missing)
-            .take(4)
-        {
-            if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
-                finding = finding.related(
-                    header.place(header.row.line),
-                    "of the size of the difference",
-                );
-            }
-        }
-        findings.push(finding);
-        true
     }
 
     /// Compares each table of slots with the allocation it belongs to.
@@ -400,14 +266,24 @@ impl<'d> Report<'d> {
 
     /// The newer form has a table for each allocation of a memory space, at least for the first 50.
     fn check_counts(&self, tables: &BTreeMap<u64, (Place, usize)>, findings: &mut Findings) {
-        for (&color, (place, count)) in tables {
+        let mut differing = tables.iter().filter_map(|(&color, (place, count))| {
             let allocations = self.dump.allocations_in(color).count();
-            if allocations == *count || allocations > 50 {
-                continue;
-            }
+            (allocations != *count && allocations <= 50).then_some((
+                color,
+                place,
+                count,
+                allocations,
+            ))
+        });
+        // An allocation in the wrong memory space is missing in another.
+        if let Some((color, place, count, allocations)) = differing.next() {
             let message =
                 format!("{count} tables for {allocations} allocations of memory space {color}");
             let mut finding = Finding::new(Code::ReportTotal, place.clone(), message);
+            for (color, place, ..) in differing {
+                let message = format!("nor does memory space {color} agree");
+                finding = finding.related(place.clone(), message);
+            }
             // Nothing else in the dump confirms the memory space of an allocation without values.
             for empty in self
                 .dump

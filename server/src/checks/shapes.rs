@@ -16,7 +16,11 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
             continue;
         };
-        let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        // A line that is not understood may have been the header of some of its values.
+        if doubts.headers.contains(&(number as u32)) {
+            continue;
+        }
+        let values = dump.held_by(allocation);
         let is_plain = |(at, value): (u32, &Value)| {
             value.color() == Some(allocation.color)
                 && layout_space(context, at).is_none_or(|space| space == allocation.color)
@@ -175,7 +179,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
         if doubts.allocations.contains(&(number as u32)) {
             continue;
         }
-        let values = &dump.values[allocation.values.start as usize..allocation.values.end as usize];
+        let values = dump.held_by(allocation);
         let mut counts: Option<FxHashMap<u64, u32>> = None;
         for (at, value) in (allocation.values.start..).zip(values) {
             let shape = context.placed(at);

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::Heading;
+use buflens_syntax::facts::{self, Heading};
 use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
 
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, FileId, Part, Place, read_errors};
+use crate::model::{Allocation, Dump, FileId, Part, Place, read_errors};
 
 /// A part of a dump that is read on its own: what is broken in one says nothing of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,8 +44,12 @@ fn section_at(dump: &Dump, file: FileId, offset: u32) -> Section {
     }
 }
 
-/// `syntax`, and `truncated` where the error is the file's abrupt end.
+/// `syntax`, `truncated` where the error is the file's abrupt end, and `second-dump`.
 pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    if let Some(place) = &dump.second {
+        let message = "another dump begins here, which is not read: expected one in a file";
+        findings.push(Finding::new(Code::SecondDump, place.clone(), message));
+    }
     for (file, content) in dump.files.iter().enumerate() {
         let document = &content.document;
         match document.kind() {
@@ -61,8 +65,11 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             _ => {}
         }
         if content.lossy {
-            let place = Place { file, range: 0..0 };
-            let message = "the file is not UTF-8; the bytes that are none are shown as `\u{fffd}`";
+            let place = Place {
+                file,
+                range: replaced(document).unwrap_or(0..0),
+            };
+            let message = "the file is not UTF-8: bytes that are no text, the first of them here, are shown as `\u{fffd}`";
             findings.push(Finding::new(Code::Syntax, place, message));
         }
         let last_line = document
@@ -70,7 +77,22 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             .unwrap_or(0..0);
         read_errors(document);
         for (range, message) in document.errors() {
-            doubts.broken.insert(section_at(dump, file, range.start));
+            let section = section_at(dump, file, range.start);
+            doubts.broken.insert(section);
+            if section == Section::Allocations
+                && let Some(allocation) = allocation_before(dump, file, range.start)
+            {
+                doubts.allocations.insert(allocation);
+                doubts.headers.insert(allocation);
+            }
+            // Where bytes were replaced, that is what is wrong.
+            let has_replaced = || {
+                let line = document.line_range(document.line_at(range.start));
+                line.is_some_and(|line| document.slice(line).contains(char::REPLACEMENT_CHARACTER))
+            };
+            if content.lossy && has_replaced() {
+                continue;
+            }
             // A last line without its line end that breaks off in the middle.
             let breaks_off = !last_line.is_empty()
                 && range.end == document.len()
@@ -86,6 +108,24 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             findings.push(Finding::new(code, Place { file, range }, message));
         }
     }
+}
+
+/// The first character that stands for bytes that are no text.
+fn replaced(document: &Document) -> Option<Range<u32>> {
+    document.blocks().find_map(|(start, block)| {
+        let at = start + block.text().find(char::REPLACEMENT_CHARACTER)? as u32;
+        Some(at..at + char::REPLACEMENT_CHARACTER.len_utf8() as u32)
+    })
+}
+
+/// The allocation whose header is the last one understood up to the byte at `offset` of a file.
+fn allocation_before(dump: &Dump, file: FileId, offset: u32) -> Option<u32> {
+    let starts_before = |allocation: &Allocation| {
+        let header = dump.at::<facts::Allocation>(allocation.header);
+        header.is_some_and(|at| at.file == file && at.start + at.row.line.start <= offset)
+    };
+    let behind = dump.allocations.partition_point(starts_before);
+    behind.checked_sub(1).map(|at| at as u32)
 }
 
 fn not_a_dump(file: FileId, document: &Document) -> Finding {
@@ -130,9 +170,10 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
         }
         let message = match Part::from(content.document.kind()) {
             Part::Assignment | Part::Values | Part::LiveRange => {
-                let is_broken = doubts.broken.contains(&Section::Allocations);
-                let missing = missing_section(dump, file, is_broken);
-                missing.map(|missing| format!("the file ends before {missing}"))
+                // A line that is not understood may be the heading that is missing.
+                let missing = missing_section(dump, file)
+                    .filter(|(before, _)| !doubts.broken.contains(before));
+                missing.map(|(_, missing)| format!("the file ends before {missing}"))
             }
             Part::Module => module_end(&content.document).map(str::to_owned),
             Part::Report | Part::None => None,
@@ -148,9 +189,8 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
     }
 }
 
-/// A combined file goes on to its peak, a values file to its values.
-/// A broken line may be the only allocation.
-fn missing_section(dump: &Dump, file: FileId, is_broken: bool) -> Option<&'static str> {
+/// What is missing, and the section before it: a combined file goes on to its peak, a values file to its values.
+fn missing_section(dump: &Dump, file: FileId) -> Option<(Section, &'static str)> {
     let headings: Vec<_> = dump
         .headings
         .iter()
@@ -161,7 +201,7 @@ fn missing_section(dump: &Dump, file: FileId, is_broken: bool) -> Option<&'stati
     let is_combined = has(|heading| matches!(heading, Heading::Assignment));
     let has_total = dump
         .total
-        .and_then(|row| dump.at::<buflens_syntax::facts::Total>(row))
+        .and_then(|row| dump.at::<facts::Total>(row))
         .is_some_and(|at| at.file == file);
     let has_values = has(|heading| matches!(heading, Heading::Values));
     let has_live_range = has(|heading| matches!(heading, Heading::LiveRange(_)));
@@ -170,18 +210,20 @@ fn missing_section(dump: &Dump, file: FileId, is_broken: bool) -> Option<&'stati
     let has_ranges = has(|heading| matches!(heading, Heading::Ranges));
     let has_peak = has(|heading| matches!(heading, Heading::Peak(_) | Heading::PeakUnknown));
 
-    if is_combined && headings.len() == 1 && dump.allocations.is_empty() && !is_broken {
-        Some("its first allocation")
+    if is_combined && headings.len() == 1 && dump.allocations.is_empty() {
+        Some((Section::Allocations, "its first allocation"))
+    } else if is_combined && has_values && !has_total {
+        Some((Section::Allocations, "`Total bytes used: N`"))
     } else if has_total && !has_values {
-        Some("`Used values:`")
+        Some((Section::Allocations, "`Used values:`"))
     } else if is_combined && has_values && !has_live_range && !unavailable {
-        Some("`HloLiveRange (max N):`")
+        Some((Section::Values, "`HloLiveRange (max N):`"))
     } else if has_live_range && !has_steps {
-        Some("`  InstructionSequence:`")
+        Some((Section::LiveRanges, "`  InstructionSequence:`"))
     } else if has_live_range && !has_ranges {
-        Some("`  BufferLiveRange:`")
+        Some((Section::LiveRanges, "`  BufferLiveRange:`"))
     } else if has_live_range && !has_peak {
-        Some("`  Live ranges at N (peak):`")
+        Some((Section::LiveRanges, "`  Live ranges at N (peak):`"))
     } else {
         None
     }
@@ -250,7 +292,7 @@ fn text_start(text: &str) -> Option<u32> {
 }
 
 /// The last line that holds text.
-fn end_of(file: FileId, document: &Document) -> Place {
+pub(super) fn end_of(file: FileId, document: &Document) -> Place {
     let mut blocks: Vec<_> = document.blocks().collect();
     blocks.reverse();
     let at = blocks.into_iter().find_map(|(start, block)| {

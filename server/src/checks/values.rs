@@ -4,7 +4,7 @@ use buflens_syntax::facts::{self, Heading};
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Value};
+use crate::model::{At, Dump, Place, Value};
 
 /// From so many values in no allocation on, the values may be another compilation's.
 const FOREIGN: usize = 8;
@@ -44,11 +44,20 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
     }
     let are_unique = dump.ids_are_unique();
     for (at, value) in dump.values.iter().enumerate() {
-        if value.is_alike && are_unique {
+        let is_outside = value.placement.is_some() && value.allocation.is_none() && is_whole;
+        if value.is_alike && are_unique && !is_outside {
             continue;
         }
         let (placement, used) = (dump.placement(value), dump.used(value));
         if !are_whole(placement.as_ref(), used.as_ref()) {
+            continue;
+        }
+        if let Some(placement) = placement.as_ref().filter(|_| is_outside) {
+            let message = format!("value {} stands before the first allocation", value.id);
+            let place = placement.place(placement.row.value.id.span);
+            findings.push(Finding::new(Code::UnknownValue, place, message));
+            doubts.values.insert(at as u32);
+            doubts.values_unplaced = true;
             continue;
         }
         let first = dump
@@ -118,8 +127,29 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
     }
 }
 
-/// `unknown-value`: the entries below `Used values:` ascend by id. To be asked where the ids are right.
+/// `unknown-value`: the values of an allocation, and the entries below `Used values:`, ascend by id. To be
+/// asked where the ids are right.
 fn check_order(dump: &Dump, findings: &mut Findings) {
+    // A printed id with its place.
+    type Id = (u64, Place);
+    let mut push = |[before, id]: [Id; 2], order: &str, what: &str| {
+        let message = format!("value {} stands behind value {}: {order}", id.0, before.0);
+        let finding = Finding::new(Code::UnknownValue, id.1, message);
+        findings.push(finding.related(before.1, what));
+    };
+    for allocation in &dump.allocations {
+        let values = dump.held_by(allocation);
+        for pair in values.windows(2).filter(|pair| pair[1].id < pair[0].id) {
+            let ids = [&pair[0], &pair[1]].map(|value| {
+                let line = dump.placement(value)?;
+                Some((value.id, line.place(line.row.value.id.span)))
+            });
+            if let [Some(before), Some(id)] = ids {
+                let order = "the values of an allocation ascend";
+                push([before, id], order, "the value before");
+            }
+        }
+    }
     let id = |value: &Value| {
         if value.is_alike {
             Some(value.id)
@@ -133,18 +163,13 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
         .collect();
     entries.sort_unstable();
     for pair in entries.windows(2).filter(|pair| pair[1].1 < pair[0].1) {
-        let [before, entry] = [pair[0].0, pair[1].0].map(|row| dump.at::<facts::UsedValue>(row));
-        let (Some(before), Some(entry)) = (before, entry) else {
-            continue;
-        };
-        let (id, place) = (entry.row.value.id, entry.place(entry.row.value.id.span));
-        let message = format!(
-            "value {} stands behind value {}: the entries ascend",
-            id.value, before.row.value.id.value
-        );
-        let before = before.place(before.row.value.id.span);
-        let finding = Finding::new(Code::UnknownValue, place, message);
-        findings.push(finding.related(before, "the entry before"));
+        let ids = [pair[0], pair[1]].map(|(row, id)| {
+            let entry = dump.at::<facts::UsedValue>(row)?;
+            Some((id, entry.place(entry.row.value.id.span)))
+        });
+        if let [Some(before), Some(id)] = ids {
+            push([before, id], "the entries ascend", "the entry before");
+        }
     }
 }
 
@@ -153,14 +178,17 @@ fn are_whole(
     placement: Option<&At<facts::Placement>>,
     used: Option<&At<facts::UsedValue>>,
 ) -> bool {
-    placement.is_none_or(|at| at.row.value.is_whole(at.block.text()))
-        && used.is_none_or(|at| at.row.value.is_whole(at.block.text()))
+    let is_whole = |reference: &facts::ValueReference, text: &str| {
+        reference.is_whole(text) && reference.id.is_read()
+    };
+    placement.is_none_or(|at| is_whole(&at.row.value, at.block.text()))
+        && used.is_none_or(|at| is_whole(&at.row.value, at.block.text()))
 }
 
 fn id_place(
     placement: Option<&At<facts::Placement>>,
     used: Option<&At<facts::UsedValue>>,
-) -> Option<crate::model::Place> {
+) -> Option<Place> {
     placement
         .map(|placement| placement.place(placement.row.value.id.span))
         .or_else(|| used.map(|used| used.place(used.row.value.id.span)))
