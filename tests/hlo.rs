@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use support::client::{Server, path_of};
@@ -370,6 +370,21 @@ fn a_stage_without_buffers_says_so() {
         hover.contains("No buffers are assigned to this stage: see `module_0022.jit_mlp_fwd.cl_878335365.after_optimizations`."),
         "{hover}"
     );
+    for (stage, says) in [
+        ("before_optimizations", true),
+        ("0004.fusion.after_dce.before_pipeline-end", true),
+        ("cpu_after_optimizations", false),
+    ] {
+        let name = format!("/stages/module_0001.jit_f.{stage}.txt");
+        let uri = server.open(
+            Path::new(&name),
+            "HloModule m\n\nENTRY e {\n  ROOT %p = f32[8,8]{1,0} parameter(0)\n}\n",
+        );
+        let hover = server.request("textDocument/hover", &at(&uri, 3, 12));
+        let hover = hover.expect("a hover").to_string();
+        let is_said = hover.contains("see the program's `after_optimizations`. Its layouts, and");
+        assert_eq!(is_said, says, "{name}: {hover}");
+    }
     server.finish();
 }
 

@@ -91,23 +91,25 @@ pub(super) fn stage(dump: &Dump, file: FileId, line: SyntaxKind) -> Option<Strin
     }
     let name = dump.files.get(file)?.path.file_name()?.to_str()?;
     let name = name.strip_suffix(".txt")?;
-    let see = if let Some(stage) = name
-        .strip_suffix("_before_buffer_assignment")
-        .or_else(|| name.strip_suffix("_after_buffer_assignment"))
-    {
-        stage.to_owned()
-    } else if let Some(module) = name.strip_suffix(".before_optimizations") {
-        format!("{module}...after_optimizations")
+    let assigned = ["_before_buffer_assignment", "_after_buffer_assignment"];
+    if let Some(stage) = assigned.iter().find_map(|suffix| name.strip_suffix(suffix)) {
+        let stage = code(&cut(stage, 150));
+        return Some(format!(
+            "No buffers are assigned to this stage: see {stage}."
+        ));
+    }
+    let is_of_compiler = name.split('.').any(|part| {
+        part.strip_prefix("module_")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    let why = if name.ends_with(".oom_intermediate_module") {
+        "the compiler ran out of memory"
+    } else if is_of_compiler && !name.ends_with("after_optimizations") {
+        "see the program's `after_optimizations`. Its layouts, and with them the padding, can differ"
     } else {
-        name.strip_suffix(".oom_intermediate_module")?;
-        return Some(
-            "No buffers are assigned to this stage: the compiler ran out of memory.".to_owned(),
-        );
+        return None;
     };
-    Some(format!(
-        "No buffers are assigned to this stage: see {}.",
-        code(&cut(&see, 150))
-    ))
+    Some(format!("No buffers are assigned to this stage: {why}."))
 }
 
 fn counted(number: usize, what: &str) -> String {
