@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 
 use super::printable;
-use super::table::{Table, cut};
+use super::table::{Table, cut, length};
 
 /// Sentences are not drawn out over wider terminals.
 const MOST: usize = 100;
@@ -198,22 +198,22 @@ fn escaped(text: &str) -> String {
 fn wrapped(out: &mut impl Write, text: &str, width: usize, on: &str, off: &str) -> io::Result<()> {
     let width = width.min(MOST);
     let text = printable(text);
-    let (mut line, mut length) = (String::new(), 0);
+    let (mut line, mut used) = (String::new(), 0);
     for word in text.split_whitespace() {
         // Who copies a path wants all of it.
         let word = cut(word, width.max(LONGEST));
-        let own = word.chars().count();
-        if length > 0 && length + 1 + own > width {
+        let own = length(&word);
+        if used > 0 && used + 1 + own > width {
             writeln!(out, "{on}{line}{off}")?;
             line.clear();
-            length = 0;
+            used = 0;
         }
-        if length > 0 {
+        if used > 0 {
             line.push(' ');
-            length += 1;
+            used += 1;
         }
         line.push_str(&word);
-        length += own;
+        used += own;
     }
     writeln!(out, "{on}{line}{off}")
 }

@@ -4,10 +4,10 @@
 mod cell;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use maud::{Markup, html};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub use self::cell::Cell;
 
@@ -243,11 +243,12 @@ fn row_text(cells: &[Cow<str>], row: &[Cell], layout: &[(usize, bool)]) -> Strin
         }
         is_first = false;
         let cell = cut(&cells[at], width);
+        let pad = " ".repeat(width.saturating_sub(length(&cell)));
         let colour = row.get(at).and_then(Cell::colour);
-        let _ = match colour {
-            Some(on) => write!(text, "{on}{cell:>width$}\u{1b}[0m"),
-            None if is_words => write!(text, "{cell:width$}"),
-            None => write!(text, "{cell:>width$}"),
+        text += &match colour {
+            Some(on) => format!("{on}{pad}{cell}\u{1b}[0m"),
+            None if is_words => format!("{cell}{pad}"),
+            None => format!("{pad}{cell}"),
         };
     }
     text.truncate(text.trim_end().len());
@@ -319,22 +320,33 @@ fn push_cell(text: &mut String, cell: &str) {
     text.push_str(cell);
 }
 
-/// How many columns of a terminal the text takes, characters of double width aside.
-fn length(text: &str) -> usize {
-    text.chars().count()
+/// How many columns of a terminal the text takes. Of control characters there are none left.
+pub fn length(text: &str) -> usize {
+    text.width()
 }
 
-/// `text` in at most `width` characters, cut in the middle: both ends of a name tell something.
+/// `text` in at most `width` columns, cut in the middle: both ends of a name tell something.
 pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
-    let length = length(text);
-    if length <= width {
+    if length(text) <= width {
         return text.into();
     }
     let kept = width.saturating_sub(3);
     let (head, tail) = (kept.div_ceil(2), kept / 2);
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(length - tail).collect();
+    let start = fitting(text.chars(), head);
+    let end = fitting(text.chars().rev(), tail);
+    let (start, end) = (&text[..start], &text[text.len() - end..]);
     format!("{start}{}{end}", &"..."[..width.min(3)]).into()
+}
+
+/// The bytes of as many of the `chars` as `width` columns have room for.
+fn fitting(chars: impl Iterator<Item = char>, width: usize) -> usize {
+    let mut left = width;
+    chars
+        .map_while(|char| {
+            left = left.checked_sub(char.width().unwrap_or(0))?;
+            Some(char.len_utf8())
+        })
+        .sum()
 }
 
 /// Shares `available` out to those who need so much: the modest get all they need, the others
@@ -445,6 +457,9 @@ mod tests {
         assert_eq!(cut("abcdefghij", 8), "abc...ij");
         assert_eq!(cut("abcdefghij", 2), "..");
         assert_eq!(cut("äöüßäöüß", 7), "äö...üß");
+        // Each takes two columns.
+        assert_eq!(cut("模型/訓練/損失.py", 17), "模型/訓練/損失.py");
+        assert_eq!(cut("模型/訓練/損失.py", 14), "模型/...失.py");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use self::letters::Letters;
 use super::chart::{self, Chart, Selection};
 use super::page::Page;
 use super::records::Map;
-use super::table::{Cell, Column, Place, Table, cut};
+use super::table::{Cell, Column, Place, Table, cut, length};
 use crate::model::bytes::{grouped, rounded};
 use crate::model::cancel::checkpoint;
 
@@ -260,7 +260,6 @@ impl<'c> TextMap<'c> {
             after = format!("{after}, not among these steps");
         }
         let label = format!("{} peak", chart.space.space.name);
-        let length = |text: &str| text.chars().count();
         // The name of the instruction makes room for the numbers.
         let sentence = |room: usize| {
             let step = format!("step {}", peak.step);
