@@ -576,7 +576,7 @@ fn a_map_is_drawn_or_it_is_said_what_there_is() {
         ),
         (
             ["--allocation", "4711"],
-            "there is no allocation 4711 on the map: the last one is ",
+            "there is no allocation 4711 on the map, which leaves out thread-local ones: the last one is ",
         ),
         (
             ["--steps", "0..999999"],

@@ -63,7 +63,7 @@ impl Selection {
 fn no_allocation(map: &Map, number: u64) -> String {
     let last = map.allocations.iter().map(|it| it.allocation).max();
     let last = last.map_or_else(String::new, |last| format!(": the last one is {last}"));
-    format!("there is no allocation {number} on the map{last}")
+    format!("there is no allocation {number} on the map, which leaves out thread-local ones{last}")
 }
 
 /// `HBM (@0)`, or `memory space 0` where it has no name.
@@ -324,10 +324,7 @@ mod tests {
         let spaces = problem(Some(77), None, None).unwrap();
         assert!(spaces.starts_with("there is no memory space 77; the dump has HBM (@0), "));
         let allocation = problem(None, Some(99), None).unwrap();
-        assert!(
-            allocation.contains("allocation 99 on the map: the last one is"),
-            "{allocation}"
-        );
+        assert!(allocation.contains("ones: the last one is"), "{allocation}");
         let step = problem(None, None, Some((0, map.steps))).unwrap();
         assert!(step.contains("the last one is"), "{step}");
         let order = problem(None, None, Some((3, 2))).unwrap();

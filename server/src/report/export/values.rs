@@ -60,34 +60,30 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
             Cell::text(value.name),
             Cell::text(value.index),
             value.kind.into(),
-            number(color),
+            Cell::number(color),
             color
                 .map(|color| space::named(color, dump.platforms))
                 .into(),
-            number(value.allocation),
-            number(value.allocation.map(|_| value.offset)),
-            number(value.allocation.map(|_| value.bytes)),
-            number(value.logical_bytes),
-            number(padding),
-            number(value.live.map(|[first, _]| first)),
-            number(value.live.map(|[_, last]| last)),
+            Cell::number(value.allocation),
+            Cell::number(value.allocation.map(|_| value.offset)),
+            Cell::number(value.allocation.map(|_| value.bytes)),
+            Cell::number(value.logical_bytes),
+            Cell::number(padding),
+            Cell::number(value.live.map(|[first, _]| first)),
+            Cell::number(value.live.map(|[_, last]| last)),
             has_peak
                 .then(|| if own.is_some() { "yes" } else { "no" })
                 .into(),
-            number(own),
+            Cell::number(own),
             value.shape.into(),
             value.opcode.into(),
             value.op_name.into(),
             value.source.into(),
             location.as_ref().map(|location| &*location.file).into(),
-            number(location.as_ref().map(|location| u64::from(location.line))),
+            Cell::number(location.as_ref().map(|location| u64::from(location.line))),
         ]);
     }
     table
-}
-
-fn number(number: Option<u64>) -> Cell {
-    number.map_or(Cell::Empty, Cell::Number)
 }
 
 /// The values alive at the true peaks of their memory spaces, as numbers into the dump's table, each

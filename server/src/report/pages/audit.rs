@@ -244,7 +244,6 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
 }
 
 fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let round_trip = copy.round_trip.as_deref();
     // The peak of the memory space that it writes to: another one than the main memory is named.
     let peak = copy.peak_of.as_deref();
@@ -262,12 +261,12 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
         short_source(copy.source.as_deref()).into(),
         copy.op_name.clone().into(),
         copy.source.clone().into(),
-        number(copy.from.space),
+        Cell::number(copy.from.space),
         copy.from.layout.clone().into(),
-        number(copy.to.space),
+        Cell::number(copy.to.space),
         copy.to.layout.clone().into(),
-        number(copy.window.map(|window| window.0)),
-        number(copy.window.map(|window| window.1)),
+        Cell::number(copy.window.map(|window| window.0)),
+        Cell::number(copy.window.map(|window| window.1)),
         round_trip.into(),
     ]
 }
@@ -335,7 +334,6 @@ pub fn traffic(offload: &Offload) -> Table {
         Column::new("", "from_space", Place::Exact),
         Column::new("", "to_space", Place::Exact),
     ]);
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     table.rows = offload
         .traffic
         .iter()
@@ -346,9 +344,9 @@ pub fn traffic(offload: &Offload) -> Table {
                 Cell::Number(traffic.copies as u64),
                 Cell::text(&traffic.route),
                 most.map_or(Cell::Empty, |most| Cell::Bytes(most.bytes)),
-                number(most.map(|most| most.step)),
-                number(traffic.from),
-                number(traffic.to),
+                Cell::number(most.map(|most| most.step)),
+                Cell::number(traffic.from),
+                Cell::number(traffic.to),
             ]
         })
         .collect();

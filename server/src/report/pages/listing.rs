@@ -90,7 +90,7 @@ fn row(listed: &Listed, pattern: String) -> Vec<Cell> {
         bytes(module.peak_bytes(0)),
         bytes(module.space(0).map(|space| space.reserved_bytes)),
         Cell::Number(module.values as u64),
-        Cell::Number(module.steps),
+        Cell::number(module.steps),
         Cell::Bytes(listed.file_bytes),
         Cell::text(&parts),
         match listed.stage_texts {
@@ -121,7 +121,6 @@ pub fn table(listing: &Listing) -> Table {
         "problems",
     ];
     let mut table = Table::new(&keys.map(|key| Column::new("", key, Place::Exact)));
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let rows = listing.compilations.iter().map(|listed| {
         let module = &listed.module;
         vec![
@@ -129,10 +128,10 @@ pub fn table(listing: &Listing) -> Table {
             Cell::text(&module.stem),
             Cell::text(module.platform),
             Cell::Number(module.total_bytes),
-            number(module.space(0).map(|space| space.reserved_bytes)),
-            number(module.peak_bytes(0)),
+            Cell::number(module.space(0).map(|space| space.reserved_bytes)),
+            Cell::number(module.peak_bytes(0)),
             Cell::Number(module.values as u64),
-            Cell::Number(module.steps),
+            Cell::number(module.steps),
             Cell::Number(listed.file_bytes),
             Cell::text(listed.there.join(" ")),
             Cell::text(listed.missing.join(" ")),

@@ -257,7 +257,6 @@ pub fn values(made: &Made<FileLocation>) -> Table {
 }
 
 fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
     let value = &made.value;
     let location = value.location.as_ref();
@@ -281,15 +280,15 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
         place.into(),
         value.op_name.clone().into(),
         value.source.clone().into(),
-        number(made.line.map(u64::from)),
+        Cell::number(made.line.map(u64::from)),
         yes(made.is_direct),
         Cell::text(&made.module),
         Cell::Number(value.id),
-        number(value.allocation),
+        Cell::number(value.allocation),
         Cell::Number(value.offset),
-        number(value.logical_bytes),
-        number(value.live.map(|[start, _]| start)),
-        number(value.live.map(|[_, end]| end)),
+        Cell::number(value.logical_bytes),
+        Cell::number(value.live.map(|[start, _]| start)),
+        Cell::number(value.live.map(|[_, end]| end)),
         location.map(|at| at.file.clone()).into(),
         location.map_or(Cell::Empty, |at| Cell::Number(u64::from(at.line))),
     ]

@@ -181,11 +181,7 @@ pub fn entries<L>(answer: &OutOfMemory<L>) -> Table {
 
 fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
     let text = |size: &Option<Size>| size.as_ref().map(|size| size.text.clone());
-    let bytes = |size: &Option<Size>| {
-        size.as_ref()
-            .and_then(|size| size.bytes)
-            .map_or(Cell::Empty, Cell::Number)
-    };
+    let bytes = |size: &Option<Size>| Cell::number(size.as_ref().and_then(|size| size.bytes));
     let values: Vec<String> = entry.values.iter().map(u64::to_string).collect();
     let value = match (&values[..], entry.is_exact) {
         ([], _) => None,

@@ -129,7 +129,6 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
 }
 
 fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let value = &padded.value;
     let dimension = padded.dimension.as_ref();
     let rounded_up = dimension.map(|it| match it.number {
@@ -162,14 +161,14 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
         value.op_name.clone().into(),
         value.source.clone().into(),
         Cell::Number(value.id),
-        number(value.allocation),
-        number(value.logical_bytes),
-        number(dimension.and_then(|it| it.number)),
-        number(dimension.map(|it| it.from)),
-        number(dimension.map(|it| it.to)),
-        number(dimension.and_then(|it| it.tile)),
+        Cell::number(value.allocation),
+        Cell::number(value.logical_bytes),
+        Cell::number(dimension.and_then(|it| it.number)),
+        Cell::number(dimension.map(|it| it.from)),
+        Cell::number(dimension.map(|it| it.to)),
+        Cell::number(dimension.and_then(|it| it.tile)),
         order_text.into(),
-        number(order.map(|order| order.bytes)),
+        Cell::number(order.map(|order| order.bytes)),
     ]
 }
 

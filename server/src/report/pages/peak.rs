@@ -329,7 +329,6 @@ fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
 }
 
 fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>) -> Vec<Cell> {
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     let shared = own.map_or(0, |own| value.bytes.saturating_sub(own));
     vec![
         Cell::Bytes(value.bytes),
@@ -349,12 +348,12 @@ fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>)
         value.op_name.clone().into(),
         value.source.clone().into(),
         Cell::Number(value.id),
-        number(value.allocation),
+        Cell::number(value.allocation),
         Cell::Number(value.offset),
-        number(value.logical_bytes),
-        number(own),
-        number(value.live.map(|[start, _]| start)),
-        number(value.live.map(|[_, end]| end)),
+        Cell::number(value.logical_bytes),
+        Cell::number(own),
+        Cell::number(value.live.map(|[start, _]| start)),
+        Cell::number(value.live.map(|[_, end]| end)),
         value.opcode.clone().into(),
     ]
 }

@@ -19,11 +19,15 @@ pub fn page(summary: &Summary, color: u64, limit: usize) -> Page {
 
 fn one(module: &Module) -> Page {
     let mut page = Page::default();
-    let what = [
+    let steps = module.steps.map(|steps| {
+        let steps = usize::try_from(steps).unwrap_or(usize::MAX);
+        counted(steps, "step")
+    });
+    let mut what = vec![
         counted(module.allocations, "allocation"),
         counted(module.values, "value"),
-        counted(usize::try_from(module.steps).unwrap_or(usize::MAX), "step"),
     ];
+    what.extend(steps);
     page.verdict(format!(
         "{}: {} in all; {}",
         module.module,
@@ -243,7 +247,6 @@ pub fn table(summary: &Summary) -> Table {
         "xla_listed_bytes",
     ];
     let mut table = Table::new(&keys.map(exact));
-    let number = |number: Option<u64>| number.map_or(Cell::Empty, Cell::Number);
     for module in &summary.modules {
         let printed = module.xla_peak.as_ref();
         let spaces = module.spaces.iter().map(Some);
@@ -258,17 +261,17 @@ pub fn table(summary: &Summary) -> Table {
                 Cell::Number(module.total_bytes),
                 Cell::Number(module.allocations as u64),
                 Cell::Number(module.values as u64),
-                Cell::Number(module.steps),
-                number(space.map(|space| space.color)),
+                Cell::number(module.steps),
+                Cell::number(space.map(|space| space.color)),
                 space.map(|space| space.name.as_str()).into(),
-                number(space.map(|space| space.reserved_bytes)),
-                number(space.map(|space| space.thread_local_bytes)),
-                number(space.and_then(|space| space.padding_bytes)),
-                number(peak.map(|peak| peak.step)),
+                Cell::number(space.map(|space| space.reserved_bytes)),
+                Cell::number(space.map(|space| space.thread_local_bytes)),
+                Cell::number(space.and_then(|space| space.padding_bytes)),
+                Cell::number(peak.map(|peak| peak.step)),
                 peak.and_then(|peak| peak.instruction.as_deref()).into(),
-                number(peak.map(|peak| peak.occupied_bytes)),
-                number(printed.map(|printed| printed.step)),
-                number(printed.map(|printed| printed.listed_bytes)),
+                Cell::number(peak.map(|peak| peak.occupied_bytes)),
+                Cell::number(printed.map(|printed| printed.step)),
+                Cell::number(printed.map(|printed| printed.listed_bytes)),
             ]
         }));
     }

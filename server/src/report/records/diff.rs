@@ -223,7 +223,7 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         let path = audit.dump.files.first().map(|file| file.path.clone());
         module(audit, &path.unwrap_or_default())
     });
-    let totals = totals(&modules, &found, dumps);
+    let totals = totals(&modules, &found);
     let spaces = spaces(&modules, &found, dumps);
     let member = |side: usize| {
         let of_space = |peaks: &compare::Peaks| {
@@ -402,7 +402,7 @@ fn changed_value<L>(
     })
 }
 
-fn totals(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> Totals {
+fn totals(modules: &Both<Module>, found: &compare::Diff) -> Totals {
     let change = |number: &dyn Fn(usize) -> Option<u64>| Change::new([0, 1].map(number));
     // What is cut short has no number that could be compared.
     let whole =
@@ -413,7 +413,7 @@ fn totals(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
         copied_bytes: change(&|side| has_copies.then_some(found.copied[side])),
         allocations: whole(&|side| modules[side].allocations as u64),
         values: whole(&|side| modules[side].values as u64),
-        steps: change(&|side| dumps[side].has_live_ranges().then_some(modules[side].steps)),
+        steps: change(&|side| modules[side].steps),
     }
 }
 

@@ -31,8 +31,8 @@ pub struct Module {
     pub allocations: usize,
     /// How many values.
     pub values: usize,
-    /// How many steps the schedule has.
-    pub steps: u64,
+    /// How many steps the schedule has, if it is there.
+    pub steps: Option<u64>,
     /// The memory spaces, by number.
     pub spaces: Vec<Space>,
     /// What the compiler prints; `occupied_bytes` are those of memory space 0.
@@ -109,9 +109,8 @@ fn total_bytes(dump: &Dump) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-fn steps(dump: &Dump) -> u64 {
-    match &dump.max {
-        Some((max, _)) => max.value,
-        None => dump.steps.len() as u64,
-    }
+fn steps(dump: &Dump) -> Option<u64> {
+    let printed = dump.max.as_ref().map(|(max, _)| max.value);
+    let counted = || dump.has_live_ranges().then_some(dump.steps.len() as u64);
+    printed.or_else(counted)
 }

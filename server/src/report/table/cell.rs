@@ -35,6 +35,11 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// A number, if it is known.
+    pub fn number(number: Option<u64>) -> Self {
+        number.map_or(Self::Empty, Self::Number)
+    }
+
     /// Words, if there are any.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
