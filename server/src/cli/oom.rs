@@ -130,7 +130,7 @@ impl Oom {
                 }
                 found => found,
             },
-            None => workspace::beside(path, document),
+            None => workspace::beside(path, document, &workspace::Totals::default()),
         };
         let dump = match found {
             Beside::One(assignment) => assignment,

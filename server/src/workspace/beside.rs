@@ -1,10 +1,15 @@
 //! Which dump is that of the program that a failure tells of.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
 
 use buflens_syntax::{Document, DocumentKind};
+use lru::LruCache;
 
+use super::buffer::lock;
 use super::find::find;
 use super::load::{length, read};
 use super::names::module_name;
@@ -33,10 +38,46 @@ pub enum Beside {
     Several(Vec<PathBuf>),
 }
 
+/// The bytes of the allocations of memory space 0, and of those that are temporary.
+type Added = Option<[u64; 2]>;
+
+/// What the allocations of dumps add up to, kept until their files change: whoever looks at the text of
+/// a failure in an editor asks again and again.
+pub struct Totals(Mutex<LruCache<PathBuf, (Stamp, Added)>>);
+
+/// The length of a file, and when it was written.
+type Stamp = (u64, Option<SystemTime>);
+
+impl Default for Totals {
+    fn default() -> Self {
+        const MOST_KEPT: NonZeroUsize = NonZeroUsize::new(16 * MOST_ADDED_UP).unwrap();
+        Self(Mutex::new(LruCache::new(MOST_KEPT)))
+    }
+}
+
+impl Totals {
+    /// Of the assignment at `path`; none if it is large or broken.
+    fn of(&self, path: &Path) -> Added {
+        let stamp = length(path).ok()?;
+        if let Some((known, added)) = lock(&self.0).get(path)
+            && *known == stamp
+        {
+            return *added;
+        }
+        let added = if stamp.0 <= MOST_BYTES {
+            added_up(path)
+        } else {
+            None
+        };
+        lock(&self.0).put(path.to_owned(), (stamp, added));
+        added
+    }
+}
+
 /// Looks beside the text at `path`, which is `document`, and in `dumps/` below for the dump of its
 /// program: by the name of the program, which the operators of the list begin with, else by the
 /// name of the text, else by the total, or that of the temporaries, that the message says.
-pub fn beside(path: &Path, document: &Document) -> Beside {
+pub fn beside(path: &Path, document: &Document, totals: &Totals) -> Beside {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -48,7 +89,7 @@ pub fn beside(path: &Path, document: &Document) -> Beside {
     }
     let folders = [folder, &folder.join(BELOW)];
     let found = folders.iter().flat_map(|folder| assignments(folder));
-    among(found.collect(), path, document)
+    among(found.collect(), path, document, totals)
 }
 
 /// The same among the dumps in `folder` and below.
@@ -59,11 +100,12 @@ pub fn within(folder: &Path, path: &Path, document: &Document) -> Beside {
         paths.filter(|path| is_assignment(path)).collect(),
         path,
         document,
+        &Totals::default(),
     )
 }
 
 /// The same among these assignments.
-fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document) -> Beside {
+fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document, totals: &Totals) -> Beside {
     found.sort();
     let failures = failures(document);
     let programs = programs(&failures);
@@ -77,6 +119,9 @@ fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document) -> Beside {
         })
     };
     let called: Vec<PathBuf> = found.iter().filter(is_called).cloned().collect();
+    if let [one] = &called[..] {
+        return Beside::One(one.clone());
+    }
     let candidates = if !called.is_empty() {
         called.clone()
     } else if programs.is_empty() {
@@ -96,13 +141,13 @@ fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document) -> Beside {
     let fitting: Vec<PathBuf> = candidates
         .iter()
         .take(MOST_ADDED_UP)
-        .filter(|path| fits(path, &failures))
+        .filter(|path| fits(path, &failures, totals))
         .cloned()
         .collect();
     match (&called[..], &fitting[..]) {
-        ([one], _) | (_, [one]) => Beside::One(one.clone()),
-        (_, [.., last]) if is_repeated(&fitting) => Beside::One(last.clone()),
-        ([.., last], []) if is_repeated(&called) => Beside::One(last.clone()),
+        (_, [one]) => Beside::One(one.clone()),
+        (_, [.., last]) if is_repeated(&fitting, totals) => Beside::One(last.clone()),
+        ([.., last], []) if is_repeated(&called, totals) => Beside::One(last.clone()),
         (_, []) => Beside::Several(candidates),
         _ => Beside::Several(fitting),
     }
@@ -139,19 +184,14 @@ fn programs(failures: &[Failure]) -> Vec<String> {
 }
 
 /// Whether all are of one program and take the same bytes: it was compiled again and failed again.
-fn is_repeated(paths: &[PathBuf]) -> bool {
-    let about = |path: &PathBuf| Some((module_name(path)?, totals(path)?));
+fn is_repeated(paths: &[PathBuf], totals: &Totals) -> bool {
+    let about = |path: &PathBuf| Some((module_name(path)?, totals.of(path)?));
     let mut all = paths.iter().take(MOST_ADDED_UP).map(about);
     let first = all.next().flatten();
     first.is_some() && all.all(|other| other == first)
 }
 
-/// The bytes of the allocations of memory space 0, and of those that are temporary, unless the file
-/// is large or broken.
-fn totals(path: &Path) -> Option<[u64; 2]> {
-    length(path)
-        .ok()
-        .filter(|&(bytes, _)| bytes <= MOST_BYTES)?;
+fn added_up(path: &Path) -> Added {
     let file = read(path).ok()?;
     let blocks = file.document.blocks();
     let allocations = blocks.flat_map(|(_, block)| &block.facts().allocations);
@@ -169,7 +209,7 @@ fn totals(path: &Path) -> Option<[u64; 2]> {
 }
 
 /// Whether the allocations of memory space 0 add up to what a message says of it.
-fn fits(path: &Path, failures: &[Failure]) -> bool {
+fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     let messages = failures.iter().filter_map(|failure| failure.message);
     let sizes: Vec<_> = messages
         .filter(|message| matches!(message.form, Form::Used | Form::Total))
@@ -180,7 +220,7 @@ fn fits(path: &Path, failures: &[Failure]) -> bool {
         })
         .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
-    let Some([total, temp]) = (!sizes.is_empty()).then(|| totals(path)).flatten() else {
+    let Some([total, temp]) = (!sizes.is_empty()).then(|| totals.of(path)).flatten() else {
         return false;
     };
     sizes.iter().any(|(form, size)| {
@@ -208,9 +248,10 @@ mod tests {
             dump("jit_g", 4096),
             dump("jit_h", 2048),
         );
+        let totals = Totals::default();
         let find = |name: &str, text: &str| {
             let document = Document::new(text).expect("a small text");
-            beside(&folder.path().join(name), &document)
+            beside(&folder.path().join(name), &document, &totals)
         };
         let short = "Ran out of memory on HBM, the total memory required for HLO temporaries";
         let long = "Largest program allocations in hbm:\n  1. Size: 4B\n     Operator: op_name";

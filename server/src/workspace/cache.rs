@@ -1,11 +1,14 @@
 //! What was read from disk and joined, kept until a file changes.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
+use lru::LruCache;
 use rustc_hash::FxHashMap;
 
+use super::beside::Totals;
 use super::buffer::{Buffer, Moment, Unavailable, lock};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
 use crate::model::cancel::on_few_threads;
@@ -15,6 +18,9 @@ use crate::model::{Dump, File, Part, read_facts};
 /// background, and answers do without it until then. Values files of 1 GB have been seen beside an
 /// assignment of 8 MB. (Tests make do with less.)
 const AT_ONCE: u64 = if cfg!(test) { 1 << 16 } else { 64 << 20 };
+
+/// So many dumps are kept of which no file is open: nobody will close them.
+const MOST_CLOSED: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// A file that may be part of a dump.
 #[derive(Debug)]
@@ -45,6 +51,9 @@ pub(super) struct Cache {
     files: Mutex<FxHashMap<PathBuf, (Stamp, Reading)>>,
     /// By the path of its first file. Whoever needs a dump waits while another joins it.
     dumps: Mutex<FxHashMap<PathBuf, Arc<Mutex<Option<Joined>>>>>,
+    /// The files of dumps of which none is open, by the path of the first one.
+    closed: Mutex<LruCache<PathBuf, Vec<PathBuf>>>,
+    pub(super) totals: Totals,
     ready: Box<dyn Fn(&Path) + Send + Sync>,
 }
 
@@ -59,6 +68,8 @@ impl Cache {
         Self {
             files: Mutex::default(),
             dumps: Mutex::default(),
+            closed: Mutex::new(LruCache::new(MOST_CLOSED)),
+            totals: Totals::default(),
             ready: Box::new(ready),
         }
     }
@@ -67,6 +78,27 @@ impl Cache {
         for path in paths {
             lock(&self.files).remove(path);
             lock(&self.dumps).remove(path);
+        }
+    }
+
+    /// Keeps what is read of these files, which are of one dump, until it is told to forget it.
+    pub(super) fn keep(&self, paths: &[PathBuf]) {
+        if let Some(first) = paths.first() {
+            lock(&self.closed).pop(first);
+        }
+    }
+
+    /// Keeps what was read of these files, of which none is open, until other dumps are asked for.
+    pub(super) fn let_go(&self, files: &[Source]) {
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let Some(first) = paths.first().cloned() else {
+            return;
+        };
+        let last = lock(&self.closed).push(first.clone(), paths);
+        if let Some((oldest, paths)) = last
+            && oldest != first
+        {
+            self.forget(&paths);
         }
     }
 
@@ -258,5 +290,48 @@ mod tests {
         );
         let loaded = workspace.snapshot(&asked).load().expect("a dump");
         assert_eq!((loaded.dump.files.len(), &*loaded.notes), (2, &[][..]));
+    }
+
+    #[test]
+    fn of_dumps_that_are_not_open_only_the_last_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut workspace = crate::workspace::Workspace::new(|_| ());
+        let paths = [0, 1, 2, 3].map(|number| {
+            let path = folder
+                .path()
+                .join(format!("{number}-buffer-assignment.txt"));
+            std::fs::write(&path, "BufferAssignment:\n").expect("a file");
+            path
+        });
+        workspace.open(
+            paths[0].clone(),
+            "0".to_owned(),
+            1,
+            "BufferAssignment:\n".to_owned(),
+        );
+        for path in &paths {
+            workspace.snapshot(path).load().expect("a dump");
+        }
+        let kept = |cache: &Cache| {
+            let dumps = lock(&cache.dumps);
+            let mut kept: Vec<PathBuf> = dumps.keys().cloned().collect();
+            kept.sort();
+            kept
+        };
+        assert_eq!(
+            kept(&workspace.cache),
+            [&paths[0], &paths[2], &paths[3]].map(PathBuf::clone)
+        );
+        // What is opened is kept, and what is closed is forgotten.
+        workspace.open(
+            paths[2].clone(),
+            "2".to_owned(),
+            1,
+            "BufferAssignment:\n".to_owned(),
+        );
+        workspace.snapshot(&paths[1]).load().expect("a dump");
+        assert_eq!(kept(&workspace.cache), paths);
+        workspace.close(&paths[0]);
+        assert_eq!(kept(&workspace.cache), paths[1..]);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use buflens_syntax::{Document, DocumentKind, TooLarge};
 
 use super::ahead::{PIECE, read_pieces};
-use super::beside::{Beside, beside};
+use super::beside::{Beside, Totals, beside};
 use super::names::{Sibling, module_name, siblings};
 use crate::model::{Dump, File, FileId, Part};
 
@@ -131,7 +131,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let failed = files
         .iter()
         .find(|(_, file)| file.path == path)
-        .map(|(_, file)| beside(path, &file.document));
+        .map(|(_, file)| beside(path, &file.document, &Totals::default()));
     if let Some(Beside::One(assignment)) = failed {
         for Sibling { path, part } in siblings(&assignment) {
             match length(&path).and_then(|_| read(&path)) {

@@ -20,7 +20,7 @@ use buflens_syntax::{Document, Encoding};
 use rustc_hash::FxHashMap;
 
 pub use ahead::read_text;
-pub use beside::{Beside, beside, within};
+pub use beside::{Beside, Totals, beside, within};
 pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};
 pub use find::{Found, find, find_while, head_problem};
@@ -60,6 +60,7 @@ impl Workspace {
     /// Opens a document, or replaces it if it is open.
     pub fn open(&mut self, path: PathBuf, name: String, version: i32, text: String) {
         self.close(&path);
+        self.cache.keep(&siblings_of(&path));
         let buffer = Buffer::new(name, self.encoding, version, text);
         self.buffers.insert(path, Arc::new(buffer));
     }
@@ -79,10 +80,7 @@ impl Workspace {
             return;
         };
         buffer.close();
-        let siblings: Vec<PathBuf> = siblings(path)
-            .into_iter()
-            .map(|sibling| sibling.path)
-            .collect();
+        let siblings = siblings_of(path);
         if !siblings.iter().any(|path| self.buffers.contains_key(path)) {
             self.cache.forget(&siblings);
         }
@@ -164,13 +162,26 @@ impl Snapshot {
     /// The whole dump. Reads what has changed since it was read last.
     pub fn load(&self) -> Result<Loaded, Unavailable> {
         // The dump of the program that failed is read along.
-        let failed = self.document().ok().map(|text| beside(&self.path, &text));
-        let more = match failed {
+        let beside = |text: Document| beside(&self.path, &text, &self.cache.totals);
+        let failed = self.document().ok().filter(|_| self.path.is_absolute());
+        let more = match failed.map(beside) {
             Some(Beside::One(assignment)) => sources(&assignment, &self.open),
             _ => Vec::new(),
         };
-        self.cache.load(&self.path, self.files.iter().chain(&more))
+        let loaded = self.cache.load(&self.path, self.files.iter().chain(&more));
+        for files in [&self.files, &more] {
+            if files.iter().all(|file| file.buffer.is_none()) {
+                self.cache.let_go(files);
+            }
+        }
+        loaded
     }
+}
+
+/// The paths of all files of the dump that the file at `path` belongs to.
+fn siblings_of(path: &Path) -> Vec<PathBuf> {
+    let siblings = siblings(path).into_iter();
+    siblings.map(|sibling| sibling.path).collect()
 }
 
 /// An absolute path without `.` and `..`, so that one file has one key. Links are not followed:
