@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use support::client::{Server, path_of, uri};
-use support::dumps::{Dump, beside, dumps_below, fixtures};
+use support::dumps::{Dump, beside, dumps_below, files_below, fixtures};
 use support::none_of;
 use support::oracle::{Facts, Spot};
 
@@ -172,4 +172,51 @@ fn a_value_leads_to_its_instruction_and_back() {
     eprintln!("{pairs} values of {dumps} dumps");
     assert!(pairs > 300, "{pairs} values");
     none_of(&failures, "values that do not lead there and back");
+}
+
+#[test]
+fn calls_stand_where_their_caller_is() {
+    let mut asked = 0;
+    for folder in ["tuple-heavy", "tpu-split", "gpu-split", "cpu-split"] {
+        let mut server = Server::start();
+        for module in files_below(&fixtures().join(folder)) {
+            let lines = std::fs::read_to_string(&module).expect("a text");
+            if !lines.starts_with("HloModule") {
+                continue;
+            }
+            let uri = server.open_file(&module);
+            let lines: Vec<&str> = lines.lines().collect();
+            for (number, line) in lines.iter().enumerate() {
+                let Some(at) = line.find("calls=%") else {
+                    continue;
+                };
+                let place = json!({ "textDocument": { "uri": uri }, "position": { "line": number, "character": at + 8 } });
+                let item = server.request("textDocument/prepareCallHierarchy", &place);
+                let item = &item.expect("an answer")[0];
+                let callers =
+                    server.request("callHierarchy/incomingCalls", &json!({ "item": item }));
+                for caller in list(&callers.expect("an answer")) {
+                    let caller = &caller["from"];
+                    assert_eq!(caller["uri"], *uri, "{caller}");
+                    let calls =
+                        server.request("callHierarchy/outgoingCalls", &json!({ "item": caller }));
+                    for call in list(&calls.expect("an answer")) {
+                        for range in list(&call["fromRanges"]) {
+                            let [line, from, to] = [
+                                &range["start"]["line"],
+                                &range["start"]["character"],
+                                &range["end"]["character"],
+                            ]
+                            .map(|number| number.as_u64().expect("a number") as usize);
+                            let read = lines[line][from..to].trim_start_matches('%');
+                            assert_eq!(read, call["to"]["name"], "{call} of {caller}");
+                            asked += 1;
+                        }
+                    }
+                }
+            }
+        }
+        server.finish();
+    }
+    assert!(asked > 100, "{asked} operands");
 }

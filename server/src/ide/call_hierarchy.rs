@@ -56,13 +56,12 @@ pub struct Item {
     pub selection: Range<u32>,
 }
 
-/// A neighbour in the hierarchy, with the ranges that make it one: in the caller's file, as the
-/// protocol wants it.
+/// A neighbour in the hierarchy, with the ranges that make it one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The neighbour.
     pub item: Item,
-    /// Where the reading is written.
+    /// Where the reading is written, in the caller's file, as the protocol wants it.
     pub ranges: Vec<Range<u32>>,
 }
 
@@ -111,28 +110,27 @@ pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
     }
 }
 
-/// The operands of an instruction, or the computations that a computation's instructions call.
-pub fn outgoing(dump: &Dump, node: Node) -> Vec<Call> {
-    match node {
-        Node::Instruction(..) => operands(dump, node),
+/// The operands of an instruction, or the computations that a computation's instructions call, with the
+/// ranges in `file`, which is that of the item asked for. There are none if it is written elsewhere.
+pub fn outgoing(dump: &Dump, node: Node, file: FileId) -> Vec<Call> {
+    let found = match node {
+        Node::Instruction(..) => operands(dump, node, file),
         Node::Computation(name) => {
-            let Some(caller) = computation(dump, name) else {
-                return Vec::new();
-            };
             let mut found = Neighbours::default();
             let number = dump.computation_named(name);
             for (name, place) in number.map_or_else(Vec::new, |number| callees(dump, number)) {
                 found.add(Node::Computation(name), place);
             }
-            let call = |(node, places): (Node, Vec<Place>)| {
-                Some(Call {
-                    item: item(dump, node)?,
-                    ranges: ranges_in(&caller, places),
-                })
-            };
-            found.all.into_iter().filter_map(call).collect()
+            found
         }
-    }
+    };
+    let call = |(node, places): (Node, Vec<Place>)| {
+        Some(Call {
+            item: item(dump, node)?,
+            ranges: in_file(file, places),
+        })
+    };
+    found.all.into_iter().filter_map(call).collect()
 }
 
 /// The instructions that read what the instruction `node`, called `name`, makes.
@@ -183,13 +181,11 @@ fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
     readers.all.into_iter().filter_map(call).collect()
 }
 
-/// The operands of an instruction.
-fn operands(dump: &Dump, node: Node) -> Vec<Call> {
-    let Some(caller) = item(dump, node) else {
-        return Vec::new();
-    };
+/// The operands of an instruction, as `file` has it if it does.
+fn operands(dump: &Dump, node: Node, file: FileId) -> Neighbours {
     let mut operands = Neighbours::default();
-    match instruction(dump, node) {
+    let here = in_module(dump, node).filter(|at| at.file == file);
+    match here.or_else(|| instruction(dump, node)) {
         Some(at) => {
             for place in operand_names(dump, &at) {
                 let text = dump.files[place.file].document.slice(place.range.clone());
@@ -209,13 +205,7 @@ fn operands(dump: &Dump, node: Node) -> Vec<Call> {
             }
         }
     }
-    let call = |(operand, places): (Node, Vec<Place>)| {
-        Some(Call {
-            item: item(dump, operand)?,
-            ranges: ranges_in(&caller, places),
-        })
-    };
-    operands.all.into_iter().filter_map(call).collect()
+    operands
 }
 
 /// Neighbours in the order found, each once, with the places that make them such.
@@ -237,15 +227,18 @@ impl Neighbours {
 
 /// The ranges of `places`, if they are in the caller's file; else the caller's own name.
 fn ranges_in(caller: &Item, places: Vec<Place>) -> Vec<Range<u32>> {
-    let in_file = places
-        .into_iter()
-        .filter(|place| place.file == caller.place.file);
-    let ranges: Vec<_> = in_file.map(|place| place.range).collect();
+    let ranges = in_file(caller.place.file, places);
     if ranges.is_empty() {
         vec![caller.selection.clone()]
     } else {
         ranges
     }
+}
+
+/// The ranges of those `places` that are in `file`.
+fn in_file(file: FileId, places: Vec<Place>) -> Vec<Range<u32>> {
+    let places = places.into_iter().filter(|place| place.file == file);
+    places.map(|place| place.range).collect()
 }
 
 /// Where an instruction stands in the HLO text.
@@ -312,7 +305,15 @@ fn instruction(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
     };
     let mut values = dump.values_of(name).filter(|_| computation.is_none());
     let printed = values.find_map(|value| dump.instruction(&dump.values[value as usize]));
-    printed.or_else(|| dump.at(dump.instruction_in(computation, name)?.row))
+    printed.or_else(|| in_module(dump, node))
+}
+
+/// The instruction as the HLO text has it.
+fn in_module(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
+    let Node::Instruction(name, computation) = node else {
+        return None;
+    };
+    dump.at(dump.instruction_in(computation, name)?.row)
 }
 
 /// Where the names of an instruction's operands are.
@@ -377,7 +378,7 @@ mod tests {
                 .collect();
             writeln!(lines, "  read by {} in {ranges:?}", show(&call.item)).unwrap();
         }
-        for call in outgoing(dump, item.node) {
+        for call in outgoing(dump, item.node, item.place.file) {
             let ranges: Vec<_> = call
                 .ranges
                 .iter()

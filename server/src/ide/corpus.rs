@@ -471,7 +471,7 @@ fn no_request_panics_on_a_dump_cut_or_broken_anywhere() {
                 let _ = selection::selection(document, offset);
                 if let Some(item) = call_hierarchy::prepare(dump, file, offset) {
                     let _ = call_hierarchy::incoming(dump, item.node);
-                    let _ = call_hierarchy::outgoing(dump, item.node);
+                    let _ = call_hierarchy::outgoing(dump, item.node, item.place.file);
                 }
             }
             let _ = symbols::document_symbols(dump, file, 7);

@@ -46,13 +46,16 @@ pub fn outgoing(
     item: &lsp::CallHierarchyItem,
 ) -> Result<Vec<lsp::CallHierarchyOutgoingCall>, Unavailable> {
     let Loaded { dump, file, .. } = view.loaded()?;
-    let calls = call_hierarchy::outgoing(&dump, node(&dump, item)?);
-    let call = |Call { item, ranges }: Call| {
+    let calls = call_hierarchy::outgoing(&dump, node(&dump, item)?, file);
+    let call = |call: Call| {
         // The caller is the item asked for.
-        let from_ranges = ranges_in(view, &dump, file, &ranges);
+        let mut from_ranges = ranges_in(view, &dump, file, &call.ranges);
+        if from_ranges.is_empty() {
+            from_ranges.push(item.selection_range);
+        }
         Some(lsp::CallHierarchyOutgoingCall {
             from_ranges,
-            to: item_of(view, &dump, item)?,
+            to: item_of(view, &dump, call.item)?,
         })
     };
     Ok(calls.into_iter().take(LIMIT).filter_map(call).collect())

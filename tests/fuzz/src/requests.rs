@@ -153,7 +153,7 @@ fn ask_at(dump: &Dump, file: FileId, offset: u32) {
     let _ = completion::completion(dump, file, offset, LIMIT);
     if let Some(item) = call_hierarchy::prepare(dump, file, offset) {
         let _ = call_hierarchy::incoming(dump, item.node);
-        let _ = call_hierarchy::outgoing(dump, item.node);
+        let _ = call_hierarchy::outgoing(dump, item.node, item.place.file);
     }
 }
 

@@ -277,11 +277,16 @@ function buflensMapView(canvas, model) {
     context.textBaseline = 'top';
     const perStep = panelWidth / (seen.x1 - seen.x0);
     const wide = context.measureText('0').width;
-    for (let at = 0; at < labels; at += 1) {
+    // The one that is drawn over the end of this one, where they share bytes, has its name there.
+    let next = { left: Infinity, upper: 0, lower: 0 };
+    for (let at = labels - 1; at >= 0; at -= 1) {
       const value = labelled[at];
       put(value, perStep);
       const left = Math.max(0, edge.left / ratio);
-      const fits = Math.floor((Math.min(width - gutter, edge.right / ratio) - left - 8) / wide);
+      const isUnder = next.left > left && next.upper < edge.lower && edge.upper < next.lower;
+      const right = Math.min(width - gutter, edge.right / ratio, isUnder ? next.left : Infinity);
+      next = { left, upper: edge.upper, lower: edge.lower };
+      const fits = Math.floor((right - left - 8) / wide);
       if (fits < 2) continue;
       const upper = Math.max(0, edge.upper / ratio);
       const high = Math.min(room(), edge.lower / ratio) - upper;
