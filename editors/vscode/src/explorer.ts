@@ -214,12 +214,12 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const steps = [step(space.peak, 'true peak'), ...(peak?.next ?? []).map((moment) => step(moment, 'next peak'))];
     const printed = peak?.xla_peak;
     if (printed && printed.occupied_bytes !== null && !steps.some(({ moment }) => moment.step === printed.step)) {
-      steps.push(step({ step: printed.step, instruction: '', occupied_bytes: printed.occupied_bytes }, "XLA's printed step"));
+      steps.push(step({ step: printed.step, instruction: null, occupied_bytes: printed.occupied_bytes }, "XLA's printed step"));
     }
     const chosen = this.chosen.get(space.color);
     if (chosen !== undefined && !steps.some(({ moment }) => moment.step === chosen)) {
       const at = await this.peak(space.color, chosen);
-      steps.push(step({ step: chosen, instruction: at?.instruction ?? '', occupied_bytes: at?.occupied_bytes ?? 0 }, 'chosen'));
+      steps.push(step({ step: chosen, instruction: at?.instruction ?? null, occupied_bytes: at?.occupied_bytes ?? 0 }, 'chosen'));
     }
     return steps;
   }
@@ -287,11 +287,12 @@ function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
 function stepItem({ color, moment, what }: StepNode): vscode.TreeItem {
   const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   const state = what === 'true peak' ? Expanded : Collapsed;
-  const item = new vscode.TreeItem(`step ${moment.step} ${moment.instruction}`.trimEnd(), state);
+  const name = `step ${moment.step} ${moment.instruction ?? ''}`.trimEnd();
+  const item = new vscode.TreeItem(name, state);
   item.id = `step ${color} ${moment.step}`;
   item.iconPath = new vscode.ThemeIcon(what === 'true peak' ? 'flame' : 'debug-stackframe-dot');
   item.description = `${bytes(moment.occupied_bytes)}, ${what}`;
-  item.tooltip = `step ${moment.step} ${moment.instruction}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
+  item.tooltip = `${name}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
   return item;
 }
 
@@ -301,6 +302,7 @@ function valueItem({ value, occupied }: ValueNode, isTicked: boolean): vscode.Tr
   item.checkboxState = { state: isTicked ? Checked : Unchecked, tooltip: isTicked ? 'Left out' : 'Tick to see what would be without it' };
   item.description = summaryOf(value, occupied);
   item.tooltip = tooltip(value, occupied);
+  if (value.location === null) return item;
   const { uri, range } = value.location;
   const place = new vscode.Range(range.start.line, range.start.character, range.start.line, range.start.character);
   item.command = { title: 'Go to Value', command: 'vscode.open', arguments: [vscode.Uri.parse(uri), { selection: place }] };

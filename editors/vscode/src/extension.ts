@@ -45,12 +45,16 @@ export function activate(context: vscode.ExtensionContext): Api {
     void status.update();
   };
   let pause: NodeJS.Timeout | undefined;
+  /** The documents that have changed since. */
+  const edited = new Map<string, vscode.Uri>();
   const changed = ({ document }: { document: vscode.TextDocument }) => {
     if (!isServed(document)) return;
+    edited.set(document.uri.toString(), document.uri);
     clearTimeout(pause);
     pause = setTimeout(() => {
       explorer.refresh();
-      maps.refresh(document.uri);
+      for (const uri of edited.values()) maps.refresh(uri);
+      edited.clear();
       void status.update();
     }, PAUSE);
   };

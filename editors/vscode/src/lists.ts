@@ -13,6 +13,7 @@ type Location = Value['location'];
 const NOT_YET = 'the server has not read this dump yet; try again in a moment';
 
 interface Entry extends vscode.QuickPickItem {
+  /** `null` where there is no line to go to. */
   location: Location;
 }
 
@@ -30,7 +31,7 @@ export async function auditDonation(server: Server, uri: vscode.Uri): Promise<vo
   const result = await server.command('buflens.donation', uri, {});
   if (result === undefined) throw new Error(NOT_YET);
   const empty = result.reason ?? 'This program has no parameters';
-  await pick(donationTitle(result), result.parameters.map(parameterEntry), empty);
+  await pick(donationTitle(result), result.parameters.map(parameterEntry), empty, result.parameters_left_out);
 }
 
 export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void> {
@@ -119,7 +120,9 @@ async function pick(title: string, entries: Entry[], empty: string, leftOut = 0)
   else if (place !== undefined && moves > 1) await vscode.window.showTextDocument(place.uri, { selection: place.selection, viewColumn: place.viewColumn });
 }
 
-async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
+async function goTo(location: Location, preview: boolean): Promise<void> {
+  if (location === null) return;
+  const { uri, range } = location;
   const { line, character } = range.start;
   const selection = new vscode.Range(line, character, line, character);
   await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection, preserveFocus: preview, preview: true });
@@ -128,7 +131,7 @@ async function goTo({ uri, range }: Location, preview: boolean): Promise<void> {
 function paddingEntry(value: PaddedValue): Entry {
   const { dimension, order } = value;
   const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
-  const blame = dimension && `${what}: ${dimension.from} -> ${dimension.to} (tile ${dimension.tile})`;
+  const blame = dimension && `${what}: ${dimension.from} -> ${dimension.to}${dimension.tile === null ? '' : ` (tile ${dimension.tile})`}`;
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {
     label: nameOf(value),
@@ -163,7 +166,7 @@ function parameterEntry(parameter: Parameter): Entry {
     last_read && `last read at step ${last_read.step} by ${last_read.instruction}`,
   ];
   return {
-    label: `parameter ${parameter.parameter}${parameter.index === '{}' ? '' : parameter.index}: ${parameter.name}`,
+    label: `parameter ${parameter.parameter}${parameter.index === '{}' ? '' : parameter.index}${parameter.name === null ? '' : `: ${parameter.name}`}`,
     description: `${bytes(parameter.bytes)}, allocation ${allocation}${parameter.alive_at_peak === true ? ', alive at the peak' : ''}`,
     detail: details.filter(Boolean).join('; '),
     location: parameter.location,
@@ -180,7 +183,7 @@ function copyEntry(copy: Copy, names: Map<number, string>): Entry {
   ];
   return {
     label: copy.name,
-    description: `${copy.kind} of ${copy.operand}, ${bytes(copy.bytes)}${copy.alive_at_peak === true ? ', at the peak' : ''}`,
+    description: `${copy.kind}${copy.operand === null ? '' : ` of ${copy.operand}`}, ${bytes(copy.bytes)}${copy.alive_at_peak === true ? ', at the peak' : ''}`,
     detail: details.filter(Boolean).join('; '),
     location: copy.location,
   };

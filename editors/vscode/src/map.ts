@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 
 import { stemOf } from './heads';
-import type { Parts } from './parts';
+import { isThere, type Parts } from './parts';
 import type { Server } from './server';
 
 /** What the page sends; see media/map.js. */
@@ -117,7 +117,10 @@ class Panel {
     const uri = this.uri.toString();
     try {
       const data = await this.server.command('buflens.map', this.uri, {});
-      if (data === undefined) return { type: 'note', uri, text: 'The server has not read this dump yet.', isAsked: true };
+      if (data === undefined) {
+        if (!(await isThere(this.uri))) return { type: 'note', uri, text: 'This dump is not there any more.' };
+        return { type: 'note', uri, text: 'The server has not read this dump yet.', isAsked: true };
+      }
       this.panel.title = `Map of ${data.module}`;
       return { type: 'data', uri, data };
     } catch (error) {
@@ -146,11 +149,11 @@ class Panel {
   private async open({ allocation, offset, start, id }: Extract<Message, { type: 'open' }>): Promise<void> {
     const found = await this.server.command('buflens.valueAtOffset', this.uri, { allocation, offset, step: start });
     // A value without bytes holds no offset, and so is found nowhere.
-    const value = found?.values.find((value) => value.id === id) ?? found?.values[0];
-    if (value === undefined) throw new Error('no line of this value was found; the dump may have changed');
-    const { start: from } = value.location.range;
+    const location = (found?.values.find((value) => value.id === id) ?? found?.values[0])?.location;
+    if (location == null) throw new Error('no line of this value was found; the dump may have changed');
+    const { start: from } = location.range;
     const place = new vscode.Range(from.line, from.character, from.line, from.character);
-    const { uri, range } = await this.parts.shown(vscode.Uri.parse(value.location.uri), place);
+    const { uri, range } = await this.parts.shown(vscode.Uri.parse(location.uri), place);
     // Where its file is shown already, else beside the map.
     const editor = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri.toString());
     const viewColumn = editor?.viewColumn ?? (this.panel.viewColumn === vscode.ViewColumn.One ? vscode.ViewColumn.Two : vscode.ViewColumn.One);

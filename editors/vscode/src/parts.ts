@@ -15,6 +15,13 @@ export const SCHEME = 'buflens-part';
 /** Characters; behind them VS Code keeps a document to itself. */
 export const LIMIT = 50 * 1024 * 1024;
 
+/** A file as it was at some time: where its parts begin, and what kind of dump it is. */
+interface Cut {
+  mtimeMs: number;
+  slices: Slice[];
+  language: string | undefined;
+}
+
 /** A symbol in a file, and how deep it stands. */
 interface Entry {
   symbol: DocumentSymbol;
@@ -24,9 +31,11 @@ interface Entry {
 type Goto = 'definition' | 'declaration' | 'typeDefinition' | 'implementation';
 
 export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverProvider, vscode.DocumentLinkProvider {
-  /** By path; with the time of the file's last change, to notice the next. */
-  private readonly slices = new Map<string, [number, Promise<Slice[]>]>();
+  /** By path. */
+  private readonly cuts = new Map<string, Promise<Cut>>();
   private readonly outlines = new Map<string, Entry[]>();
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.changed.event;
 
   constructor(private readonly server: Server) {}
 
@@ -34,6 +43,7 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
     const selector = { scheme: SCHEME };
     const to = (method: Goto) => (document: vscode.TextDocument, position: vscode.Position) => this.goto(method, document, position);
     return vscode.Disposable.from(
+      this.changed,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.onDidOpenTextDocument((document) => {
         const language = document.uri.scheme === SCHEME ? document.uri.query.split(',')[3] : undefined;
@@ -58,7 +68,9 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
     const outline = await vscode.window.withProgress(options, (_, token) => this.symbols(file, token));
     if (outline === undefined) return;
     this.outlines.set(file.path, outline);
-    await vscode.window.showTextDocument(file.with({ scheme: SCHEME, path: `${file.path}/outline`, query: '' }), { preview: false });
+    const uri = file.with({ scheme: SCHEME, path: `${file.path}/outline`, query: '' });
+    this.changed.fire(uri);
+    await vscode.window.showTextDocument(uri, { preview: false });
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
@@ -86,14 +98,16 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
   async provideDocumentLinks(document: vscode.TextDocument): Promise<vscode.DocumentLink[]> {
     const file = fileOf(document.uri);
     const outline = document.uri.query === '' ? this.outlines.get(file.path) : undefined;
-    const links = (outline ?? []).map(async ({ symbol }, index) => {
+    if (outline === undefined) return [];
+    const cut = await this.cutOf(file);
+    // The text may be that of an earlier outline.
+    return outline.slice(0, document.lineCount - 1).map(({ symbol }, index) => {
       const { line } = symbol.selectionRange.start;
-      const [uri, first] = (await this.partWith(file, line)) ?? [file, 0];
+      const [uri, first] = partWith(cut, file, line) ?? [file, 0];
       const text = document.lineAt(index + 1);
       const range = new vscode.Range(index + 1, text.firstNonWhitespaceCharacterIndex, index + 1, text.text.length);
       return new vscode.DocumentLink(range, uri.with({ fragment: `L${line - first + 1}` }));
     });
-    return Promise.all(links);
   }
 
   private async goto(method: Goto, document: vscode.TextDocument, position: vscode.Position): Promise<vscode.Location[]> {
@@ -111,24 +125,22 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
 
   /** Where a place can be looked at: in a part if its file is too long. */
   async shown(file: vscode.Uri, range: vscode.Range): Promise<vscode.Location> {
-    const part = (await sizeOf(file)) > LIMIT ? await this.partWith(file, range.start.line) : undefined;
+    const part = (await sizeOf(file)) > LIMIT ? partWith(await this.cutOf(file), file, range.start.line) : undefined;
     if (part === undefined) return new vscode.Location(file, range);
     const [uri, first] = part;
     return new vscode.Location(uri, moved(range, -first));
   }
 
-  /** The part of a file with a line, and the part's first line. */
-  private async partWith(file: vscode.Uri, line: number): Promise<[vscode.Uri, number] | undefined> {
+  /** How a file is cut into parts; kept until it changes. */
+  private async cutOf(file: vscode.Uri): Promise<Cut> {
     const { mtimeMs } = await fs.promises.stat(file.fsPath);
-    const known = this.slices.get(file.path);
-    const slices = known?.[0] === mtimeMs ? known[1] : slicesOf(file.fsPath);
-    this.slices.set(file.path, [mtimeMs, slices]);
-    const slice = sliceAt(await slices, line);
-    if (slice === undefined) return undefined;
-    const { first, lines, offset, length } = slice;
-    const path = `${file.path}/lines ${first + 1}-${first + lines}`;
-    const query = [first, offset, length, (await languageOnDisk(file)) ?? ''].join(',');
-    return [file.with({ scheme: SCHEME, path, query }), first];
+    const known = this.cuts.get(file.path);
+    if (known !== undefined && (await known).mtimeMs === mtimeMs) return known;
+    const cut = (async () => ({ mtimeMs, slices: await slicesOf(file.fsPath), language: await languageOnDisk(file) }))();
+    this.cuts.set(file.path, cut);
+    // What has failed is tried again.
+    cut.catch(() => this.cuts.delete(file.path));
+    return cut;
   }
 
   /** What the server is asked about a position in a part or an outline, and how ranges come back. */
@@ -152,10 +164,21 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
       const params = { textDocument: { uri: file.toString() } };
       const symbols: DocumentSymbol[] | null = await client.sendRequest('textDocument/documentSymbol', params);
       if (symbols !== null) return flattened(symbols, 0);
+      if (!(await isThere(file))) throw new Error(`${baseName(file)} is not there any more`);
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
     return undefined;
   }
+}
+
+/** The part of a file with a line, and the part's first line. */
+function partWith({ slices, language }: Cut, file: vscode.Uri, line: number): [vscode.Uri, number] | undefined {
+  const slice = sliceAt(slices, line);
+  if (slice === undefined) return undefined;
+  const { first, lines, offset, length } = slice;
+  const path = `${file.path}/lines ${first + 1}-${first + lines}`;
+  const query = [first, offset, length, language ?? ''].join(',');
+  return [file.with({ scheme: SCHEME, path, query }), first];
 }
 
 /** The file on disk of which a part or the outline is in the active editor. */
@@ -188,6 +211,15 @@ async function languageOnDisk(file: vscode.Uri): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Whether there is such a file; what is on no disk is. */
+export async function isThere(file: vscode.Uri): Promise<boolean> {
+  if (file.scheme !== 'file') return true;
+  return fs.promises.access(file.fsPath).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function sizeOf(file: vscode.Uri): Promise<number> {

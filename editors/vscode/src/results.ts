@@ -4,7 +4,7 @@ import type { Location } from 'vscode-languageclient';
 
 export interface Moment {
   step: number;
-  instruction: string;
+  instruction: string | null;
   occupied_bytes: number;
 }
 
@@ -16,13 +16,14 @@ export interface Value {
   allocation: number | null;
   offset: number;
   bytes: number;
-  logical_bytes: number;
+  /** `null` for an element type that the server does not know. */
+  logical_bytes: number | null;
   live: [number, number] | null;
   shape: string | null;
   opcode: string | null;
   op_name: string | null;
   source: string | null;
-  location: Location;
+  location: Location | null;
 }
 
 export interface PeakValue extends Value {
@@ -82,7 +83,7 @@ export interface PaddedValue extends Value {
   padding_bytes: number;
   ratio: number;
   /** `number` is `null` for a scalar. */
-  dimension: { number: number | null; from: number; to: number; tile: number } | null;
+  dimension: { number: number | null; from: number; to: number; tile: number | null } | null;
   order: { minor_to_major: number[]; bytes: number } | null;
 }
 
@@ -97,7 +98,7 @@ export interface Padding {
 export interface Parameter {
   parameter: number;
   index: string;
-  name: string;
+  name: string | null;
   allocation: number;
   space: number;
   bytes: number;
@@ -105,13 +106,14 @@ export interface Parameter {
   last_read: { step: number; instruction: string } | null;
   alive_at_peak: boolean | null;
   outputs: number[];
-  location: Location;
+  location: Location | null;
 }
 
 export interface Donation {
   module: string;
   reason: string | null;
   parameters: Parameter[];
+  parameters_left_out: number;
   donated_bytes: number | null;
   could_match_bytes: number | null;
   dead_bytes: number | null;
@@ -120,7 +122,7 @@ export interface Donation {
 export interface Copy {
   name: string;
   kind: string;
-  operand: string;
+  operand: string | null;
   bytes: number;
   from: { space: number | null; layout: string | null };
   to: { space: number | null; layout: string | null };
@@ -129,7 +131,7 @@ export interface Copy {
   round_trip: string | null;
   op_name: string | null;
   source: string | null;
-  location: Location;
+  location: Location | null;
 }
 
 export interface Copies {

@@ -47,7 +47,7 @@ export function rowsOf(value: PeakValue, occupied: number | null): [string, stri
   const rows: [string, string | null][] = [
     ['shape', value.shape],
     ['bytes', exactBytes(value.bytes)],
-    ['without padding', value.logical_bytes === value.bytes ? null : exactBytes(value.logical_bytes)],
+    ['without padding', value.logical_bytes === null || value.logical_bytes === value.bytes ? null : exactBytes(value.logical_bytes)],
     ['share', occupied === null ? null : percent(value.bytes, occupied)],
     ['place', value.allocation === null ? null : `allocation ${value.allocation}, offset ${grouped(value.offset)}`],
     ['alive', value.live && `steps ${value.live.join('-')}`],
@@ -61,7 +61,7 @@ export function rowsOf(value: PeakValue, occupied: number | null): [string, stri
 
 /** `960.9 MiB at step 16, copy.4`. */
 export function momentOf({ step, instruction, occupied_bytes }: Moment): string {
-  return `${bytes(occupied_bytes)} at step ${step}, ${instruction}`;
+  return `${bytes(occupied_bytes)} at ${['step ' + step.toString(), instruction].filter(Boolean).join(', ')}`;
 }
 
 /** What remains without some values, in a sentence. */

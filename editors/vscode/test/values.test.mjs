@@ -42,6 +42,13 @@ test('what is said of a value', () => {
   assert.deepEqual(Object.fromEntries(rowsOf(padded, 32))['if it went away'], 'the peak is 1.0 KiB at step 16, copy.4');
 });
 
+test('what is not known is left out', () => {
+  const odd = { ...all[0], logical_bytes: null, what_if: { step: 16, instruction: null, occupied_bytes: 1024 } };
+  const rows = Object.fromEntries(rowsOf(odd, 32));
+  assert.equal(rows['without padding'], undefined);
+  assert.equal(rows['if it went away'], 'the peak is 1.0 KiB at step 16');
+});
+
 test('what remains, in a sentence', () => {
   const result = { without: [1, 2], reason: null, saved_bytes: 5046272, note: 'as it is', after: { step: 16, instruction: 'copy.4', occupied_bytes: 1007566848 } };
   assert.equal(whatIfOf(result), 'Without 2 values: 960.9 MiB at step 16 (-4.8 MiB), as it is');

@@ -2,7 +2,7 @@
 // The memory map without its picture: places, occupied bytes, what lies over what. Nothing here needs a browser.
 
 /**
- * @typedef {{step: number, instruction: string, occupied_bytes: number}} MapMoment
+ * @typedef {{step: number, instruction: string | null, occupied_bytes: number}} MapMoment
  * @typedef {{color: number, name: string, reserved_bytes: number, peak: MapMoment | null, curve: [number, number][]}} MapSpace
  * @typedef {{allocation: number, space: number, kind: string, parameter: number | null, is_donated: boolean, bytes: number,
  *   fullest: [number, number] | null, at_peak_bytes: number | null}} MapAllocation
@@ -484,5 +484,5 @@ const buflensMapText = {
   counted: (count, noun) => `${buflensMapText.grouped(count)} ${noun}${count === 1 ? '' : 's'}`,
   /** `960.9 MiB at step 16, copy.4`. @param {MapMoment} moment */
   moment: ({ step, instruction, occupied_bytes }) =>
-    `${buflensMapText.bytes(occupied_bytes)} at step ${step}${instruction === '' ? '' : `, ${instruction}`}`,
+    `${buflensMapText.bytes(occupied_bytes)} at step ${step}${instruction ? `, ${instruction}` : ''}`,
 };
