@@ -3,9 +3,12 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use support::answers::{file, json_of, run};
 use support::client::Server;
+use support::dumps::broken;
 use support::root;
 
 /// Runs a command of the server about the open document.
@@ -192,4 +195,28 @@ fn the_text_map_is_that_of_the_command_line() {
     assert_eq!(answer["text"], *text);
     let error = execute(&mut server, "buflens.textMap", &uri, json!({ "space": 77 }));
     assert_eq!(error.expect_err("an error")["code"], -32602);
+}
+
+#[test]
+fn an_exported_report_has_the_settings() {
+    let mut server = Server::start();
+    let name = "module_0001.total.cpu_after_optimizations-buffer-assignment.txt";
+    let uri = server.open_file(&broken().join(name));
+    let is_told = |server: &mut Server| {
+        let exported = execute(server, "buflens.export", &uri, json!({ "format": "html" }));
+        let report = exported.expect("a report")["text"].to_string();
+        report.contains("total of 255 bytes")
+    };
+    assert!(is_told(&mut server));
+    let settings = json!({ "buflens": { "severity": { "total-bytes": "off" } } });
+    server.notify(
+        "workspace/didChangeConfiguration",
+        &json!({ "settings": settings }),
+    );
+    // Settings are taken over in a task of their own.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while is_told(&mut server) {
+        assert!(Instant::now() < deadline, "the finding stays");
+    }
+    server.finish();
 }

@@ -254,7 +254,8 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     // Moving through the line.
 
     fn restart(&mut self, at: usize) {
-        self.lexer = Token::lexer(&self.text[at..self.end]);
+        let before = self.text.as_bytes()[..at].last().copied();
+        self.lexer = Token::lexer_with_extras(&self.text[at..self.end], before);
         self.next_end = at;
         self.advance();
     }
@@ -267,18 +268,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             self.next_end += self.lexer.slice().len();
             token.unwrap_or(Token::Other)
         });
-        if self.next == Some(Token::Comment) && !self.may_be_comment() {
-            self.next = Some(Token::Other);
-            self.next_end = self.next_start + 1;
-            self.lexer = Token::lexer(&self.text[self.next_end..self.end]);
-        }
-    }
-
-    /// Whether the next token, which looks like one, is a comment: `//` in the middle of a text (`http://x`) is none.
-    fn may_be_comment(&self) -> bool {
-        let before = self.text.as_bytes()[..self.next_start].last();
-        self.word().starts_with("/*")
-            || before.is_none_or(|before| b" \t\n{}[]()<>,;".contains(before))
     }
 
     /// Gives the next token to the sink.

@@ -1,10 +1,12 @@
 //! The lexer: what a run of characters is, before any grammar.
 
-use logos::Logos;
+use logos::{Lexer, Logos};
+use memchr::memchr2;
 
 /// A lexical token of any line of a dump. What a token *means* (an offset, a step, an opcode) is
 /// decided by the grammar, which gives it a [`SyntaxKind`](crate::SyntaxKind).
 #[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
+#[logos(extras = Option<u8>)]
 pub enum Token {
     /// Blanks and tabs.
     #[regex(r"[ \t]+")]
@@ -12,7 +14,7 @@ pub enum Token {
     /// `/*index=5*/` inside long tuples and operand lists, `/*i0=0*/` inside literals; `// ...` to the end of the
     /// line, as people write it.
     #[regex(r"/\*[^*\n]*\*/")]
-    #[regex(r"//[^\n\r]*", allow_greedy = true)]
+    #[token("//", line_comment)]
     Comment,
     /// A line end, `\n` or `\r\n`.
     #[regex(r"\r?\n")]
@@ -95,6 +97,21 @@ pub enum Token {
     /// Any other character.
     #[regex(r".", priority = 0)]
     Other,
+}
+
+/// Takes in the line behind `//`, unless that is in the middle of a text, as in `http://x`. The lexer's extra is the
+/// byte before what it reads, if there is one.
+fn line_comment(lexer: &mut Lexer<'_, Token>) -> bool {
+    let before = match lexer.span().start {
+        0 => lexer.extras,
+        start => Some(lexer.source().as_bytes()[start - 1]),
+    };
+    let is_comment = before.is_none_or(|before| b" \t\n{}[]()<>,;".contains(&before));
+    if is_comment {
+        let rest = lexer.remainder().as_bytes();
+        lexer.bump(memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()));
+    }
+    is_comment
 }
 
 /// Splits `text` into tokens; their lengths add up to the length of the text.

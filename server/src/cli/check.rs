@@ -20,7 +20,7 @@ use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
 use crate::model::Dump;
 use crate::model::device::Device;
 use crate::model::space;
-use crate::report::{Counts, Judged, json, markdown, sarif, text};
+use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
 use crate::workspace::{self, Found, Loaded};
 
 /// The width of the output where the terminal does not tell it.
@@ -397,17 +397,6 @@ impl Totals {
         self.notes.push(problem);
         self.is_unreadable = true;
     }
-}
-
-/// Findings with their severities, without those that are off.
-pub fn judged(findings: Vec<Finding>, severities: &Severities) -> Vec<Judged> {
-    let judge = |finding: Finding| {
-        Some(Judged {
-            severity: severities.of(finding.code)?,
-            finding,
-        })
-    };
-    findings.into_iter().filter_map(judge).collect()
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::check::judged;
 use super::one::Given;
 use super::output::{named, write_about};
 use crate::checks::{self, Severities};
 use crate::report::export::{self, Format};
+use crate::report::judged;
 
 /// Write all that is known of a dump for other programs.
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use clap::Args;
 use super::check::chosen_capacity;
 use super::one::{Given, Problem};
 use super::output::{named, write_about};
-use crate::checks::Thresholds;
+use crate::checks::{Severities, Thresholds};
 use crate::model::device::Device;
 use crate::report::html::dump::{self, Wanted};
 use crate::report::records::{FileLocation, Source};
@@ -57,6 +57,7 @@ impl Report {
                     .collect(),
                 ..Thresholds::default()
             },
+            severities: Severities::default(),
         };
         let document = dump::report(source, &wanted);
         match named(Some(&self.output)) {

@@ -7,13 +7,14 @@ use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
+use super::config::Config;
 use super::view::View;
 use crate::audit::Audit;
-use crate::checks::{Finding, Thresholds};
+use crate::model::device::Device;
 use crate::model::{Dump, Place};
 use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
-use crate::report::{Judged, export, html, svg, text_map};
+use crate::report::{export, html, judged, svg, text_map};
 use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
@@ -262,21 +263,15 @@ pub fn answer(
         Command::Export(asked) => {
             let judged = || {
                 let checked = view.checks.of(&dump, &view.config.thresholds());
-                let judge = |finding: &Finding| {
-                    Some(Judged {
-                        severity: view.config.severity(finding.code)?,
-                        finding: finding.clone(),
-                    })
-                };
-                checked.findings(&dump).iter().filter_map(judge).collect()
+                let findings = checked.findings(&dump).iter().cloned();
+                judged(findings, view.config.severities())
             };
             let export = export::Export {
                 audit: &audit,
                 findings: &judged,
             };
-            let thresholds = view.config.thresholds();
             let exported = match asked.format.as_str() {
-                "html" => Ok(report(&source, thresholds)),
+                "html" => Ok(report(&source, &view.config)),
                 "svg" => Ok(picture(&audit)),
                 format => exported(&export, format),
             };
@@ -354,11 +349,13 @@ fn diff(
 }
 
 /// What `buflens report` writes.
-fn report(source: &Source<'_, '_, lsp::Location>, thresholds: Thresholds) -> Exported {
+fn report(source: &Source<'_, '_, lsp::Location>, config: &Config) -> Exported {
+    let fits = |device: &Device| device.problem(source.audit.dump.platforms).is_none();
     let wanted = html::dump::Wanted {
         limit: html::dump::ROWS,
-        device: None,
-        thresholds,
+        device: config.device().filter(fits),
+        thresholds: config.thresholds(),
+        severities: config.severities().clone(),
     };
     Exported {
         text: html::dump::report(source, &wanted),

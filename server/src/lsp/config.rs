@@ -229,6 +229,16 @@ impl Config {
     pub fn severity(&self, code: Code) -> Option<Severity> {
         self.severities.of(code)
     }
+
+    /// The severities of all codes.
+    pub fn severities(&self) -> &Severities {
+        &self.severities
+    }
+
+    /// What programs are to run on.
+    pub fn device(&self) -> Option<Device> {
+        self.device
+    }
 }
 
 impl Advice {

@@ -223,7 +223,9 @@ fn touched(
             continue;
         }
         let files = workspace::siblings(path).into_iter().map(|it| it.path);
-        let files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
+        let files: Vec<PathBuf> = files
+            .filter(|path| path.is_file() && workspace::is_part(path))
+            .collect();
         if files.is_empty() {
             index.remove(path);
             index.remove(&stem);
@@ -419,5 +421,21 @@ mod tests {
         progress.bytes.store(1000, Ordering::Relaxed);
         progress.dumps.store(1999, Ordering::Relaxed);
         assert_eq!(progress.reached(), ("1,999 of 2,000 dumps".to_owned(), 33));
+    }
+
+    #[test]
+    fn what_is_no_part_of_a_dump_is_not_indexed_when_it_is_closed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let notes = write("notes.txt", "nothing\n");
+        let dump = write("mine.txt", "BufferAssignment:\n");
+        let paths = FxHashSet::from_iter([notes, dump.clone()]);
+        let (found, problems) = touched(&Index::default(), &[folder.path().to_owned()], &paths);
+        assert_eq!((found.len(), problems), (1, Vec::new()));
+        assert_eq!(found[0].paths, [dump]);
     }
 }

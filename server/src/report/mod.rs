@@ -23,7 +23,7 @@ use std::path::Path;
 
 use buflens_syntax::{Encoding, LineColumn};
 
-use crate::checks::{Finding, Severity};
+use crate::checks::{Finding, Severities, Severity};
 use crate::model::{Dump, Place};
 
 /// A finding with the severity that it has for this user.
@@ -33,6 +33,17 @@ pub struct Judged {
     pub severity: Severity,
     /// What was found.
     pub finding: Finding,
+}
+
+/// Findings with their severities, without those that are off.
+pub fn judged(findings: impl IntoIterator<Item = Finding>, severities: &Severities) -> Vec<Judged> {
+    let judge = |finding: Finding| {
+        Some(Judged {
+            severity: severities.of(finding.code)?,
+            finding,
+        })
+    };
+    findings.into_iter().filter_map(judge).collect()
 }
 
 /// How many findings there are of each severity, and in how many dumps.

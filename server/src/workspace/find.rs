@@ -195,6 +195,11 @@ fn walk_problem(error: &ignore::Error) -> Option<String> {
     (!is_loop && !is_nowhere).then(|| error.to_string())
 }
 
+/// Whether the file is part of a dump; no if it cannot be read.
+pub fn is_part(path: &Path) -> bool {
+    part_at(path).is_ok_and(|part| part != Part::None)
+}
+
 /// Which part of a dump the file is, by its name or else by its first lines.
 fn part_at(path: &Path) -> io::Result<Part> {
     part_of_name(path).map_or_else(|| part_at_head(path), Ok)

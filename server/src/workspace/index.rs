@@ -227,6 +227,7 @@ impl Index {
             records,
         };
         state.entries.insert(stem, entry);
+        state.compact();
     }
 
     /// Forgets the dump at `stem`, and those in a folder of that name.
@@ -458,6 +459,27 @@ mod tests {
     fn names(index: &Index, query: &str) -> Vec<String> {
         let hits = index.search(query, 5, |_| false);
         hits.into_iter().map(|hit| hit.name).collect()
+    }
+
+    #[test]
+    fn names_of_what_was_there_before_do_not_pile_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = |index: &Index| lock(&index.0).names.bytes();
+        let index = Index::default();
+        for round in 0..20 {
+            let names = [0, 1, 2].map(|at| format!("a_name_of_round_{round}_{at}"));
+            write(
+                folder.path(),
+                "jit_f",
+                &names.each_ref().map(String::as_str),
+            );
+            let (found, _) = find(&[folder.path().to_owned()]);
+            let records = found[0].load(&|loaded| Record::new(&loaded, Encoding::Utf16));
+            let records = records.into_iter().map(|it| it.expect("a dump")).collect();
+            index.insert(found[0].stem(), found[0].stamp, found[0].bytes, records);
+            assert!(bytes(&index) < 500, "round {round}: {}", bytes(&index));
+        }
+        assert_eq!(names(&index, "round_19").len(), 3);
     }
 
     #[test]

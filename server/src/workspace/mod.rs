@@ -23,7 +23,7 @@ pub use ahead::read_text;
 pub use beside::{Beside, Totals, beside, within};
 pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};
-pub use find::{Found, find, find_while, head_problem};
+pub use find::{Found, find, find_while, head_problem, is_part};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
 pub use load::{LoadError, Loaded, Note, ReadError, load};
 pub use names::{SUFFIXES, Sibling, module_name, program_path, siblings, stem};

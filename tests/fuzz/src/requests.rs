@@ -201,6 +201,7 @@ fn answers(dump: &Dump, other: &Dump) {
             limit: LIMIT,
             device: None,
             thresholds: Thresholds::default(),
+            severities: Severities::default(),
         },
     );
     let export = export::Export {

@@ -191,7 +191,9 @@ fn length(dump: &Dump, start: u64, end: u64) -> String {
         .map(|(max, _)| max.value)
         .filter(|&max| max > 0);
     let last = max.map_or(end, |max| end.min(max - 1));
-    let length = (last + 1).saturating_sub(start);
+    let length = last
+        .saturating_sub(start)
+        .saturating_add(u64::from(start <= last));
     let share = match max {
         Some(max) => format!(" ({} of the program)", percent(length, max)),
         None => String::new(),

@@ -13,7 +13,7 @@ use crate::model::{Platforms, space};
 use crate::report::records::{
     self, Answer, Attributed, Audits, MOST_MAPPED, Map, Peak, PeakQuery, Source, Space, Summary,
 };
-use crate::report::{Judged, pages, printable, svg};
+use crate::report::{judged, pages, printable, svg};
 
 /// How a report looks beyond what every document does.
 const REPORT_STYLE: &str = include_str!("report.css");
@@ -46,6 +46,8 @@ pub struct Wanted {
     pub device: Option<Device>,
     /// From when on something is advice; the bytes that there are of each memory space.
     pub thresholds: Thresholds,
+    /// How serious findings are.
+    pub severities: Severities,
 }
 
 /// A part of the report.
@@ -84,7 +86,9 @@ pub fn report<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> String {
     let padding = pages::padding::page(&padding, false).about(module);
     let audits: Answer<Audits<L>> = Answer::new(dump, records::audits(source, [true; 3], limit));
     let audits = pages::audit::page(&audits).about(module);
-    let findings = pages::findings::page(module, dump, &judged(source, wanted), limit);
+    let findings = checks::check_with(dump, &wanted.thresholds);
+    let findings = judged(findings, &wanted.severities);
+    let findings = pages::findings::page(module, dump, &findings, limit);
     let findings = findings.about(module);
     let spaces = spaces(source, wanted, &held);
 
@@ -256,16 +260,6 @@ fn against(space: &Space, capacity: u64, device: Option<Device>) -> String {
     )
 }
 
-fn judged<L>(source: &Source<'_, '_, L>, wanted: &Wanted) -> Vec<Judged> {
-    let findings = checks::check_with(source.audit.dump, &wanted.thresholds);
-    let severities = Severities::default();
-    let judge = |finding: checks::Finding| {
-        let severity = severities.of(finding.code)?;
-        Some(Judged { severity, finding })
-    };
-    findings.into_iter().filter_map(judge).collect()
-}
-
 /// Why there is nothing to draw.
 fn nothing(map: &Map) -> String {
     match map.reason {
@@ -348,6 +342,7 @@ mod tests {
                 capacity: capacity.collect(),
                 ..Thresholds::default()
             },
+            severities: Severities::default(),
         };
         report(&source, &wanted)
     }
