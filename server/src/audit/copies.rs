@@ -20,6 +20,8 @@ pub enum Purpose {
     Transpose,
     /// Another buffer with the same contents in the same layout and memory space.
     Plain,
+    /// A copy of what is not known: where and how its operand lies stands in a file that is not there.
+    Unknown,
     /// From one memory space to another, not asynchronous and not host memory.
     Space,
     /// Asynchronous, into faster memory.
@@ -33,12 +35,13 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// `layout`, `transpose`, `plain`, `space`, `prefetch`, `write-back`, `offload`, `reload`
+    /// `layout`, `transpose`, `plain`, `unknown`, `space`, `prefetch`, `write-back`, `offload`, `reload`
     pub fn name(self) -> &'static str {
         match self {
             Self::Layout => "layout",
             Self::Transpose => "transpose",
             Self::Plain => "plain",
+            Self::Unknown => "unknown",
             Self::Space => "space",
             Self::Prefetch => "prefetch",
             Self::WriteBack => "write-back",
@@ -135,9 +138,13 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         Some(Shape::Array(array)) => Some(array),
         _ => None,
     });
+    let read = operand_name.and_then(|name| shown_at(dump, name, dump.names.get("{}")?));
     let from = End {
-        value: operand_name.and_then(|name| shown_at(dump, name, dump.names.get("{}")?)),
-        color: from_array.and_then(color),
+        value: read,
+        color: from_array.map_or_else(
+            || Some(dump.allocation_of(&dump.values[read? as usize])?.color),
+            color,
+        ),
         shape: from_shape.to_owned(),
     };
     // An asynchronous slice shows at its index what the called computation defines.
@@ -203,25 +210,29 @@ fn purpose(
     to: &ArrayShape,
     colors: (Option<u64>, Option<u64>),
 ) -> Purpose {
-    let (Some(from), (Some(from_color), Some(to_color))) = (from, colors) else {
-        return if opcode == "transpose" {
-            Purpose::Transpose
-        } else {
-            Purpose::Plain
+    let in_one_space = || {
+        let Some(from) = from else {
+            return Purpose::Unknown;
         };
-    };
-    let is_layout = || match (&from.layout, &to.layout) {
-        (Some(old), Some(new)) => {
-            from.element == to.element
-                && from.dimensions == to.dimensions
-                && (&old.minor_to_major, &old.tiles) != (&new.minor_to_major, &new.tiles)
+        match (&from.layout, &to.layout) {
+            (Some(old), Some(new))
+                if from.element == to.element
+                    && from.dimensions == to.dimensions
+                    && (&old.minor_to_major, &old.tiles) != (&new.minor_to_major, &new.tiles) =>
+            {
+                Purpose::Layout
+            }
+            _ => Purpose::Plain,
         }
-        _ => false,
+    };
+    if opcode == "transpose" {
+        return Purpose::Transpose;
+    }
+    let (Some(from_color), Some(to_color)) = colors else {
+        return in_one_space();
     };
     match (from_color, to_color) {
-        _ if opcode == "transpose" => Purpose::Transpose,
-        (from, to) if from == to && is_layout() => Purpose::Layout,
-        (from, to) if from == to => Purpose::Plain,
+        (from, to) if from == to => in_one_space(),
         (_, HOST) => Purpose::Offload,
         (HOST, _) => Purpose::Reload,
         (_, 0) if opcode.ends_with("-start") => Purpose::WriteBack,
@@ -446,14 +457,14 @@ HloLiveRange (max 10):
         check(
             &audited(TEXT),
             &expect![[r#"
-            copy.1 layout 512 B, p.1 f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps Some((1, 1))
-            copy.2 layout 512 B, copy.1 f32[8,16]{0,1} Some(0) -> copy.2 f32[8,16]{1,0} Some(0), steps Some((2, 2)), takes back copy.1
-            copy.3 plain 512 B, copy.2 f32[8,16]{1,0} Some(0) -> copy.3 f32[8,16]{1,0} Some(0), steps Some((3, 3)), at the peak
-            transpose.1 transpose 512 B, copy.3 f32[8,16]{1,0} Some(0) -> transpose.1 f32[16,8]{1,0} Some(0), steps Some((4, 4)), at the peak
-            copy-start offload 512 B, copy.3 f32[8,16]{1,0} Some(0) -> copy-start f32[8,16]{1,0:S(5)} Some(5), steps Some((5, 7)), at the peak
-            copy.4 reload 512 B, copy-start f32[8,16]{1,0:S(5)} Some(5) -> copy.4 f32[8,16]{1,0} Some(0), steps Some((8, 8)), takes back copy-start
-            copy.5 plain 512 B, p.1  None -> copy.5 f32[128,1]{1,0} Some(0), steps Some((9, 9))
-        "#]],
+                copy.1 layout 512 B, p.1 f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps Some((1, 1))
+                copy.2 layout 512 B, copy.1 f32[8,16]{0,1} Some(0) -> copy.2 f32[8,16]{1,0} Some(0), steps Some((2, 2)), takes back copy.1
+                copy.3 plain 512 B, copy.2 f32[8,16]{1,0} Some(0) -> copy.3 f32[8,16]{1,0} Some(0), steps Some((3, 3)), at the peak
+                transpose.1 transpose 512 B, copy.3 f32[8,16]{1,0} Some(0) -> transpose.1 f32[16,8]{1,0} Some(0), steps Some((4, 4)), at the peak
+                copy-start offload 512 B, copy.3 f32[8,16]{1,0} Some(0) -> copy-start f32[8,16]{1,0:S(5)} Some(5), steps Some((5, 7)), at the peak
+                copy.4 reload 512 B, copy-start f32[8,16]{1,0:S(5)} Some(5) -> copy.4 f32[8,16]{1,0} Some(0), steps Some((8, 8)), takes back copy-start
+                copy.5 unknown 512 B, p.1  Some(0) -> copy.5 f32[128,1]{1,0} Some(0), steps Some((9, 9))
+            "#]],
         );
         let (without, _) = TEXT.split_once("\nHloLiveRange").unwrap();
         let dump = audited(without);

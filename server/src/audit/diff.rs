@@ -10,7 +10,7 @@ pub use self::matching::{Evidence, Pair};
 
 use self::traits::Side;
 use super::Audit;
-use super::copies::{Copy, copies};
+use super::copies::{Copy, Purpose, copies};
 use super::donation::{Parameter, Verdict, donation};
 use super::peak::{Held, peak};
 use crate::model::shapes::shape_text;
@@ -358,7 +358,8 @@ impl Diff {
     }
 
     fn compare_copy(&mut self, old: Copy, new: Copy) {
-        if old.purpose != new.purpose {
+        let is_known = ![old.purpose, new.purpose].contains(&Purpose::Unknown);
+        if is_known && old.purpose != new.purpose {
             self.copies_changed.push([old, new]);
         }
     }
