@@ -278,6 +278,23 @@ fn requests_at_run_time_say_what_is_wanted_and_what_is_free() {
 }
 
 #[test]
+fn one_value_that_is_more_than_the_memory_is_no_kernels() {
+    let message = |space: &str| {
+        format!(
+            "RESOURCE_EXHAUSTED: Allocation (size=153600000000) would exceed memory (size=17179869184) :: \
+             #allocation10 [shape = 'f32[300000000,3]{{1,0:T(8,128)}}', space={space}, tag = 'output of reshape.1@{{}}']\n"
+        )
+    };
+    let (of_main, _) = check(&["oom", "-"], &message("hbm"), 0);
+    assert!(
+        of_main.contains("one value alone") && !of_main.contains("kernel"),
+        "{of_main}"
+    );
+    let (of_kernel, _) = check(&["oom", "-"], &message("vmem"), 0);
+    assert!(of_kernel.contains("scratch of a kernel"), "{of_kernel}");
+}
+
+#[test]
 fn numbers_that_are_cut_off_are_not_known() {
     for (text, wanted, available) in [
         (

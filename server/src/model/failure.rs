@@ -96,6 +96,11 @@ pub struct Message<'d> {
     pub exceeded: Option<Printed<'d>>,
 }
 
+/// Whether a message names the memory of arguments and results so, not that of kernels.
+pub fn is_main_memory(name: &str) -> bool {
+    name.eq_ignore_ascii_case("hbm")
+}
+
 /// A line of the sums: `arguments        20.00G`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amount<'d> {

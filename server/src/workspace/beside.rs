@@ -13,7 +13,7 @@ use super::buffer::lock;
 use super::find::find;
 use super::load::{length, read};
 use super::names::module_name;
-use crate::model::failure::{Failure, Form, failures};
+use crate::model::failure::{Failure, Form, failures, is_main_memory};
 
 /// The folder below the text's own where dumps are looked for too.
 const BELOW: &str = "dumps";
@@ -213,11 +213,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     let messages = failures.iter().filter_map(|failure| failure.message);
     let sizes: Vec<_> = messages
         .filter(|message| matches!(message.form, Form::Used | Form::Total))
-        .filter(|message| {
-            message
-                .space
-                .is_none_or(|it| it.eq_ignore_ascii_case("hbm"))
-        })
+        .filter(|message| message.space.is_none_or(is_main_memory))
         .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
     let Some([total, temp]) = (!sizes.is_empty()).then(|| totals.of(path)).flatten() else {

@@ -9,7 +9,7 @@ use super::{Context, Cursor, space, value};
 use crate::audit::out_of_memory::{space_of, values_of};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{grouped, rounded};
-use crate::model::failure::{Entry, Failure, Form, Printed, failure_at};
+use crate::model::failure::{Entry, Failure, Form, Printed, failure_at, is_main_memory};
 
 impl Cursor<'_, '_> {
     /// What the text of a failure says here.
@@ -70,6 +70,9 @@ fn of_message(failure: &Failure) -> Option<String> {
         Form::Total => {
             "all allocations of the memory space together are more than it has. That is not \
                         the temporaries alone, whatever the sentence says: arguments and results are in it"
+        }
+        Form::Allocation if message.space.is_some_and(is_main_memory) => {
+            "one value alone is more than the whole memory has; the message's tag says which"
         }
         Form::Allocation => {
             "one allocation of a kernel is more than its memory has: a block or scratch \

@@ -2,6 +2,7 @@
 
 use super::{STATIC, counted, live, short_source, step};
 use crate::model::bytes::{display, rounded};
+use crate::model::failure::is_main_memory;
 use crate::report::page::Page;
 use crate::report::records::{
     EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, PeakValue, Size,
@@ -101,6 +102,9 @@ fn sized(size: &Size) -> String {
 
 fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
     match failure.form? {
+        "allocation" if failure.space.as_deref().is_some_and(is_main_memory) => Some(
+            "That is one value alone, and more than the whole memory has: the message's tag says which.",
+        ),
         "allocation" => Some(
             "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
              kernel's blocks smaller.",
