@@ -71,7 +71,7 @@ pub fn document_symbols(dump: &Dump, file: FileId, limit: usize) -> Vec<Symbol> 
     let Some(document) = dump.files.get(file).map(|file| &file.document) else {
         return Vec::new();
     };
-    match document.kind() {
+    let mut symbols = match document.kind() {
         DocumentKind::Module => module::symbols(document, limit),
         DocumentKind::Report => report(document, limit),
         DocumentKind::OutOfMemory => out_of_memory::symbols(document, limit),
@@ -79,6 +79,26 @@ pub fn document_symbols(dump: &Dump, file: FileId, limit: usize) -> Vec<Symbol> 
         DocumentKind::Assignment | DocumentKind::Values | DocumentKind::LiveRange => {
             sections(dump, file, document, limit)
         }
+    };
+    symbols.iter_mut().for_each(Symbol::complete);
+    symbols
+}
+
+impl Symbol {
+    /// Of a line that breaks off there may be no name and no place, but editors insist on both: one of them
+    /// takes no symbol of a document in which one lacks them.
+    fn complete(&mut self) {
+        if self.name.is_empty() {
+            "?".clone_into(&mut self.name);
+        }
+        let (range, selection) = (&self.range, &self.selection);
+        if selection.start < range.start || range.end < selection.end {
+            self.selection = range.start..range.start;
+        }
+        let is_within =
+            |child: &Self| range.start <= child.range.start && child.range.end <= range.end;
+        self.children.retain(is_within);
+        self.children.iter_mut().for_each(Self::complete);
     }
 }
 

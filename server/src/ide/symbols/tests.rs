@@ -45,6 +45,27 @@ fn check(text: &str, file: FileId, limit: usize, expected: &Expect) {
     expected.assert_eq(&lines);
 }
 
+/// Each has a name.
+fn assert_named(symbols: &[Symbol]) {
+    for symbol in symbols {
+        assert!(!symbol.name.is_empty(), "{symbol:?}");
+        assert_named(&symbol.children);
+    }
+}
+
+#[test]
+fn what_breaks_off_has_names_and_places_all_the_same() {
+    let report = "Total bytes used: 8 (8B)\n\nMemory Space: \n";
+    for whole in [COMBINED, MODULE, report] {
+        for (end, _) in whole.char_indices() {
+            let fixture = Fixture::new(&whole[..end]);
+            let symbols = document_symbols(&fixture.dump, fixture.file, 100);
+            assert_nested(&symbols, 0..end as u32);
+            assert_named(&symbols);
+        }
+    }
+}
+
 #[test]
 fn an_outline_of_the_combined_form() {
     check(
