@@ -467,10 +467,11 @@ fn syntax_errors_can_be_listed() {
 
 #[test]
 fn a_closed_pipe_is_no_reason_to_panic() {
-    for arguments in [
-        &["parse", PLANTED][..],
-        &["check", "--format", "json", PLANTED],
-        &["hover", "--help"],
+    for (arguments, code) in [
+        (&["parse", PLANTED][..], 0),
+        // What it has found it says all the same.
+        (&["check", "--format", "json", PLANTED], 1),
+        (&["hover", "--help"], 0),
     ] {
         let mut child = command(arguments)
             .stdout(Stdio::piped())
@@ -487,11 +488,7 @@ fn a_closed_pipe_is_no_reason_to_panic() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
-        assert!(
-            output.status.code().is_some_and(|code| code < 2),
-            "{arguments:?}: {}",
-            output.status
-        );
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
 }
 

@@ -13,7 +13,7 @@ use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
 use super::dumps;
 use super::one::no_dump;
-use super::output::write_whole;
+use super::output::{WhileRead, write_whole};
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
@@ -166,14 +166,14 @@ impl Check {
                 let width =
                     terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
                 let mut writer =
-                    text::Writer::new(BufWriter::new(anstream::stdout().lock()), width);
+                    text::Writer::new(BufWriter::new(WhileRead(anstream::stdout().lock())), width);
                 check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
                 writer.finish(&totals.counts)?;
             }
             Format::Json => {
-                let mut writer = json::Writer::new(BufWriter::new(io::stdout().lock()))?;
+                let mut writer = json::Writer::new(BufWriter::new(WhileRead(io::stdout().lock())))?;
                 check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
@@ -185,7 +185,7 @@ impl Check {
                     writer.findings(dump, findings);
                     Ok(())
                 })?;
-                let out = BufWriter::new(io::stdout().lock());
+                let out = BufWriter::new(WhileRead(io::stdout().lock()));
                 writer.finish(out, &totals.notes, !totals.is_unreadable)?;
             }
             Format::Markdown => {
@@ -194,7 +194,7 @@ impl Check {
                     writer.findings(dump, findings);
                     Ok(())
                 })?;
-                let out = BufWriter::new(io::stdout().lock());
+                let out = BufWriter::new(WhileRead(io::stdout().lock()));
                 writer.finish(out, &totals.counts, &totals.notes)?;
             }
         }
@@ -225,9 +225,8 @@ impl Check {
         };
         let is_written = self.write_baseline.is_some();
         if let Some(path) = &self.write_baseline {
-            let text = path
-                .is_file()
-                .then(|| std::fs::read(path).unwrap_or_default());
+            let text = path.is_file().then(|| std::fs::read(path)).transpose();
+            let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
             let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
             if text.is_some_and(|text| !text.is_empty() && !Baseline::is_one(&text)) {
                 let path = path.display();

@@ -19,6 +19,26 @@ const WIDTH: usize = 80;
 /// So many rows are shown to people who chose no number.
 const FOR_PEOPLE: usize = 20;
 
+/// Writes as long as somebody reads: whoever closes the pipe has seen enough, but what the exit code tells has
+/// still to be found.
+pub struct WhileRead<W>(pub W);
+
+impl<W: Write> Write for WhileRead<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
+}
+
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
