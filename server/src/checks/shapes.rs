@@ -204,7 +204,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
                 continue;
             };
             let expected = match shape {
-                Shape::Array(array) => bytes::padded_bytes(array),
+                Shape::Array(array) => bytes::taken(array, dump.platforms),
                 Shape::Tuple(_) => None,
             };
             let printed = shortened(placement.text(placement.row.shape));

@@ -70,6 +70,24 @@ pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool 
     }
 }
 
+/// The bytes that an array takes: with its padding, and on TPU in blocks where it has no tile.
+pub fn taken(array: &ArrayShape, platforms: Platforms) -> Option<u64> {
+    if is_untiled(array, platforms) {
+        untiled_tpu_bytes(array)
+    } else {
+        padded_bytes(array)
+    }
+}
+
+/// Whether it is an array on TPU whose layout has no tiles. Flags for synchronisation never have any.
+pub fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
+    platforms.tpu
+        && !(platforms.cpu || platforms.gpu)
+        && array.layout.as_ref().is_some_and(|layout| {
+            layout.tiles.is_empty() && !matches!(layout.memory_space, 2 | 8 | 10)
+        })
+}
+
 /// The bytes that a TPU gives an array without tiles outside of the sync-flag memories.
 pub fn untiled_tpu_bytes(array: &ArrayShape) -> Option<u64> {
     bytes_of(

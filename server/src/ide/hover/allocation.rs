@@ -279,7 +279,7 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
     let (value, text, array) = arrays.find(|(_, _, array)| {
         (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)
     })?;
-    let taken = shape::taken(&array, context.platforms)?;
+    let taken = bytes::taken(&array, context.platforms)?;
     let logical = bytes::logical_bytes(&Shape::Array(wanted))?;
     Some(format!(
         "laid out as {} by {}: {}, {}",

@@ -4,7 +4,7 @@ use buflens_syntax::facts::Use;
 use buflens_syntax::{ArrayShape, OperandParts, Shape};
 
 use super::life::steps;
-use super::shape::{array_shape, shown, taken};
+use super::shape::{array_shape, shown};
 use super::{Context, opcode, peak, source, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
@@ -372,7 +372,7 @@ fn row(context: &Context, label: &str, text: &str) -> [String; 4] {
     let shape = Shape::read(text).ok();
     let logical = shape.as_ref().and_then(bytes::logical_bytes);
     let padded = match &shape {
-        Some(Shape::Array(array)) => taken(array, context.platforms),
+        Some(Shape::Array(array)) => bytes::taken(array, context.platforms),
         _ => None,
     };
     let logical_text = logical.map_or_else(String::new, bytes::display);

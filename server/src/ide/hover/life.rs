@@ -50,8 +50,9 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         (true, false) => ", kept to the end",
         (false, _) => "",
     };
-    let read = reading(dump, value)
-        .filter(|(is_read, _)| *is_read || !(is_last && is_result))
+    let is_kept = is_last && is_result;
+    let read = reading(dump, value, is_kept)
+        .filter(|(is_read, _)| *is_read || !is_kept)
         .map(|(_, text)| format!(", {text}"))
         .unwrap_or_default();
     let wrong = match max {
@@ -95,7 +96,7 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
 
 /// Who is the last to read the value, or to take over its bytes, and whether it is read at all. `None` if the dump
 /// does not tell.
-fn reading(dump: &Dump, value: &Value) -> Option<(bool, String)> {
+fn reading(dump: &Dump, value: &Value, is_kept: bool) -> Option<(bool, String)> {
     value.used?;
     let uses = slice(&dump.uses, &value.uses);
     if uses.is_empty() {
@@ -120,7 +121,8 @@ fn reading(dump: &Dump, value: &Value) -> Option<(bool, String)> {
     }
     let text = match last(&|step| u64::from(step) <= end) {
         Some((_, reader))
-            if role::opcode(dump, reader) == Some("tuple")
+            if !is_kept
+                && role::opcode(dump, reader) == Some("tuple")
                 && let Some(role) = role::of_root(dump, reader) =>
         {
             format!("a part of {role}")

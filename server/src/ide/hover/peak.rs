@@ -375,10 +375,7 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let nearest = outputs.min_by_key(|other| other.size.abs_diff(allocation.size));
     let nearest = nearest.map(|other| (other, other.size.abs_diff(allocation.size)));
     let output = match nearest {
-        Some((other, 0)) => format!(
-            "; if the caller does not need it afterwards it may be worth donating: the output in allocation {} has its size",
-            other.index
-        ),
+        Some((other, 0)) => format!("; the output in allocation {} has its size", other.index),
         Some((other, _)) => format!(
             "; no output has its size, that in allocation {} comes nearest ({})",
             other.index,

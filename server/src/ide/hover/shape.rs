@@ -116,7 +116,7 @@ fn tuple(text: &str, first: &[Shape], platforms: Platforms) -> Option<String> {
     ]);
     for (number, element) in first.iter().enumerate().take(MAX_ELEMENTS) {
         let (shape, padded) = match element {
-            Shape::Array(array) => (without_layout(array), taken(array, platforms)),
+            Shape::Array(array) => (without_layout(array), bytes::taken(array, platforms)),
             Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
         };
         let size = |size: Option<u64>| size.map_or_else(String::new, bytes::display);
@@ -149,24 +149,6 @@ fn without_layout(array: &ArrayShape) -> String {
     format!("{}[{}]", array.element.name, dimensions.join(","))
 }
 
-/// The bytes that an array takes: with its padding, and on TPU in blocks where it has no tile.
-pub(super) fn taken(array: &ArrayShape, platforms: Platforms) -> Option<u64> {
-    if is_untiled(array, platforms) {
-        bytes::untiled_tpu_bytes(array)
-    } else {
-        bytes::padded_bytes(array)
-    }
-}
-
-/// Whether it is an array on TPU whose layout has no tiles. Flags for synchronisation never have any.
-fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
-    platforms.tpu
-        && !(platforms.cpu || platforms.gpu)
-        && array.layout.as_ref().is_some_and(|layout| {
-            layout.tiles.is_empty() && !matches!(layout.memory_space, 2 | 8 | 10)
-        })
-}
-
 /// The bytes of an array and how they come about.
 fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
     let logical = bytes::logical_bytes(&Shape::Array(array.clone()));
@@ -186,7 +168,7 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
         .iter()
         .any(|dimension| dimension.from != dimension.whole);
     let mut hover = Text::default();
-    let untiled = taken(array, platforms).filter(|_| is_untiled(array, platforms));
+    let untiled = bytes::taken(array, platforms).filter(|_| bytes::is_untiled(array, platforms));
     if let Some(taken) = untiled.filter(|&taken| taken != logical) {
         hover.paragraph(&format!(
             "{} for {} of data: without a tile a TPU takes blocks of 1,024 elements",
@@ -384,8 +366,8 @@ mod tests {
         let Ok(Shape::Array(array)) = Shape::read(text) else {
             panic!("{text}")
         };
-        assert_eq!(taken(&array, TPU), Some(4096));
-        assert_eq!(taken(&array, ANY), Some(4));
+        assert_eq!(bytes::taken(&array, TPU), Some(4096));
+        assert_eq!(bytes::taken(&array, ANY), Some(4));
         expect![[r#"
             4.0 KiB (4,096 B) for 4 B of data: without a tile a TPU takes blocks of 1,024 elements
 
@@ -394,7 +376,7 @@ mod tests {
         let Ok(Shape::Array(flag)) = Shape::read("u32[]{:S(2)}") else {
             panic!("{text}")
         };
-        assert_eq!(taken(&flag, TPU), Some(4));
+        assert_eq!(bytes::taken(&flag, TPU), Some(4));
     }
 
     fn check(text: &str, expect: &Expect) {

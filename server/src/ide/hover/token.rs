@@ -3,7 +3,9 @@
 use buflens_syntax::{ArrayShape, SyntaxKind, SyntaxToken};
 
 use super::life::count;
+
 use super::space;
+use crate::ide::markdown::escape;
 use crate::model::Platforms;
 use crate::model::bytes::{self, PaddedDimension, Padding};
 
@@ -19,7 +21,11 @@ pub(super) fn meaning(token: &SyntaxToken, array: &ArrayShape, platforms: Platfo
         .position(|sibling| sibling.text_range() == token.text_range())
         .unwrap_or(0);
     match token.kind() {
-        SyntaxKind::ElementType => format!("**{}**: {}", token.text(), element_type(token.text())),
+        SyntaxKind::ElementType => format!(
+            "**{}**: {}",
+            escape(token.text()),
+            element_type(token.text())
+        ),
         SyntaxKind::Dimension => dimension_focus(place, array),
         SyntaxKind::MinorToMajor => match place {
             0 => format!(
@@ -57,6 +63,9 @@ pub(super) fn meaning(token: &SyntaxToken, array: &ArrayShape, platforms: Platfo
                 .zip(minor)
                 .and_then(|(layout, minor)| layout.minor_to_major.get(minor));
             match number {
+                _ if token.text() == "*" => {
+                    "**tile extent \\***: this dimension is combined with the next one".to_owned()
+                }
                 Some(number) => format!(
                     "**tile extent {}**: dimension {number} is rounded up to a multiple of it",
                     token.text()

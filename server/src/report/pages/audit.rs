@@ -67,7 +67,7 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     }
     if dead > 0 && is_told(dead) {
         page.text(format!(
-            "dead: {} are read for the last time before the peak and occupied all the same. Only \
+            "dead: {} are not read any more at the peak and occupied all the same. Only \
              an output of that size could take their place.",
             rounded(dead)
         ));

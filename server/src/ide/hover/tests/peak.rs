@@ -192,7 +192,7 @@ fn allocations_tell_what_they_hold_at_the_peak() {
 fn a_parameter_that_is_not_donated_tells_what_it_could_be_for() {
     expect![[r#"
         - full at the host RAM peak (step 3)
-        - not donated: last read at step 2 by `early`, before the host RAM peak; if the caller does not need it afterwards it may be worth donating: the output in allocation 1 has its size
+        - not donated: last read at step 2 by `early`, before the host RAM peak; the output in allocation 1 has its size
     "#]].assert_eq(&told(SMALL, "allocation 0:", "allocation"));
     let other = SMALL
         .replace("size 2048, output", "size 2100, output")
