@@ -7,6 +7,7 @@ use buflens_syntax::{MentionKind, SyntaxKind, facts};
 use memchr::memmem::Finder;
 
 use super::references::{Operands, enclosing, is_token};
+use crate::model::cancel::checkpoint;
 use crate::model::{Dump, NameId, Place};
 
 /// An instruction that calls a computation.
@@ -41,6 +42,7 @@ pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) 
         if start.saturating_sub(header.start) > within {
             break;
         }
+        checkpoint();
         let mut operands = Operands::default();
         for hit in finder.find_iter(block.text().as_bytes()) {
             let at = hit as u32;

@@ -3,6 +3,7 @@
 use buflens_syntax::Document;
 
 use super::entries::{Level, entries};
+use crate::model::cancel::checkpoint;
 
 /// The lines from `start` to `end`, both included, fold into the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub fn folds(document: &Document, limit: usize) -> Vec<Fold> {
     let (mut sections, mut folds, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     let (mut section, mut entry) = (None, None);
     for (block_start, block) in document.blocks() {
+        checkpoint();
         for (at, level) in entries(block) {
             // Where a value's header ends another value's line, that line belongs to the header.
             let start = document.line_at(block_start + at);

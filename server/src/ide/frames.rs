@@ -5,6 +5,7 @@ use buflens_syntax::{SyntaxKind, facts};
 use memchr::memmem::Finder;
 
 use super::navigation::table_row;
+use crate::model::cancel::checkpoint;
 use crate::model::{Dump, Place, Row, source};
 
 /// What leads to rows of the tables.
@@ -36,6 +37,7 @@ pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
         let finder = Finder::new(&text);
         for (file, content) in dump.files.iter().enumerate() {
             for (start, block) in content.document.blocks() {
+                checkpoint();
                 for hit in finder.find_iter(block.text().as_bytes()) {
                     let at = start + (hit + key.len()) as u32 + 1;
                     let Some((block_start, token)) = content.document.token_at(at) else {

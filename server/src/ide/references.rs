@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use super::frames;
 use super::navigation::{computation, declarations, instruction_in, table_row};
 use super::subject::Subject;
+use crate::model::cancel::checkpoint;
 use crate::model::{Dump, FileId, Place};
 
 /// All places in all files that name what is at `offset`; with `declaration` also the one that
@@ -191,6 +192,7 @@ pub(super) fn occurrences(
             continue;
         }
         for (start, block) in document.blocks() {
+            checkpoint();
             let hits = finder
                 .find_iter(block.text().as_bytes())
                 .map(|at| at as u32);

@@ -12,6 +12,7 @@ use crate::audit::Audit;
 use crate::audit::made::made;
 use crate::ide::navigation::{Target, allocation, computation, instruction_in, value_header};
 use crate::ide::references::enclosing;
+use crate::model::cancel::checkpoint;
 use crate::model::lines::Lines;
 use crate::model::source::{Libraries, unescaped};
 use crate::model::source_map::SourceMap;
@@ -127,6 +128,7 @@ fn by_op_name(
             continue;
         }
         for (_, block) in document.blocks() {
+            checkpoint();
             let text = block.text();
             for at in finder.find_iter(text.as_bytes()) {
                 let behind = &text[at + "op_name=".len()..];
