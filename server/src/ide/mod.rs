@@ -18,7 +18,7 @@ pub mod hints;
 pub mod hover;
 pub mod lenses;
 pub mod links;
-mod markdown;
+pub(crate) mod markdown;
 pub mod navigation;
 pub mod references;
 pub mod selection;

@@ -89,6 +89,17 @@ pub fn symbol_kind(kind: SymbolKind) -> lsp::SymbolKind {
     }
 }
 
+/// What hovers write for characters that Markdown would take for its own, behind `&`.
+const ENTITIES: [(&str, char); 7] = [
+    ("lt;", '<'),
+    ("gt;", '>'),
+    ("amp;", '&'),
+    ("nbsp;", ' '),
+    ("#124;", '|'),
+    ("#96;", '`'),
+    ("#92;", '\\'),
+];
+
 /// Markdown as a client shows it that only knows plain text.
 pub fn plain_text(markdown: &str) -> String {
     let mut plain = String::with_capacity(markdown.len());
@@ -100,29 +111,27 @@ pub fn plain_text(markdown: &str) -> String {
         let line = line
             .strip_prefix('|')
             .map_or(line, |row| row.strip_suffix('|').unwrap_or(row).trim());
-        let mut chars = line.chars().peekable();
+        let mut chars = line.chars();
         let mut is_code = false;
         while let Some(char) = chars.next() {
+            let rest = chars.as_str();
             match char {
                 '`' => is_code = !is_code,
-                '\\' if !is_code => {
-                    plain.extend(chars.next_if(char::is_ascii_punctuation).or(Some('\\')));
+                '\\' if !is_code && rest.starts_with(|next: char| next.is_ascii_punctuation()) => {
+                    plain.extend(chars.next());
                 }
-                '*' if !is_code && chars.next_if_eq(&'*').is_some() => {}
+                '*' if !is_code && rest.starts_with('*') => {
+                    chars.next();
+                }
+                '&' if !is_code => {
+                    let entity = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
+                    plain.push(entity.map_or('&', |&(_, char)| char));
+                    chars = rest[entity.map_or(0, |(entity, _)| entity.len())..].chars();
+                }
                 _ => plain.push(char),
             }
         }
         plain.push('\n');
-    }
-    for (entity, char) in [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&nbsp;", " "),
-        ("&amp;", "&"),
-    ] {
-        if plain.contains(entity) {
-            plain = plain.replace(entity, char);
-        }
     }
     plain.truncate(plain.trim_end().len());
     plain
@@ -131,6 +140,7 @@ pub fn plain_text(markdown: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ide::markdown;
 
     fn parsed(uri: &str) -> lsp::Uri {
         lsp::Uri::from_str(uri).expect("a URI")
@@ -185,6 +195,14 @@ mod tests {
         }
         let behind = lsp::Range::new(lsp::Position::new(0, 99), lsp::Position::new(99, 0));
         assert_eq!(bytes(&document, behind, Encoding::Utf16), 6..9);
+    }
+
+    #[test]
+    fn plain_text_is_what_was_escaped() {
+        let odd = r"a<b>|c`d\e&f*g_h &lt; i";
+        assert_eq!(plain_text(&markdown::escape(odd)), odd);
+        assert_eq!(plain_text(&markdown::code("x&lt;y")), "x&lt;y");
+        assert_eq!(plain_text(&markdown::code("x|y")), "x|y");
     }
 
     #[test]

@@ -245,11 +245,12 @@ fn row_text(cells: &[Cow<str>], row: &[Cell], layout: &[(usize, bool)]) -> Strin
         let cell = cut(&cells[at], width);
         let pad = " ".repeat(width.saturating_sub(length(&cell)));
         let colour = row.get(at).and_then(Cell::colour);
-        text += &match colour {
-            Some(on) => format!("{on}{pad}{cell}\u{1b}[0m"),
-            None if is_words => format!("{cell}{pad}"),
-            None => format!("{pad}{cell}"),
+        let parts = match colour {
+            Some(on) => [on, &pad, &cell, "\u{1b}[0m"],
+            None if is_words => [&cell, &pad, "", ""],
+            None => [&pad, &cell, "", ""],
         };
+        text.extend(parts);
     }
     text.truncate(text.trim_end().len());
     text
