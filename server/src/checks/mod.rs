@@ -7,6 +7,7 @@ mod advice;
 mod allocations;
 pub mod budgets;
 mod code;
+mod cuts;
 mod labels;
 mod live_ranges;
 mod module;
@@ -110,6 +111,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
         structure::check_completeness(dump, &mut doubts, &mut findings);
         allocations::check_indices(dump, &doubts, &mut findings);
         allocations::check_kinds(dump, &mut doubts, &mut findings);
+        cuts::check_values_end(dump, &mut doubts, &mut findings);
         values::check_ids(dump, &mut doubts, &mut findings);
     };
     // Occupancy is asked for by several checks.

@@ -1,6 +1,7 @@
 //! One changed number in a real dump gives one finding, on that number's line or with it related.
 
 mod causes;
+mod cuts;
 
 use std::path::PathBuf;
 

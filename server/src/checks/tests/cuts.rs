@@ -1,0 +1,60 @@
+//! Files that are cut between two lines or in one, and lines that are missing, doubled or in another
+//! place: one finding, and no fix that hides the damage.
+
+use super::{CONCAT, Finding, check, dump};
+
+/// The findings of `texts`, advice left out, as `line code: message`.
+fn found(texts: &[&str]) -> Vec<Finding> {
+    let mut findings = check(&dump(texts));
+    findings.retain(|finding| !finding.code.name().starts_with("xla-"));
+    findings
+}
+
+#[track_caller]
+fn gives(texts: &[&str], code: &str, message: &str) -> Finding {
+    let findings = found(texts);
+    let shown: Vec<_> = findings
+        .iter()
+        .map(|it| format!("{}: {}", it.code, it.message))
+        .collect();
+    assert_eq!(findings.len(), 1, "{shown:#?}");
+    assert_eq!(findings[0].code.name(), code, "{shown:#?}");
+    assert!(findings[0].message.contains(message), "{shown:#?}");
+    findings[0].clone()
+}
+
+/// The dump as three files.
+fn split() -> [&'static str; 3] {
+    let total = CONCAT.find("\nTotal bytes used").expect("a total");
+    let schedule = CONCAT.find("HloLiveRange").expect("a schedule");
+    [
+        &CONCAT[..total],
+        &CONCAT[total..schedule],
+        &CONCAT[schedule..],
+    ]
+}
+
+#[test]
+fn a_values_file_that_ends_between_two_entries() {
+    let [assignment, values, schedule] = split();
+    assert_eq!(found(&[assignment, values, schedule]).len(), 0);
+    let cut = &values[..values.find("<13 ").expect("a value")];
+    let finding = gives(
+        &[assignment, cut, schedule],
+        "truncated",
+        "the first of them value 13",
+    );
+    assert_eq!(finding.place.file, 1);
+    let heading = values.find('<').expect("a value");
+    gives(
+        &[assignment, &values[..heading], schedule],
+        "truncated",
+        "the file ends before the entries",
+    );
+    let last = values.rfind("\n<").expect("a value") + 1;
+    gives(
+        &[assignment, &values[..last], schedule],
+        "truncated",
+        "the file ends before the entry of value",
+    );
+}
