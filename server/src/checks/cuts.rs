@@ -2,11 +2,11 @@
 //!
 //! Each is one finding at the end of the file, not one for everything that the rest of the dump has.
 
-use buflens_syntax::facts::Heading;
+use buflens_syntax::facts::{self, Heading, ReportRow};
 
 use super::structure::{Section, end_of};
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, FileId, Part, Place};
+use crate::model::{Dump, FileId, Part, Place, Value};
 
 /// `truncated`: the values file ends between two entries. Its ids ascend, so what is cut off is all
 /// above the last one.
@@ -53,8 +53,94 @@ pub(super) fn check_values_end(dump: &Dump, doubts: &mut Doubts, findings: &mut 
     findings.push(finding);
 }
 
+/// `truncated`: the assignment ends between two of its lines. Values that lie in no allocation, bytes
+/// that the total counts and numbers in the report tell so; one of them alone may be wrong itself.
+pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    if !doubts.are_whole(&[Section::Allocations, Section::Values])
+        || findings.has(Code::AllocationIndex)
+    {
+        return;
+    }
+    let last = dump.allocations.last();
+    let Some(last) = last.and_then(|last| dump.at::<facts::Allocation>(last.header)) else {
+        return;
+    };
+    let file = last.file;
+    if !headings_of(dump, file).all(|heading| *heading == Heading::Assignment) {
+        return;
+    }
+    // What the file still has, the rest of the dump has alike, or it is of another compilation.
+    let is_known = |value: &Value| value.placement.is_none() || value.is_alike;
+    if dump.has_used_values() && !dump.values.iter().all(is_known) {
+        return;
+    }
+    let unplaced = dump.values.iter().filter(|value| value.placement.is_none());
+    let unplaced = unplaced.count();
+    let sum: u128 = dump.allocations.iter().map(|it| u128::from(it.size)).sum();
+    let named = allocations_reported(dump).saturating_sub(dump.allocations.len() as u64);
+    let is_cut = if bytes_elsewhere(dump).is_some_and(|total| total > sum) {
+        unplaced > 0 || named > 0
+    } else {
+        named == 0 && unplaced > 1 && are_behind_the_last(dump)
+    };
+    if !is_cut {
+        return;
+    }
+    let message = if unplaced > 0 {
+        format!("the file ends inside its allocations: {unplaced} of the used values lie in none")
+    } else {
+        let number = last.row.index.value;
+        format!("the file ends behind allocation {number}: the report has {named} more")
+    };
+    doubts.broken.insert(Section::Allocations);
+    doubts.values_unplaced = true;
+    // The last allocation may lack values.
+    doubts.allocations.insert(dump.allocations.len() as u32 - 1);
+    let end = end_of(file, &dump.files[file].document);
+    findings.push(Finding::new(Code::Truncated, end, message));
+}
+
 /// The headings of a file, in its order.
 fn headings_of(dump: &Dump, file: FileId) -> impl Iterator<Item = &Heading> {
     let headings = dump.headings.iter();
     headings.filter_map(move |(heading, place)| (place.file == file).then_some(heading))
+}
+
+/// Whether the values that lie in no allocation may be the rest of the last one: its values ascend by
+/// id, and every other allocation has some.
+fn are_behind_the_last(dump: &Dump) -> bool {
+    let Some((last, others)) = dump.allocations.split_last() else {
+        return false;
+    };
+    let ids = dump.held_by(last).iter().map(|value| value.id);
+    let id = ids.max();
+    let unplaced = dump.values.iter().filter(|value| value.placement.is_none());
+    !others.iter().any(|it| it.values.is_empty() && it.size > 0)
+        && unplaced
+            .map(|value| value.id)
+            .all(|it| id.is_none_or(|id| it > id))
+}
+
+/// The bytes of all allocations by the total, or else by the report.
+fn bytes_elsewhere(dump: &Dump) -> Option<u128> {
+    if let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) {
+        return Some(total.row.bytes.value.into());
+    }
+    let file = dump.file_of(Part::Report)?;
+    let mut blocks = dump.files[file].document.blocks();
+    blocks.find_map(|(_, block)| Some(block.facts().totals.first()?.bytes.value.into()))
+}
+
+/// How many allocations there are by the numbers in a report of the older form.
+fn allocations_reported(dump: &Dump) -> u64 {
+    let Some(file) = dump.file_of(Part::Report) else {
+        return 0;
+    };
+    let rows = dump.files[file].document.blocks();
+    let rows = rows.flat_map(|(_, block)| &block.facts().report);
+    let numbers = rows.filter_map(|row| match row {
+        ReportRow::Allocation(header) if header.index.is_read() => Some(header.index.value),
+        _ => None,
+    });
+    numbers.max().map_or(0, |number| number.saturating_add(1))
 }

@@ -112,6 +112,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
         allocations::check_indices(dump, &doubts, &mut findings);
         allocations::check_kinds(dump, &mut doubts, &mut findings);
         cuts::check_values_end(dump, &mut doubts, &mut findings);
+        cuts::check_assignment_end(dump, &mut doubts, &mut findings);
         values::check_ids(dump, &mut doubts, &mut findings);
     };
     // Occupancy is asked for by several checks.

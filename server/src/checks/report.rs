@@ -23,12 +23,13 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     let Some(file) = dump.file_of(Part::Report) else {
         return;
     };
+    let has_assignment = !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations]);
     let report = Report {
         dump,
         file,
         spaces: spaces(dump, doubts),
-        are_known: !dump.allocations.is_empty()
-            && doubts.are_whole(&[Section::Allocations, Section::Report]),
+        has_assignment,
+        are_known: has_assignment && doubts.are_whole(&[Section::Report]),
     };
     let are_known = report.are_known;
     if are_known && !findings.has(Code::ColorMismatch) && !report.has_its_spaces(findings) {
@@ -53,6 +54,8 @@ struct Report<'d> {
     file: FileId,
     /// By memory space.
     spaces: BTreeMap<u64, Space>,
+    /// Whether the assignment is there, each of its lines.
+    has_assignment: bool,
     /// Whether every line about an allocation was understood, here and in the assignment.
     are_known: bool,
 }
@@ -134,7 +137,7 @@ impl<'d> Report<'d> {
                 };
                 let expected: u128 = match total.filter(|total| total.file != self.file) {
                     Some(total) => total.row.bytes.value.into(),
-                    None if dump.allocations.is_empty() => {
+                    None if !self.has_assignment => {
                         check_human(&own, false, findings);
                         continue;
                     }

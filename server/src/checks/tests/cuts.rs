@@ -1,7 +1,7 @@
 //! Files that are cut between two lines or in one, and lines that are missing, doubled or in another
 //! place: one finding, and no fix that hides the damage.
 
-use super::{CONCAT, Finding, check, dump};
+use super::{CONCAT, CONCAT_REPORT, Finding, check, dump};
 
 /// The findings of `texts`, advice left out, as `line code: message`.
 fn found(texts: &[&str]) -> Vec<Finding> {
@@ -57,4 +57,16 @@ fn a_values_file_that_ends_between_two_entries() {
         "truncated",
         "the file ends before the entry of value",
     );
+}
+
+#[test]
+fn an_assignment_that_ends_between_two_lines() {
+    let [assignment, values, schedule] = split();
+    for end in ["allocation 4:", "allocation 3:", " value: <13 "] {
+        let cut = &assignment[..assignment.find(end).expect("a line")];
+        let texts = [cut, values, schedule, CONCAT_REPORT];
+        let finding = gives(&texts, "truncated", "the file ends inside its allocations");
+        assert_eq!(finding.place.file, 0);
+        gives(&texts[..3], "truncated", "the file ends inside");
+    }
 }
