@@ -1,138 +1,24 @@
-//! The schedule and the live ranges on it.
-
-use std::cell::LazyCell;
+//! The live ranges on the schedule.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Instruction, NameId, Row, Step, Value, is_async_call};
+use crate::model::{At, Dump, Instruction, NameId, Row, Value, is_async_call};
 use buflens_syntax::facts::{self, Heading};
 
 /// From so many values without a live range on, the live ranges may be another compilation's.
 const FOREIGN: usize = 8;
-
-/// `sequence`: steps 0, 1, 2 ... and as many as the heading says, of all that lives.
-pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    let mut is_sound = doubts.are_whole(&[Section::LiveRanges]);
-    let mut repeated = Vec::new();
-    let mut expected = 0_u64;
-    for (at, step) in dump.steps.iter().enumerate() {
-        let Some(line) = dump.at::<facts::Step>(step.row) else {
-            continue;
-        };
-        let number = line.row.step.value;
-        // A number that is missing, or has more than 64 bits, is a finding of its own.
-        if line.row.step.is_read() && number != expected {
-            is_sound = false;
-            let message = format!("step {number} where step {expected} is expected");
-            let finding = Finding::new(Code::Sequence, line.place(line.row.step.span), message);
-            // If the next one goes on from here, a step is missing; else one number is wrong.
-            let next = dump
-                .steps
-                .get(at + 1)
-                .and_then(|next| dump.at::<facts::Step>(next.row));
-            if next.is_some_and(|next| Some(next.row.step.value) == number.checked_add(1)) {
-                findings.push(finding);
-                expected = number;
-            } else {
-                findings.push(finding.fixed_by(expected.to_string()));
-            }
-        }
-        expected = expected.saturating_add(1);
-        let is_first = dump.step_of(step.name).is_none_or(|it| it as usize == at);
-        if !is_first && !line.row.name.is_empty() {
-            repeated.push(step);
-        }
-    }
-    if let Some((max, place)) = &dump.max {
-        let count = dump.steps.len() as u64;
-        if max.value != count && is_sound {
-            is_sound = false;
-            let last = dump
-                .steps
-                .last()
-                .and_then(|step| dump.at::<facts::Step>(step.row));
-            let message = format!("max {} where the schedule has {count} steps", max.value);
-            let mut finding = Finding::new(Code::Sequence, place.clone(), message);
-            // Where a value lives on, a step may be missing at the end.
-            if dump.values.iter().all(|value| value.live.1 <= count) {
-                finding = finding.fixed_by(count.to_string());
-            }
-            if let Some(last) = last {
-                finding = finding.related(last.place(last.row.step.span), "the last step");
-            }
-            findings.push(finding);
-        }
-    }
-    if is_sound && !dump.steps.is_empty() {
-        check_scheduled(dump, doubts, findings);
-    }
-    for step in repeated {
-        if let Some(line) = dump.at::<facts::Step>(step.row)
-            && !doubts.steps.contains(&step.name)
-        {
-            let message = format!("`{}` runs a second time", line.text(line.row.name));
-            let place = line.place(line.row.name);
-            findings.push(Finding::new(Code::Sequence, place, message));
-        }
-    }
-}
-
-/// What has a live range is in the schedule. Where it is not, the step at which it begins to live has a
-/// wrong name; or, of a parameter, the only step of a name that nothing else in the dump has.
-fn check_scheduled(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    let is_unknown = |step: &&Step| {
-        dump.values_of(step.name).next().is_none() && dump.positions_at(step.name).next().is_none()
-    };
-    let only_unknown = LazyCell::new(|| {
-        let mut unknown = dump.steps.iter().filter(is_unknown);
-        unknown.next().filter(|_| unknown.next().is_none())
-    });
-    for value in &dump.values {
-        if dump.step_of(value.name).is_some() || doubts.steps.contains(&value.name) {
-            continue;
-        }
-        let Some(line) = dump.live_range(value) else {
-            continue;
-        };
-        let begins_there = |step: &&Step| {
-            // What one instruction makes begins together.
-            let mut values = dump.values_of(step.name).take(16);
-            values.any(|at| dump.values[at as usize].live.0 == value.live.0)
-        };
-        let first = usize::try_from(value.live.0).ok();
-        let at_first = first.and_then(|first| dump.steps.get(first));
-        let at_first = at_first.filter(|step| !begins_there(step));
-        let wrong = at_first.or(*only_unknown);
-        let name = &dump.names[value.name];
-        doubts.steps.insert(value.name);
-        let step = wrong.and_then(|step| Some((step, dump.at::<facts::Step>(step.row)?)));
-        findings.push(if let Some((step, at)) = step {
-            doubts.steps.insert(step.name);
-            let found = at.text(at.row.name);
-            let message = format!(
-                "`{found}` runs at step {} where `{name}` is expected, which has a live range but no step",
-                at.row.step.value
-            );
-            let finding = Finding::new(Code::Sequence, at.place(at.row.name), message);
-            finding.related(line.place(line.row.name), "its live range")
-        } else {
-            let message = format!("`{name}` has a live range, but no step of the schedule");
-            Finding::new(Code::LiveRange, line.place(line.row.name), message)
-        });
-    }
-}
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
 pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     if dump.steps.is_empty() {
         return;
     }
-    let last = dump.steps.len() as u64;
+    let scale = Scale::new(dump, doubts);
     for (number, value) in dump.values.iter().enumerate() {
         if value.live_range.is_none()
-            || is_plain(dump, value, last)
+            || is_plain(dump, value, &scale)
             || doubts.steps.contains(&value.name)
         {
             continue;
@@ -145,7 +31,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             doubts.live_ranges.insert(number as u32);
             continue;
         }
-        if let Some(finding) = problem(dump, value, &line, last) {
+        if let Some(finding) = problem(dump, value, &line, &scale) {
             doubts.live_ranges.insert(number as u32);
             findings.push(finding);
         }
@@ -226,6 +112,33 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
 }
 
+/// What the schedule tells of the live ranges.
+struct Scale {
+    /// The end of the schedule, one step behind the last; `None` if that is in doubt.
+    end: Option<u64>,
+    /// Whether the steps of instructions are known.
+    has_steps: bool,
+}
+
+impl Scale {
+    fn new(dump: &Dump, doubts: &Doubts) -> Self {
+        let count = dump.steps.len() as u64;
+        let has_steps = !doubts.steps_shifted;
+        let max = dump.max.as_ref().map(|(max, _)| max.value);
+        // Where a step is missing, also the last one, the heading knows better.
+        let lives_on = || dump.values.iter().any(|value| value.live.1 > count);
+        let is_missing = max.is_some_and(|max| max != count) && lives_on();
+        Self {
+            end: if !has_steps || is_missing {
+                max
+            } else {
+                Some(count)
+            },
+            has_steps,
+        }
+    }
+}
+
 /// The name and the index on a line.
 fn key<'d>(line: &At<'d, facts::LiveRange>) -> (&'d str, &'d str) {
     let index = line.text(line.row.index);
@@ -272,7 +185,7 @@ fn entry_parameter_problem(
     dump: &Dump,
     value: &Value,
     line: &At<facts::LiveRange>,
-    last: u64,
+    scale: &Scale,
 ) -> Option<Finding> {
     let allocation = dump.allocations.get(value.allocation? as usize)?;
     // The buffer of a parameter that is not donated holds nothing else.
@@ -291,7 +204,7 @@ fn entry_parameter_problem(
                 start.value
             ),
         )
-    } else if end.value != last {
+    } else if let Some(last) = scale.end.filter(|&last| last != end.value) {
         (
             end.span,
             format!(
@@ -341,19 +254,25 @@ fn is_start(dump: &Dump, name: NameId) -> bool {
 
 /// Whether a value lives from its own step on, as nearly all do, and is no parameter, which tells
 /// without its line that there is no problem.
-fn is_plain(dump: &Dump, value: &Value, last: u64) -> bool {
+fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
     let (start, end) = value.live;
     let has_parameter = |at: u32| {
         let allocation = dump.allocations.get(at as usize);
         allocation.is_some_and(|allocation| allocation.parameter.is_some())
     };
     start <= end
-        && end <= last
+        && scale.end.is_none_or(|last| end <= last)
+        && scale.has_steps
         && dump.step_of(value.name).map(u64::from) == Some(start)
         && !value.allocation.is_some_and(has_parameter)
 }
 
-fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -> Option<Finding> {
+fn problem(
+    dump: &Dump,
+    value: &Value,
+    line: &At<facts::LiveRange>,
+    scale: &Scale,
+) -> Option<Finding> {
     let (start, end) = (line.row.start, line.row.end);
     if start.value > end.value {
         let message = format!(
@@ -365,12 +284,15 @@ fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -
                 .related(line.place(end.span), "the end"),
         );
     }
-    if end.value > last {
+    if let Some(last) = scale.end.filter(|&last| end.value > last) {
         let message = format!(
             "the live range ends at step {} where {last} is the end of the schedule",
             end.value
         );
         return Some(Finding::new(Code::LiveRange, line.place(end.span), message));
+    }
+    if !scale.has_steps {
+        return entry_parameter_problem(dump, value, line, scale);
     }
     let defined = u64::from(dump.step_of(value.name)?);
     let instruction = dump.instruction(value);
@@ -385,7 +307,7 @@ fn problem(dump: &Dump, value: &Value, line: &At<facts::LiveRange>, last: u64) -
         Some(_) => start.value == defined || is_asynchronous(dump, value),
     };
     if is_fine {
-        return entry_parameter_problem(dump, value, line, last);
+        return entry_parameter_problem(dump, value, line, scale);
     }
     let message = format!(
         "the live range begins at step {} where `{}` runs at step {defined}",

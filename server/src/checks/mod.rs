@@ -14,6 +14,7 @@ mod module;
 mod overlap;
 mod peak;
 mod report;
+mod schedule;
 mod shapes;
 mod structure;
 #[cfg(test)]
@@ -135,7 +136,7 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     };
     let check_lives = || {
         let doubts = &mut doubts_of_lives;
-        live_ranges::check_sequence(dump, doubts, &mut of_lives);
+        schedule::check_sequence(dump, doubts, &mut of_lives);
         live_ranges::check_ranges(dump, doubts, &mut of_lives);
         peak::check_peak(&context, doubts, &mut of_lives);
         tree::check_tree(dump, doubts, &mut of_lives);
@@ -189,6 +190,10 @@ impl<'d> Context<'d> {
 /// What earlier checks have found wrong, so that what only follows from it is not reported again.
 /// Values and allocations are numbers into the dump's tables.
 #[derive(Default, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is found by another check"
+)]
 struct Doubts {
     /// Sections with a broken line, or cut.
     broken: FxHashSet<Section>,
@@ -202,6 +207,9 @@ struct Doubts {
     values: FxHashSet<u32>,
     /// Whether a value of section C lies in no allocation.
     values_unplaced: bool,
+    /// Whether lines of the schedule are missing, doubled or in another order, so that their places in
+    /// the list are not their steps.
+    steps_shifted: bool,
     /// Instructions whose steps are wrong.
     steps: FxHashSet<NameId>,
     /// Values whose live range is wrong.

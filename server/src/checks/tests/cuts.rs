@@ -23,6 +23,13 @@ fn gives(texts: &[&str], code: &str, message: &str) -> Finding {
     findings[0].clone()
 }
 
+/// The text in which `from`, which is there once, is `to`.
+#[track_caller]
+fn with(from: &str, to: &str) -> String {
+    assert_eq!(CONCAT.matches(from).count(), 1, "`{from}` is there once");
+    CONCAT.replacen(from, to, 1)
+}
+
 /// The dump as three files.
 fn split() -> [&'static str; 3] {
     let total = CONCAT.find("\nTotal bytes used").expect("a total");
@@ -69,4 +76,62 @@ fn an_assignment_that_ends_between_two_lines() {
         assert_eq!(finding.place.file, 0);
         gives(&texts[..3], "truncated", "the file ends inside");
     }
+}
+
+#[test]
+fn a_step_that_is_missing_doubled_or_in_another_place() {
+    let (four, five) = ("    4:wrapped_convert.1\n", "    5:wrapped_convert.2\n");
+    let finding = gives(
+        &[&with(four, "")],
+        "sequence",
+        "step 5 where step 4 is expected",
+    );
+    assert_eq!(finding.fix, None);
+    let finding = gives(
+        &[&with(four, &format!("{four}{four}"))],
+        "sequence",
+        "step 4 where step 5",
+    );
+    assert_eq!(finding.fix, None);
+    let lines = [four, five].concat();
+    let finding = gives(
+        &[&with(&lines, &[five, four].concat())],
+        "sequence",
+        "step 5 stands before step 4",
+    );
+    assert_eq!(finding.fix, None);
+    // Lines that are not understood say enough.
+    gives(&[&with(four, &four[4..])], "syntax", "4:wrapped_convert.1");
+    gives(
+        &[&with(four, &format!("    \n{four}"))],
+        "syntax",
+        "expected a step",
+    );
+    gives(
+        &[&with(&lines, &[four.trim_end(), five].concat())],
+        "syntax",
+        "found `5`",
+    );
+    // A single wrong number is mended.
+    let finding = gives(
+        &[&with("    4:wrapped", "    7:wrapped")],
+        "sequence",
+        "step 7",
+    );
+    assert_eq!(finding.fix.expect("a fix").text, "4");
+}
+
+#[test]
+fn the_last_step_is_missing() {
+    let last = CONCAT.find("  BufferLiveRange:").expect("live ranges");
+    let start = CONCAT[..last - 1].rfind('\n').expect("a step") + 1;
+    let text = [&CONCAT[..start], &CONCAT[last..]].concat();
+    let finding = &found(&[&text])[0];
+    assert_eq!(finding.code.name(), "sequence");
+    assert_eq!(finding.fix, None);
+    assert!(
+        !found(&[&text])
+            .iter()
+            .any(|it| it.message.contains("the end of the schedule"))
+    );
 }
