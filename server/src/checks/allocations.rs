@@ -10,6 +10,9 @@ use crate::model::{Allocation, At, Dump, Value, bytes};
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let is_whole = doubts.are_whole(&[Section::Allocations]);
+    let numbered = dump.allocations.iter().zip(0_u64..);
+    // Where several numbers are off, lines are missing or in another order.
+    let is_single = numbered.filter(|(it, at)| it.index != *at).count() == 1;
     let mut expected = 0_u64;
     for (at, allocation) in dump.allocations.iter().enumerate() {
         if allocation.index == expected {
@@ -32,7 +35,9 @@ pub(super) fn check_indices(dump: &Dump, doubts: &Doubts, findings: &mut Finding
                 allocation.index
             );
             let finding = Finding::new(Code::AllocationIndex, place, message);
-            findings.push(if is_missing {
+            // Nothing behind the last one tells whether it is doubled, or the one before it missing.
+            let is_neighbour = next.is_none() && allocation.index.abs_diff(expected) == 1;
+            findings.push(if is_missing || is_neighbour || !is_single {
                 finding
             } else {
                 finding.fixed_by(expected.to_string())
@@ -328,6 +333,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         }
         // Only the temporary buffers hold values side by side.
         let is_temp = allocation.kinds.preallocated_temp;
+        // Several offsets, or a value that is too large, are another allocation's, whose header is missing.
+        let is_single = values.iter().filter(|value| value.offset != 0).count() == 1;
         let mut largest_end = 0_u128;
         let mut last = None;
         for value in values {
@@ -340,7 +347,12 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                     value.offset
                 );
                 let place = placement.place(placement.row.offset.span);
-                findings.push(Finding::new(Code::ValueOffset, place, message).fixed_by("0"));
+                let finding = Finding::new(Code::ValueOffset, place, message);
+                findings.push(if is_single && value.size <= allocation.size {
+                    finding.fixed_by("0")
+                } else {
+                    finding
+                });
                 doubts.allocations.insert(number);
                 continue;
             }

@@ -295,6 +295,16 @@ impl Findings {
     }
 }
 
+/// Takes the fixes back if there are several: each change on its own would mend one finding, and what
+/// gives several is more often a line that is missing, doubled or in another place.
+fn keep_single_fix(findings: &mut [Finding]) {
+    if findings.len() > 1 {
+        for finding in findings {
+            finding.fix = None;
+        }
+    }
+}
+
 /// An index such as `{1,0}` as numbers.
 fn index_numbers(index: &str) -> Vec<u64> {
     index

@@ -4,7 +4,7 @@ use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
-use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use super::{Code, Context, Doubts, Finding, Findings, index_numbers, keep_single_fix};
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
 /// A live range with its value's name and index.
@@ -32,7 +32,10 @@ pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Find
     }
     // A line too many or too few, or one of another value, is no mistake in the numbers.
     if !of_members.has(Code::PeakMembers) {
-        check_bytes(context, &lines, doubts, findings);
+        let mut of_bytes = findings.fork();
+        check_bytes(context, &lines, doubts, &mut of_bytes);
+        keep_single_fix(&mut of_bytes.list);
+        findings.join(of_bytes);
     }
     findings.join(of_members);
 }

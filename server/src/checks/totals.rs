@@ -4,7 +4,7 @@ use buflens_syntax::facts;
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, bytes};
+use crate::model::{At, Dump, Part, bytes};
 
 /// `total-bytes` and `human-bytes`.
 pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
@@ -41,7 +41,7 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
     let human = total.text(total.row.human);
     if doubts.allocations.is_empty() {
         let sum = u64::try_from(sum).unwrap_or(u64::MAX);
-        if bytes::human(sum) == human {
+        if bytes::human(sum) == human && is_assignment_sound(dump, findings) {
             finding = finding.fixed_by(sum.to_string());
         }
         // Allocations that nothing else in the dump confirms.
@@ -61,6 +61,18 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
         // The values of a blamed allocation are in doubt, and the total agrees with nothing.
         findings.push(finding);
     }
+}
+
+/// Whether the assignment is numbered 0, 1, 2 ... and nothing has been found in it. Else an allocation may
+/// be missing or doubled, and the total right.
+fn is_assignment_sound(dump: &Dump, findings: &Findings) -> bool {
+    let file = dump.file_of(Part::Assignment);
+    let mut numbered = dump.allocations.iter().zip(0..);
+    numbered.all(|(allocation, at)| allocation.index == at)
+        && !findings
+            .list
+            .iter()
+            .any(|finding| Some(finding.place.file) == file)
 }
 
 /// `human-bytes`: the number for people says what the number beside it says. Whether that number

@@ -3,7 +3,7 @@
 use buflens_syntax::facts;
 
 use super::structure::Section;
-use super::{Code, Doubts, Finding, Findings};
+use super::{Code, Doubts, Finding, Findings, keep_single_fix};
 use crate::model::{At, Dump, Place};
 
 /// `tree-bytes`: a node's total is its own bytes and its children's totals, what remains runs down
@@ -26,15 +26,31 @@ pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
         }
         return;
     }
-    let Ok(currents) = check_remaining(&nodes, total.value, place, findings) else {
-        return;
+    let mut of_nodes = findings.fork();
+    let is_complete = check_nodes(&nodes, total.value, place, &mut of_nodes);
+    keep_single_fix(&mut of_nodes.list);
+    for finding in of_nodes.list.iter_mut().filter(|_| !is_complete) {
+        finding.fix = None;
+    }
+    findings.join(of_nodes);
+}
+
+/// Whether the nodes have all the bytes of the total above them: else some are missing or there twice.
+fn check_nodes(
+    nodes: &[At<facts::TreeNode>],
+    total: u64,
+    place: &Place,
+    findings: &mut Findings,
+) -> bool {
+    let Ok(currents) = check_remaining(nodes, total, place, findings) else {
+        return true;
     };
-    let expected = totals(&nodes, &currents);
+    let expected = totals(nodes, &currents);
     let is_sound = !findings.has(Code::TreeBytes);
     for (node, &expected) in nodes.iter().zip(&expected) {
         let printed = node.row.total;
         if u128::from(printed.value) == expected {
-            check_percentage(node, total.value, findings);
+            check_percentage(node, total, findings);
             continue;
         }
         let message = format!(
@@ -43,7 +59,13 @@ pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
             grouped(expected)
         );
         let finding = Finding::new(Code::TreeBytes, node.place(printed.span), message);
-        findings.push(finding.fixed_by(grouped(expected)));
+        // A line that is doubled or missing gives a node other nodes below it; its percentage tells.
+        let is_certain = is_percentage(node, expected, total);
+        findings.push(if is_certain {
+            finding.fixed_by(grouped(expected))
+        } else {
+            finding
+        });
     }
     let is_sound = is_sound
         && nodes
@@ -51,8 +73,9 @@ pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
             .zip(&expected)
             .all(|(node, &total)| u128::from(node.row.total.value) == total);
     if is_sound {
-        check_order(&nodes, findings);
+        check_order(nodes, findings);
     }
+    currents.iter().sum::<u128>() == u128::from(total)
 }
 
 /// Compares `current` with the way `remaining` runs down, which tells which of the two is wrong, and
@@ -172,22 +195,33 @@ fn check_order(nodes: &[At<facts::TreeNode>], findings: &mut Findings) {
 }
 
 fn check_percentage(node: &At<facts::TreeNode>, total: u64, findings: &mut Findings) {
-    let printed = node.text(node.row.percentage);
-    let expected = format!("{:.1}", 100.0 * node.row.total.value as f64 / total as f64);
-    // Equal in every dump seen; a tie may be rounded either way.
-    let (Ok(found), Ok(wanted)) = (printed.parse::<f64>(), expected.parse::<f64>()) else {
+    let bytes = node.row.total.value;
+    if is_percentage(node, bytes.into(), total) {
         return;
-    };
-    if (found - wanted).abs() > 0.051 {
-        let message = format!(
-            "{printed} % where {} of {} bytes are {expected} %",
-            node.row.total.value, total
-        );
-        findings.push(
-            Finding::new(Code::TreeBytes, node.place(node.row.percentage), message)
-                .fixed_by(expected),
-        );
     }
+    let (printed, expected) = (
+        node.text(node.row.percentage),
+        percentage(bytes.into(), total),
+    );
+    let message = format!("{printed} % where {bytes} of {total} bytes are {expected} %");
+    findings.push(
+        Finding::new(Code::TreeBytes, node.place(node.row.percentage), message).fixed_by(expected),
+    );
+}
+
+/// Whether a node's percentage is that of `bytes`, as far as it can be read. Equal in every dump seen; a
+/// tie may be rounded either way.
+fn is_percentage(node: &At<facts::TreeNode>, bytes: u128, total: u64) -> bool {
+    let found = node.text(node.row.percentage).parse::<f64>();
+    let wanted = percentage(bytes, total).parse::<f64>();
+    match (found, wanted) {
+        (Ok(found), Ok(wanted)) => (found - wanted).abs() <= 0.051,
+        _ => true,
+    }
+}
+
+fn percentage(bytes: u128, total: u64) -> String {
+    format!("{:.1}", 100.0 * bytes as f64 / total as f64)
 }
 
 /// Blanks between groups of three digits, as the compiler prints the tree.

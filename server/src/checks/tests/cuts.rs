@@ -135,3 +135,65 @@ fn the_last_step_is_missing() {
             .any(|it| it.message.contains("the end of the schedule"))
     );
 }
+
+/// Two neighbouring lines, the first of which begins with `start`, in the other order; or the first one
+/// twice, or not at all.
+fn moved(start: &str) -> [String; 3] {
+    assert_eq!(CONCAT.matches(start).count(), 1, "`{start}` is there once");
+    let at = CONCAT.find(start).expect("a line");
+    let mut lines = CONCAT[at..].split_inclusive('\n');
+    let (first, second) = (lines.next().expect("a line"), lines.next().expect("a line"));
+    let rest: String = lines.collect();
+    let before = &CONCAT[..at];
+    [
+        format!("{before}{second}{first}{rest}"),
+        format!("{before}{first}{first}{second}{rest}"),
+        format!("{before}{second}{rest}"),
+    ]
+}
+
+#[test]
+fn lines_that_are_missing_doubled_or_in_another_order_are_not_mended_by_other_numbers() {
+    for start in [
+        "    concatenate.1{}: ",
+        "    wrapped_convert.3{}: ",
+        "      ├── jit(seed",
+        "      ├── wrapped_convert.3",
+        "      ├── args[1]",
+        "    4:wrapped_convert.1",
+        "    6:concatenate.1",
+        "allocation 2: ",
+        "allocation 4: ",
+    ] {
+        for text in moved(start) {
+            let findings = found(&[&text]);
+            assert!(!findings.is_empty(), "`{start}`");
+            let fixed = findings.iter().find(|finding| finding.fix.is_some());
+            assert_eq!(fixed, None, "`{start}`");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_wrong_alone_is_mended() {
+    for (from, to) in [
+        ("(cumulative: 20736 bytes)", "(cumulative: 20737 bytes)"),
+        ("{}: 6912 bytes", "{}: 6913 bytes"),
+        ("total: 6 912", "total: 6 913"),
+        ("current: 6 912", "current: 6 913"),
+        ("remaining: 6 912", "remaining: 6 913"),
+        ("(100.0%, total: 27 648", "(100.0%, total: 27 649"),
+        ("used: 36864 (", "used: 36865 ("),
+        ("allocation 2: ", "allocation 7: "),
+        ("HloLiveRange (max 8)", "HloLiveRange (max 9)"),
+    ] {
+        let text = with(from, to);
+        let findings = found(&[&text]);
+        assert_eq!(findings.len(), 1, "{from}");
+        let fix = findings[0].fix.as_ref().expect(from);
+        let mut mended = text.clone();
+        let range = fix.place.range.start as usize..fix.place.range.end as usize;
+        mended.replace_range(range, &fix.text);
+        assert_eq!(mended, CONCAT, "{from}");
+    }
+}
