@@ -75,6 +75,7 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let last_line = document
             .line_range(document.line_count() - 1)
             .unwrap_or(0..0);
+        let mut has_broken_off = false;
         read_errors(document);
         for (range, message) in document.errors() {
             let section = section_at(dump, file, range.start);
@@ -93,10 +94,13 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             if content.lossy && has_replaced() {
                 continue;
             }
-            // A last line without its line end that breaks off in the middle.
-            let breaks_off = !last_line.is_empty()
-                && range.end == document.len()
-                && range.start >= last_line.start;
+            // A last line without its line end breaks off in the middle, also where the error is told
+            // before its end: what is cut inside quotes is read anew from the quote on.
+            let breaks_off = !last_line.is_empty() && range.start >= last_line.start;
+            if breaks_off && has_broken_off {
+                continue;
+            }
+            has_broken_off |= breaks_off;
             let (code, message) = if breaks_off {
                 (
                     Code::Truncated,

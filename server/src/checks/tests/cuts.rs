@@ -136,6 +136,15 @@ fn the_last_step_is_missing() {
     );
 }
 
+#[test]
+fn a_file_that_ends_inside_quotes() {
+    let [assignment, values, schedule] = split();
+    let at = values.rfind("op_name=\"").expect("metadata") + 12;
+    let texts = [assignment, &values[..at], schedule];
+    let finding = gives(&texts, "truncated", "in the middle of a line");
+    assert_eq!(finding.place.file, 1);
+}
+
 /// Two neighbouring lines, the first of which begins with `start`, in the other order; or the first one
 /// twice, or not at all.
 fn moved(start: &str) -> [String; 3] {
