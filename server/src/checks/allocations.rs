@@ -92,6 +92,10 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             continue;
         };
         let index = at.text(at.row.parameter_index);
+        // A header that breaks off before it says enough.
+        if index.is_empty() {
+            continue;
+        }
         if allocation
             .values
             .clone()

@@ -323,6 +323,7 @@ fn rows_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Vec<Row> {
 /// The bytes of each line and their running sum.
 fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
+    let is_whole = doubts.are_whole(&[Section::Peak]);
     let mut sum = 0_u128;
     let total = dump
         .tree
@@ -330,6 +331,11 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
         .map(|(total, ..)| u128::from(total.value));
     for (number, entry) in lines.iter().enumerate() {
         let line = &entry.at;
+        // A line that breaks off says enough, and the sum goes on from the next one.
+        if !is_read(line) {
+            sum = lines.get(number + 1).and_then(sum_before).unwrap_or(sum);
+            continue;
+        }
         let printed = line.row.bytes.value;
         let cumulative = line.row.cumulative.get().map(u128::from);
         // What follows tells whether a sum is right: it goes on from it.
@@ -377,7 +383,10 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
             let place = line.place(line.row.cumulative.span);
             let finding = Finding::new(Code::CumulativeBytes, place, message)
                 .related(line.place(line.row.bytes.span), "the bytes of this line");
-            if is_confirmed(cumulative) {
+            if is_confirmed(cumulative) && !is_whole {
+                // A line that is not understood is the one that is missing.
+                sum = cumulative;
+            } else if is_confirmed(cumulative) {
                 // The next lines go on from here; the mistake is not repeated for each.
                 sum = cumulative;
                 findings.push(finding);
@@ -405,6 +414,18 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
         let finding = Finding::new(Code::CumulativeBytes, place.clone(), message);
         findings.push(finding.related(last.place(last.row.cumulative.span), "the sum"));
     }
+}
+
+/// Whether a line goes on behind its bytes, which may be cut else.
+fn is_read(line: &At<facts::PeakValue>) -> bool {
+    let end = line.row.bytes.span.end as usize;
+    line.row.bytes.is_read() && end < line.block.text().len()
+}
+
+/// The running sum before a line, by its own numbers.
+fn sum_before(line: &Line) -> Option<u128> {
+    let (bytes, cumulative) = (line.at.row.bytes, line.at.row.cumulative.get()?);
+    u128::from(cumulative).checked_sub(bytes.value.into())
 }
 
 /// The unpadded bytes of a line's value, and the place of the shape that says so.

@@ -310,6 +310,8 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
         .filter(|_| !value.positions.is_empty());
     if let Some(first) = first
         && let Some(position) = dump.at::<facts::Position>(first.row)
+        // A line without a name is a finding of its own.
+        && !position.row.name.is_empty()
         && (position.text(position.row.name) != name
             || position.text(position.row.index) != used.text(header.index))
     {

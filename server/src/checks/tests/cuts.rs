@@ -145,6 +145,25 @@ fn a_file_that_ends_inside_quotes() {
     assert_eq!(finding.place.file, 1);
 }
 
+#[test]
+fn what_follows_from_a_broken_line_is_no_finding() {
+    let line = "    args_1_.1{}: 2304 bytes";
+    let start = CONCAT.find(line).expect("a line of the peak list");
+    gives(&[&CONCAT[..start + 12]], "truncated", "in the middle");
+    gives(&[&CONCAT[..start + 18]], "truncated", "in the middle");
+    gives(&[&with(line, line.trim_start())], "syntax", "args_1_.1");
+    let text = with(
+        "|bf16[4,288]| at ShapeIndex {}:\n value: <10",
+        "|bf16[4,288]|\n value: <10",
+    );
+    assert!(found(&[&text]).iter().all(|it| it.code.name() == "syntax"));
+    let text = with(
+        " positions:\n  wrapped_convert.2\n",
+        " positions:\n    \n  wrapped_convert.2\n",
+    );
+    assert!(found(&[&text]).iter().all(|it| it.code.name() == "syntax"));
+}
+
 /// Two neighbouring lines, the first of which begins with `start`, in the other order; or the first one
 /// twice, or not at all.
 fn moved(start: &str) -> [String; 3] {
