@@ -245,7 +245,7 @@ fn row_text(cells: &[Cow<str>], row: &[Cell], layout: &[(usize, bool)]) -> Strin
         let cell = cut(&cells[at], width);
         let pad = " ".repeat(width.saturating_sub(length(&cell)));
         let colour = row.get(at).and_then(Cell::colour);
-        let parts = match colour {
+        let parts: [&str; 4] = match colour {
             Some(on) => [on, &pad, &cell, "\u{1b}[0m"],
             None if is_words => [&cell, &pad, "", ""],
             None => [&pad, &cell, "", ""],
