@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use buflens_syntax::facts::Number;
 use buflens_syntax::{Document, DocumentKind};
 use lru::LruCache;
 
@@ -38,12 +39,20 @@ pub enum Beside {
     Several(Vec<PathBuf>),
 }
 
-/// The bytes of the allocations of memory space 0, and of those that are temporary.
-type Added = Option<[u64; 2]>;
+/// Bytes of memory space 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sums {
+    /// Of all allocations.
+    total: u64,
+    /// Of those that are temporary.
+    temp: u64,
+    /// Of the largest value.
+    largest: u64,
+}
 
 /// What the allocations of dumps add up to, kept until their files change: whoever looks at the text of
 /// a failure in an editor asks again and again.
-pub struct Totals(Mutex<LruCache<PathBuf, (Stamp, Added)>>);
+pub struct Totals(Mutex<LruCache<PathBuf, (Stamp, Option<Sums>)>>);
 
 /// The length of a file, and when it was written.
 type Stamp = (u64, Option<SystemTime>);
@@ -57,7 +66,7 @@ impl Default for Totals {
 
 impl Totals {
     /// Of the assignment at `path`; none if it is large or broken.
-    fn of(&self, path: &Path) -> Added {
+    fn of(&self, path: &Path) -> Option<Sums> {
         let stamp = length(path).ok()?;
         if let Some((known, added)) = lock(&self.0).get(path)
             && *known == stamp
@@ -191,36 +200,48 @@ fn is_repeated(paths: &[PathBuf], totals: &Totals) -> bool {
     first.is_some() && all.all(|other| other == first)
 }
 
-fn added_up(path: &Path) -> Added {
+fn added_up(path: &Path) -> Option<Sums> {
     let file = read(path).ok()?;
-    let blocks = file.document.blocks();
-    let allocations = blocks.flat_map(|(_, block)| &block.facts().allocations);
-    let in_space = allocations.filter(|allocation| allocation.color.get().unwrap_or(0) == 0);
-    Some(in_space.fold([0_u64; 2], |[total, temp], allocation| {
-        let (kinds, size) = (allocation.kinds, allocation.size.value);
-        let stays = kinds.constant || kinds.maybe_live_out || allocation.parameter.get().is_some();
-        let (counted, coming) = match kinds.thread_local {
-            true => (0, 0),
-            false if stays => (size, 0),
-            false => (size, size),
-        };
-        [total.saturating_add(counted), temp.saturating_add(coming)]
-    }))
+    let mut sums = Sums::default();
+    for (_, block) in file.document.blocks() {
+        let facts = block.facts();
+        let is_main = |color: Number| color.get().unwrap_or(0) == 0;
+        for allocation in facts.allocations.iter().filter(|it| is_main(it.color)) {
+            let (kinds, size) = (allocation.kinds, allocation.size.value);
+            if kinds.thread_local {
+                continue;
+            }
+            sums.total = sums.total.saturating_add(size);
+            let stays = kinds.constant || kinds.maybe_live_out;
+            if !stays && allocation.parameter.get().is_none() {
+                sums.temp = sums.temp.saturating_add(size);
+            }
+        }
+        let values = facts.placements.iter().filter(|it| is_main(it.value.color));
+        sums.largest = values.map(|it| it.size.value).fold(sums.largest, u64::max);
+    }
+    Some(sums)
 }
 
-/// Whether the allocations of memory space 0 add up to what a message says of it.
+/// Whether the allocations of memory space 0 add up to what a message says of it, or its largest value is the one
+/// that a message says is too large.
 fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     let messages = failures.iter().filter_map(|failure| failure.message);
     let sizes: Vec<_> = messages
-        .filter(|message| matches!(message.form, Form::Used | Form::Total))
-        .filter(|message| message.space.is_none_or(is_main_memory))
+        .filter(|message| match message.form {
+            Form::Used | Form::Total => message.space.is_none_or(is_main_memory),
+            Form::Allocation => message.space.is_some_and(is_main_memory),
+            Form::Request => false,
+        })
         .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
-    let Some([total, temp]) = (!sizes.is_empty()).then(|| totals.of(path)).flatten() else {
+    let Some(sums) = (!sizes.is_empty()).then(|| totals.of(path)).flatten() else {
         return false;
     };
-    sizes.iter().any(|(form, size)| {
-        size.is_of(total) || (*form == Form::Used && temp > 0 && size.is_of(temp))
+    sizes.iter().any(|(form, size)| match form {
+        Form::Allocation => size.is_of(sums.largest),
+        Form::Used => size.is_of(sums.total) || (sums.temp > 0 && size.is_of(sums.temp)),
+        Form::Total | Form::Request => size.is_of(sums.total),
     })
 }
 
@@ -274,6 +295,14 @@ mod tests {
             find("error.txt", &format!("{used} 4.0K of 1.0K hbm.")),
             Beside::One(g)
         );
+        let value = " value: <0 a @0> (size=6144,offset=0): f32[1536]\n";
+        let own = dump("jit_own", 6144);
+        let text = fs::read_to_string(&own).expect("a text");
+        fs::write(&own, format!("{text}{value}")).expect("a file");
+        let large =
+            "Allocation (size=6144) would exceed memory (size=4096) :: #allocation1 [space=hbm]";
+        assert_eq!(find("error.txt", large), Beside::One(own.clone()));
+        fs::remove_file(&own).expect("the file");
         let other = "Ran out of memory in memory space vmem. Used";
         assert!(matches!(
             find("error.txt", &format!("{other} 4.0K of 1.0K vmem.")),

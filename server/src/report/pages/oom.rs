@@ -77,8 +77,9 @@ fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
             let difference = difference.and_then(|(wanted, there)| wanted.checked_sub(there));
             let more = match (&failure.exceeded, difference) {
                 (Some(more), _) => format!(", {} too much", sized(more)),
-                (None, Some(more)) => format!(", about {} too much", rounded(more)),
-                (None, None) => String::new(),
+                (None, Some(more)) if more > 0 => format!(", about {} too much", rounded(more)),
+                // Both are rounded, and the same.
+                (None, _) => String::new(),
             };
             format!(
                 "{place}: out of {space}: {} wanted, {} there{more}",
