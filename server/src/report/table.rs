@@ -27,6 +27,8 @@ pub enum Place {
     Cut,
     /// In the row if nothing has to be cut for it, else below the row and never cut.
     Whole,
+    /// In the row if that fits then, however much is cut for it; else below the row.
+    Loose,
     /// On a terminal below the row, with others of its kind, long ones cut in the middle.
     Below,
     /// Below the row if the others leave room.
@@ -77,7 +79,7 @@ impl Table {
         let widths = self.widths(width);
         let is_below = |at: usize| match self.columns[at].place {
             Place::Below | Place::Spare => true,
-            Place::Whole => widths[at] == 0,
+            Place::Whole | Place::Loose => widths[at] == 0,
             _ => false,
         };
         let layout = widths.iter().enumerate();
@@ -107,12 +109,15 @@ impl Table {
 
     /// The width of each column; 0 for what is not in the row.
     fn widths(&self, width: usize) -> Vec<usize> {
-        let mut widths = self.widths_with(true, width);
-        let needed = self.widths_with(true, usize::MAX);
-        if needed.iter().sum::<usize>() + Self::gaps(&needed) > width {
-            widths = self.widths_with(false, width);
+        let sum = |widths: &[usize]| widths.iter().sum::<usize>() + Self::gaps(widths);
+        if sum(&self.widths_without(&[], usize::MAX)) <= width {
+            return self.widths_without(&[], width);
         }
-        widths
+        let widths = self.widths_without(&[Place::Whole], width);
+        if sum(&widths) <= width {
+            return widths;
+        }
+        self.widths_without(&[Place::Whole, Place::Loose], width)
     }
 
     /// Blanks between the columns of a row.
@@ -121,11 +126,9 @@ impl Table {
         GAP * in_row.saturating_sub(1)
     }
 
-    /// The width of each column, with or without those that are in the row only if they fit.
-    fn widths_with(&self, with_whole: bool, width: usize) -> Vec<usize> {
-        let is_in_row = |at: usize| {
-            self.is_in_row(at) && (with_whole || self.columns[at].place != Place::Whole)
-        };
+    /// The width of each column, where those of these places are below the row.
+    fn widths_without(&self, below: &[Place], width: usize) -> Vec<usize> {
+        let is_in_row = |at: usize| self.is_in_row(at) && !below.contains(&self.columns[at].place);
         let natural = self.columns.iter().enumerate().map(|(at, column)| {
             let cells = self.rows.iter().map(|row| length(&row[at].shown()));
             if is_in_row(at) {
@@ -150,7 +153,8 @@ impl Table {
 
     fn is_in_row(&self, column: usize) -> bool {
         let place = self.columns[column].place;
-        matches!(place, Place::Row | Place::Cut | Place::Whole) && self.is_filled(column)
+        let is_below = matches!(place, Place::Below | Place::Spare | Place::Exact);
+        !is_below && self.is_filled(column)
     }
 
     /// The columns of a document.
@@ -461,6 +465,35 @@ mod tests {
         // Each takes two columns.
         assert_eq!(cut("模型/訓練/損失.py", 17), "模型/訓練/損失.py");
         assert_eq!(cut("模型/訓練/損失.py", 14), "模型/...失.py");
+    }
+
+    #[test]
+    fn what_is_loose_stands_below_where_the_row_would_be_too_wide() {
+        let mut table = Table::new(&[
+            Column::new("bytes", "", Place::Row),
+            Column::new("dimension", "", Place::Loose),
+            Column::new("value", "", Place::Cut),
+        ]);
+        table.rows.push(vec![
+            Cell::Bytes(1024),
+            Cell::text("1: 546875 -> 546944"),
+            Cell::text("a_name_that_is_rather_long"),
+        ]);
+        written(
+            |out| table.write_text(out, 42),
+            &expect![[r#"
+                  bytes  dimension            value
+                1.0 KiB  1: 546875 -> 546944  a_nam...long
+            "#]],
+        );
+        written(
+            |out| table.write_text(out, 40),
+            &expect![[r#"
+                  bytes  value
+                1.0 KiB  a_name_that_is_rather_long
+                      1: 546875 -> 546944
+            "#]],
+        );
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn peak_text(space: &SpaceChange) -> String {
 const VALUE_COLUMNS: [Column; 8] = [
     Column::new("delta", "delta", Place::Row),
     Column::new("", "", Place::Row),
-    Column::new("kind", "", Place::Row),
+    Column::new("kind", "", Place::Loose),
     Column::new("value", "", Place::Cut),
     Column::new("shape", "", Place::Cut),
     Column::new("was", "", Place::Below),

@@ -105,7 +105,7 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
         Column::new("padding", "padding_bytes", Place::Row),
         Column::new("ratio", "ratio", Place::Row),
         Column::new("bytes", "bytes", Place::Row),
-        Column::new("dimension", "", Place::Row),
+        Column::new("dimension", "", Place::Loose),
         Column::new("alive", "", Place::Row),
         Column::new("at peak", "at_peak", Place::Row),
         Column::new("value", "value", Place::Cut),
