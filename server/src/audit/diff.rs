@@ -30,6 +30,8 @@ pub struct Diff {
     /// Whether the allocations of a dump are all there. If not, what is alone in the other dump may
     /// be in this one as well.
     pub is_whole: Both<bool>,
+    /// Whether there are allocations at all.
+    pub has_allocations: Both<bool>,
     /// Whether the instructions of both are all there.
     pub has_instructions: bool,
     /// The pairs whose bytes, kind of allocation or memory space differ, the largest difference first.
@@ -109,6 +111,7 @@ pub fn diff(audits: Both<&Audit>) -> Diff {
     let mut diff = Diff {
         alone: [0, 1].map(|side| alone(dumps[side], &partners.0[side])),
         is_whole: dumps.map(is_whole),
+        has_allocations: dumps.map(|dump| !dump.allocations.is_empty()),
         has_instructions: with_instructions,
         ..Diff::default()
     };
@@ -200,9 +203,10 @@ fn sizes(dumps: Both<&Dump>, pair: Pair) -> Both<u64> {
 }
 
 impl Diff {
-    /// Whether what is alone in a dump is known not to be in the other one.
+    /// Whether what is alone in a dump is known not to be in the other one: without allocations values have
+    /// neither shape nor size to be known again by.
     pub fn is_sure(&self, side: usize) -> bool {
-        self.is_whole[1 - side]
+        self.is_whole[1 - side] && self.has_allocations[side]
     }
 
     fn compare(&mut self, audits: Both<&Audit>, pair: Pair) {

@@ -353,4 +353,7 @@ fn what_is_cut_short_is_not_known() {
     assert_eq!((found.pairs.len(), &found.alone[0][..]), (1, &[1][..]));
     assert!(!found.is_sure(0) && found.is_sure(1));
     assert!(found.peaks.is_empty());
+    let values = "Used values:\n<0 a.1 @0>\n positions:\n  a.1\n uses:\n from instruction: %a.1 = f32[16]{0} add()\n";
+    let found = compared(&whole, &audited(values));
+    assert!(!found.is_sure(0) && !found.is_sure(1));
 }

@@ -526,7 +526,7 @@ fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> V
     let is_empty = dumps.map(|dump| dump.allocations.is_empty());
     about(
         is_empty,
-        "there are no allocations: no bytes are compared, and what is only in the other one cannot be known to be new or gone",
+        "there are no allocations: no bytes are compared, and what is only in one of the dumps cannot be known to be new or gone",
     );
     let is_cut = [0, 1].map(|side| !found.is_whole[side] && !is_empty[side]);
     about(
