@@ -68,14 +68,15 @@ impl<'d> Instruction<'d> {
                 None => "parameter".to_owned(),
             },
             "copy" => {
+                let spaces = self.spaces(context).filter(|(from, to)| from != to);
                 let what = match self.layout_change(context) {
-                    Some(_) => "layout copy",
-                    None => "copy",
+                    Some(_) if spaces.is_none() => "layout copy",
+                    _ => "copy",
                 };
-                match self.source(context) {
-                    Some(source) => format!("{what} of {source}"),
-                    None => what.to_owned(),
-                }
+                let source = self.source(context);
+                let source = source.map_or_else(String::new, |source| format!(" of {source}"));
+                let route = spaces.map(|(from, to)| format!(", {from} -> {to}"));
+                format!("{what}{source}{}", route.unwrap_or_default())
             }
             "copy-start" => match self.spaces(context) {
                 Some((from, to)) => format!("asynchronous copy {from} -> {to}"),
@@ -167,28 +168,38 @@ impl<'d> Instruction<'d> {
         ))
     }
 
-    /// From which memory space to which an asynchronous operation moves data, if its tuple tells: copies print the
-    /// result first, others a tuple of their operands.
+    /// From which memory space to which a copy or an asynchronous operation moves data. Of an asynchronous one the tuple
+    /// tells: copies print the result first, others a tuple of their operands.
     fn spaces(&self, context: &Context) -> Option<(String, String)> {
-        let Ok(Shape::Tuple(elements)) = Shape::read(self.shape()) else {
-            return None;
-        };
-        let (from, to) = match elements.as_slice() {
-            [Shape::Array(to), Shape::Array(from), ..] if self.opcode() == "copy-start" => {
-                (from, to)
-            }
-            [Shape::Tuple(operands), Shape::Array(to), ..] => match operands.first()? {
-                Shape::Array(from) => (from, to),
-                Shape::Tuple(_) => return None,
-            },
-            _ => return None,
-        };
         let space = |array: &ArrayShape| {
             let layout = array.layout.as_ref();
-            let color = layout.map_or(0, |layout| layout.memory_space);
-            space::name(color, context.platforms).map_or_else(|| format!("@{color}"), str::to_owned)
+            // Only of scalars it goes without saying.
+            let color = match layout {
+                Some(layout) => layout.memory_space,
+                None if array.dimensions.is_empty() => 0,
+                None => return None,
+            };
+            let name = space::name(color, context.platforms);
+            Some(name.map_or_else(|| format!("@{color}"), str::to_owned))
         };
-        Some((space(from), space(to)))
+        let (from, to) = match Shape::read(self.shape()).ok()? {
+            Shape::Array(to) if self.opcode() == "copy" => {
+                let from = array_shape(shape_of(context, self.operands().first()?)?)?;
+                return Some((space(&from)?, space(&to)?));
+            }
+            Shape::Array(_) => return None,
+            Shape::Tuple(elements) => match elements.as_slice() {
+                [Shape::Array(to), Shape::Array(from), ..] if self.opcode() == "copy-start" => {
+                    (space(from), space(to))
+                }
+                [Shape::Tuple(operands), Shape::Array(to), ..] => match operands.first()? {
+                    Shape::Array(from) => (space(from), space(to)),
+                    Shape::Tuple(_) => return None,
+                },
+                _ => return None,
+            },
+        };
+        Some((from?, to?))
     }
 
     /// Whether it is the parameter of a loop's condition or body.
