@@ -266,7 +266,7 @@ pub fn charts<'m>(map: &'m Map, selection: &Selection) -> (Vec<Chart<'m>>, Vec<&
 /// Why there is no picture, where there is none.
 pub fn nothing(map: &Map) -> &'static str {
     map.reason
-        .unwrap_or("Nothing is occupied there at any step.")
+        .unwrap_or("nothing is occupied there at any step")
 }
 
 /// A length in whole pixels or lines, rounded down, at least 0.

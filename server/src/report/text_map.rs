@@ -71,8 +71,8 @@ pub fn write(out: &mut impl Write, map: &Map, title: &str, options: &Options) ->
     let (charts, _) = chart::charts(map, &options.selection);
     let Some(chart) = charts.into_iter().next() else {
         let mut page = Page::default();
-        page.verdict(format!("{title}: there is nothing to draw"));
-        page.text(chart::nothing(map));
+        let why = chart::nothing(map);
+        page.verdict(format!("{title}: there is nothing to draw: {why}"));
         return page.write_text(out, options.width);
     };
     TextMap::new(&chart, options).write(out, title)
