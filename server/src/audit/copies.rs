@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
 use crate::model::shapes::shape_text;
-use crate::model::{Dump, NameId};
+use crate::model::{Dump, NameId, space};
 
 /// The memory space that is host memory, on TPUs and GPUs; a CPU has only space 0.
 pub const HOST: u64 = 5;
@@ -143,7 +143,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         value: read,
         color: from_array.map_or_else(
             || Some(dump.allocation_of(&dump.values[read? as usize])?.color),
-            color,
+            space::of_array,
         ),
         shape: from_shape.to_owned(),
     };
@@ -155,7 +155,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let value = written.map(|at| &dump.values[at as usize]);
     let to = End {
         value: written,
-        color: color(array),
+        color: space::of_array(array),
         shape: value
             .and_then(|value| shape_text(dump, value))
             .unwrap_or_default()
@@ -200,7 +200,9 @@ fn moves(dump: &Dump, parts: &InstructionParts, from: &ArrayShape, to: &ArraySha
         }))
     };
     called().unwrap_or_else(|| {
-        parts.operands.len() == 1 && from.element == to.element && color(from) != color(to)
+        parts.operands.len() == 1
+            && from.element == to.element
+            && space::of_array(from) != space::of_array(to)
     })
 }
 
@@ -238,14 +240,6 @@ fn purpose(
         (_, 0) if opcode.ends_with("-start") => Purpose::WriteBack,
         _ if opcode.ends_with("-start") => Purpose::Prefetch,
         _ => Purpose::Space,
-    }
-}
-
-/// The memory space of an array; unknown for one that is printed without layout.
-fn color(array: &ArrayShape) -> Option<u64> {
-    match &array.layout {
-        Some(layout) => Some(layout.memory_space),
-        None => array.dimensions.is_empty().then_some(0),
     }
 }
 
@@ -457,14 +451,14 @@ HloLiveRange (max 10):
         check(
             &audited(TEXT),
             &expect![[r#"
-                copy.1 layout 512 B, p.1 f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps Some((1, 1))
-                copy.2 layout 512 B, copy.1 f32[8,16]{0,1} Some(0) -> copy.2 f32[8,16]{1,0} Some(0), steps Some((2, 2)), takes back copy.1
-                copy.3 plain 512 B, copy.2 f32[8,16]{1,0} Some(0) -> copy.3 f32[8,16]{1,0} Some(0), steps Some((3, 3)), at the peak
-                transpose.1 transpose 512 B, copy.3 f32[8,16]{1,0} Some(0) -> transpose.1 f32[16,8]{1,0} Some(0), steps Some((4, 4)), at the peak
-                copy-start offload 512 B, copy.3 f32[8,16]{1,0} Some(0) -> copy-start f32[8,16]{1,0:S(5)} Some(5), steps Some((5, 7)), at the peak
-                copy.4 reload 512 B, copy-start f32[8,16]{1,0:S(5)} Some(5) -> copy.4 f32[8,16]{1,0} Some(0), steps Some((8, 8)), takes back copy-start
-                copy.5 unknown 512 B, p.1  Some(0) -> copy.5 f32[128,1]{1,0} Some(0), steps Some((9, 9))
-            "#]],
+            copy.1 layout 512 B, p.1 f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps Some((1, 1))
+            copy.2 layout 512 B, copy.1 f32[8,16]{0,1} Some(0) -> copy.2 f32[8,16]{1,0} Some(0), steps Some((2, 2)), takes back copy.1
+            copy.3 plain 512 B, copy.2 f32[8,16]{1,0} Some(0) -> copy.3 f32[8,16]{1,0} Some(0), steps Some((3, 3)), at the peak
+            transpose.1 transpose 512 B, copy.3 f32[8,16]{1,0} Some(0) -> transpose.1 f32[16,8]{1,0} Some(0), steps Some((4, 4)), at the peak
+            copy-start offload 512 B, copy.3 f32[8,16]{1,0} Some(0) -> copy-start f32[8,16]{1,0:S(5)} Some(5), steps Some((5, 7)), at the peak
+            copy.4 reload 512 B, copy-start f32[8,16]{1,0:S(5)} Some(5) -> copy.4 f32[8,16]{1,0} Some(0), steps Some((8, 8)), takes back copy-start
+            copy.5 unknown 512 B, p.1  Some(0) -> copy.5 f32[128,1]{1,0} Some(0), steps Some((9, 9))
+        "#]],
         );
         let (without, _) = TEXT.split_once("\nHloLiveRange").unwrap();
         let dump = audited(without);

@@ -383,15 +383,15 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
             let place = line.place(line.row.cumulative.span);
             let finding = Finding::new(Code::CumulativeBytes, place, message)
                 .related(line.place(line.row.bytes.span), "the bytes of this line");
-            if is_confirmed(cumulative) && !is_whole {
-                // A line that is not understood is the one that is missing.
-                sum = cumulative;
-            } else if is_confirmed(cumulative) {
-                // The next lines go on from here; the mistake is not repeated for each.
-                sum = cumulative;
-                findings.push(finding);
-            } else {
+            if !is_confirmed(cumulative) {
                 findings.push(finding.fixed_by(sum.to_string()));
+                continue;
+            }
+            // The next lines go on from here; the mistake is not repeated for each.
+            sum = cumulative;
+            // A line that is not understood is the one that is missing.
+            if is_whole {
+                findings.push(finding);
             }
         }
     }

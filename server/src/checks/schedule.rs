@@ -15,9 +15,9 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
     let Some(lines) = lines.collect::<Option<Vec<_>>>() else {
         return;
     };
-    let mut numbers = Numbers::new(dump, &lines);
+    let numbers = Numbers::new(dump, &lines);
     doubts.steps_shifted = numbers.are_shifted();
-    numbers.check(doubts, findings);
+    let told = numbers.check(doubts, findings);
     let is_sound = doubts.are_whole(&[Section::LiveRanges]) && numbers.off == 0;
     let is_counted = is_sound && check_count(dump, &lines, findings);
     if is_counted && !lines.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
         let is_first = dump.step_of(name).is_none_or(|first| first as usize == at);
         if !is_first
             && !line.row.name.is_empty()
-            && !numbers.told.contains(&at)
+            && !told.contains(&at)
             && !doubts.steps.contains(&name)
         {
             let message = format!("`{}` runs a second time", line.text(line.row.name));
@@ -63,8 +63,6 @@ struct Numbers<'a, 'd> {
     lines: &'a [At<'d, facts::Step>],
     /// How many are not their line's place in the list.
     off: usize,
-    /// The lines that have been told.
-    told: FxHashSet<usize>,
 }
 
 impl<'a, 'd> Numbers<'a, 'd> {
@@ -73,7 +71,6 @@ impl<'a, 'd> Numbers<'a, 'd> {
             dump,
             lines,
             off: 0,
-            told: FxHashSet::default(),
         };
         let is_off = |at: &usize| numbers.at(*at).is_some_and(|it| it != *at as u64);
         numbers.off = (0..lines.len()).filter(is_off).count();
@@ -96,7 +93,8 @@ impl<'a, 'd> Numbers<'a, 'd> {
         is_whole.then_some(step.step.value)
     }
 
-    fn check(&mut self, doubts: &Doubts, findings: &mut Findings) {
+    /// Tells the numbers that are wrong. Returns the places of their lines.
+    fn check(&self, doubts: &Doubts, findings: &mut Findings) -> FxHashSet<usize> {
         let errors = LazyCell::new(|| self.errors());
         let is_whole = doubts.are_whole(&[Section::LiveRanges]);
         let mut told = FxHashSet::default();
@@ -130,7 +128,7 @@ impl<'a, 'd> Numbers<'a, 'd> {
             }
             at += 1;
         }
-        self.told = told;
+        told
     }
 
     /// Whether the list goes on from the number on a line: then it is right, and others are missing or

@@ -81,11 +81,11 @@ pub fn taken(array: &ArrayShape, platforms: Platforms) -> Option<u64> {
 
 /// Whether it is an array on TPU whose layout has no tiles. Flags for synchronisation never have any.
 pub fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
+    let layout = array.layout.as_ref();
     platforms.tpu
         && !(platforms.cpu || platforms.gpu)
-        && array.layout.as_ref().is_some_and(|layout| {
-            layout.tiles.is_empty() && !matches!(layout.memory_space, 2 | 8 | 10)
-        })
+        && layout.is_some_and(|layout| layout.tiles.is_empty())
+        && !is_sync_flag(array)
 }
 
 /// The bytes that a TPU gives an array without tiles outside of the sync-flag memories.

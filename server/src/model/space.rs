@@ -1,5 +1,7 @@
 //! Memory spaces: what a color is called on a platform.
 
+use buflens_syntax::ArrayShape;
+
 use super::{Allocation, Dump, Platforms};
 
 /// Memory spaces with names.
@@ -13,6 +15,14 @@ impl Dump {
         let rest = self.by_color[from..].iter();
         rest.take_while(move |at| of(at) == color)
             .map(|&at| (at, &self.allocations[at as usize]))
+    }
+}
+
+/// The memory space of an array; not known of one that is printed without layout, unless it is a scalar.
+pub fn of_array(array: &ArrayShape) -> Option<u64> {
+    match &array.layout {
+        Some(layout) => Some(layout.memory_space),
+        None => array.dimensions.is_empty().then_some(0),
     }
 }
 

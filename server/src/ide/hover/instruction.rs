@@ -172,13 +172,7 @@ impl<'d> Instruction<'d> {
     /// tells: copies print the result first, others a tuple of their operands.
     fn spaces(&self, context: &Context) -> Option<(String, String)> {
         let space = |array: &ArrayShape| {
-            let layout = array.layout.as_ref();
-            // Only of scalars it goes without saying.
-            let color = match layout {
-                Some(layout) => layout.memory_space,
-                None if array.dimensions.is_empty() => 0,
-                None => return None,
-            };
+            let color = space::of_array(array)?;
             let name = space::name(color, context.platforms);
             Some(name.map_or_else(|| format!("@{color}"), str::to_owned))
         };

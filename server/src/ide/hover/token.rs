@@ -3,7 +3,6 @@
 use buflens_syntax::{ArrayShape, SyntaxKind, SyntaxToken};
 
 use super::life::count;
-
 use super::space;
 use crate::ide::markdown::escape;
 use crate::model::Platforms;
