@@ -263,6 +263,27 @@ fn a_line_of_source_leads_into_dumps_that_nobody_has_open() {
 }
 
 #[test]
+fn the_users_own_line_goes_before_those_of_libraries_in_the_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_dump(folder.path(), "value.1");
+    let module = "HloModule jit_many\n\nFileNames\n1 \"/app/train.py\"\n2 \"/vendor/layers.py\"\n\nFunctionNames\n1 \
+                  \"f\"\n\nFileLocations\n1 {file_name_id=1 function_name_id=1 line=3}\n2 {file_name_id=2 \
+                  function_name_id=1 line=9}\n\nStackFrames\n1 {file_location_id=1}\n2 {file_location_id=2 \
+                  parent_frame_id=1}\n\nENTRY %main () -> f32[16] {\n  ROOT %value.1 = f32[16]{0} iota(), \
+                  iota_dimension=0, metadata={stack_frame_id=2}\n}\n";
+    fs::write(folder.path().join(format!("{STEM}.txt")), module).expect("a file");
+    let mut server = start(folder.path(), &Value::Null);
+    wait_for_symbols(&mut server, "layers.py:9", 1);
+    assert!(symbols(&mut server, "train.py:3").is_empty());
+    let settings = json!({ "settings": { "libraryPaths": ["/vendor/"] } });
+    server.notify("workspace/didChangeConfiguration", &settings);
+    let found = wait_for_symbols(&mut server, "train.py:3", 1);
+    assert_eq!(text_at(&found[0]), "value.1");
+    assert!(symbols(&mut server, "layers.py:9").is_empty());
+    server.finish();
+}
+
+#[test]
 fn the_index_follows_the_disk_and_what_is_open_wins() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = write_dump(folder.path(), "before.1");

@@ -43,6 +43,8 @@ pub struct Thresholds {
     /// `capacity`: the bytes that a device has of a memory space. Spaces go by name, `hbm`, or by
     /// number, `@0`.
     pub capacity: Vec<(String, u64)>,
+    /// Whose lines of source are told only where there are none of the user's.
+    pub libraries: Libraries,
 }
 
 impl Default for Thresholds {
@@ -54,6 +56,7 @@ impl Default for Thresholds {
             repeated_shapes: 8,
             dead_percent: 50,
             capacity: Vec::new(),
+            libraries: Libraries::default(),
         }
     }
 }
@@ -62,7 +65,7 @@ impl Default for Thresholds {
 pub(super) fn advise(dump: &Dump, thresholds: &Thresholds, findings: &mut Findings) {
     let advice = || Advice {
         dump,
-        audit: Audit::new(dump, Libraries::default()),
+        audit: Audit::new(dump, thresholds.libraries.clone()),
         thresholds,
     };
     // In two parts that take about the same time.

@@ -198,6 +198,7 @@ impl Config {
                 .map_or(default.repeated_shapes, |count| count.unwrap_or(usize::MAX)),
             dead_percent: advice.dead_percent.unwrap_or(default.dead_percent),
             capacity: of_device.chain(chosen).collect(),
+            libraries: self.libraries(),
         }
     }
 
@@ -407,6 +408,7 @@ mod tests {
         let initial = read(&json!({
             "advice": { "minBytes": "64KiB", "paddingRatio": 1.5, "deadPercent": 90 },
             "capacity": { "hbm": "15.75GiB", "@1": 1024 },
+            "libraryPaths": ["/vendor/"],
         }));
         let later =
             read(&json!({ "advice": { "minBytes": 0, "repeatedShapes": 3, "fullPercent": 50 } }));
@@ -420,6 +422,7 @@ mod tests {
                 repeated_shapes: 3,
                 dead_percent: 90,
                 capacity: vec![("@1".to_owned(), 1024), ("hbm".to_owned(), 16_911_433_728)],
+                libraries: Libraries::default().with(["/vendor/".to_owned()]),
             }
         );
         assert_eq!(initial.thresholds().min_bytes, 65_536);

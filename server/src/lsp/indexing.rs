@@ -3,6 +3,7 @@
 //! One task does it, a piece at a time; a dump is begun only while no request is worked on. What is
 //! open is left to the requests, and read when it is closed.
 
+use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use buflens_syntax::Encoding;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::ls_types as lsp;
@@ -18,6 +19,7 @@ use tower_lsp::ls_types as lsp;
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
 use crate::model::cancel::on_few_threads;
+use crate::model::source::Libraries;
 use crate::workspace::{self, Found, Index, Record};
 
 /// So many dumps are kept.
@@ -75,6 +77,7 @@ struct Progress {
 #[derive(Debug, Default)]
 struct Plan {
     read: Vec<Found>,
+    libraries: Libraries,
     problems: Vec<String>,
 }
 
@@ -138,7 +141,7 @@ async fn run(session: &Arc<Session>, due: Due) {
         let (session, progress) = (Arc::clone(session), Arc::clone(&progress));
         move || {
             let plan = plan(&session, &due, &cancelled);
-            read(&session, &plan.read, &progress, &cancelled);
+            read(&session, &plan, &progress, &cancelled);
             plan.problems
         }
     };
@@ -194,6 +197,12 @@ fn plan(session: &Session, due: &Due, cancelled: &CancellationToken) -> Plan {
     } else {
         touched(index, &folders, &due.paths)
     };
+    // What is kept of a dump depends on these as it does on its files.
+    let libraries = config.libraries();
+    let of_libraries = FxBuildHasher.hash_one(&libraries);
+    for found in &mut found {
+        found.stamp ^= of_libraries;
+    }
     found.retain(|found| {
         found.is_compilation && !index.has(&found.stem(), found.stamp) && !is_open(session, found)
     });
@@ -204,6 +213,7 @@ fn plan(session: &Session, due: &Due, cancelled: &CancellationToken) -> Plan {
     ));
     Plan {
         read: found,
+        libraries,
         problems,
     }
 }
@@ -272,7 +282,8 @@ fn within_bounds(found: &mut Vec<Found>, size: (usize, u64), most_bytes: u64) ->
 }
 
 /// Reads dumps, some at a time, on threads of their own, so that no request waits for them.
-fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &CancellationToken) {
+fn read(session: &Session, plan: &Plan, progress: &Progress, cancelled: &CancellationToken) {
+    let found = &plan.read;
     let bytes = found.iter().map(|found| found.bytes);
     progress.all_dumps.store(found.len(), Ordering::Relaxed);
     progress
@@ -296,7 +307,8 @@ fn read(session: &Session, found: &[Found], progress: &Progress, cancelled: &Can
             if is_turn(session, cancelled) {
                 // It may have been opened while others were read.
                 if !is_open(session, found) {
-                    on_few_threads(|| read_one(&session.indexing.index, found, encoding));
+                    let index = &session.indexing.index;
+                    on_few_threads(|| read_one(index, found, encoding, &plan.libraries));
                 }
                 progress.dumps.fetch_add(1, Ordering::Relaxed);
                 progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
@@ -319,9 +331,9 @@ fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
     !cancelled.is_cancelled()
 }
 
-fn read_one(index: &Index, found: &Found, encoding: Encoding) {
+fn read_one(index: &Index, found: &Found, encoding: Encoding, libraries: &Libraries) {
     let mut records = Vec::new();
-    for record in found.load(&|loaded| Record::new(&loaded, encoding)) {
+    for record in found.load(&|loaded| Record::new(&loaded, encoding, libraries)) {
         match record {
             Ok(record) => records.push(record),
             // It may be gone by now.

@@ -206,7 +206,8 @@ impl Session {
             let mut state = self.state();
             let config = config.over(&state.initial);
             let is_new = *state.config != config;
-            let of_index = |config: &Config| (config.index(), config.index_bytes());
+            let of_index =
+                |config: &Config| (config.index(), config.index_bytes(), config.libraries());
             let is_other_index = of_index(&state.config) != of_index(&config);
             if is_new {
                 state.config = Arc::new(config);

@@ -22,7 +22,7 @@ pub struct Frame {
 }
 
 /// Which files of source are not the user's own but an installed library's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Libraries(Vec<String>);
 
 impl Default for Libraries {

@@ -113,8 +113,9 @@ struct Entry {
 }
 
 impl Record {
-    /// What is kept of a dump; columns are counted in `encoding`.
-    pub fn new(loaded: &Loaded, encoding: Encoding) -> Self {
+    /// What is kept of a dump; columns are counted in `encoding`, and a value is the user's line's rather than one of
+    /// `libraries`.
+    pub fn new(loaded: &Loaded, encoding: Encoding, libraries: &Libraries) -> Self {
         let dump = &*loaded.dump;
         let mut order: Vec<&Value> = dump.values.iter().collect();
         // Of equal size, the order is that of the text.
@@ -124,7 +125,7 @@ impl Record {
         let origins = Origins::new(dump);
         let kept = order
             .into_iter()
-            .filter_map(|value| kept(dump, &origins, value, encoding, &mut names));
+            .filter_map(|value| kept(dump, (&origins, libraries), value, encoding, &mut names));
         let kept = kept.collect();
         Self {
             module: short(&program_name(dump)).to_owned(),
@@ -154,7 +155,7 @@ impl DumpHit {
 
 fn kept(
     dump: &Dump,
-    origins: &Origins,
+    (origins, libraries): (&Origins, &Libraries),
     value: &Value,
     encoding: Encoding,
     names: &mut Names,
@@ -170,7 +171,7 @@ fn kept(
         .iter()
         .position(|sibling| sibling.path == file.path)?;
     let origin = origins.of(value);
-    let source = origin.source(&Libraries::default());
+    let source = origin.source(libraries);
     let shape = placement.map_or("", |at| at.text(at.row.shape));
     Some(Kept {
         name: names.intern(short(&dump.name_of(value))),
@@ -432,7 +433,8 @@ mod tests {
         let (found, problems) = find(&[folder.to_owned()]);
         assert_eq!(problems, Vec::<String>::new());
         for found in found {
-            let records = found.load(&|loaded| Record::new(&loaded, Encoding::Utf16));
+            let records =
+                found.load(&|loaded| Record::new(&loaded, Encoding::Utf16, &Libraries::default()));
             let records = records.into_iter().map(|it| it.expect("a dump")).collect();
             index.insert(found.stem(), found.stamp, found.bytes, records);
         }
@@ -474,7 +476,8 @@ mod tests {
                 &names.each_ref().map(String::as_str),
             );
             let (found, _) = find(&[folder.path().to_owned()]);
-            let records = found[0].load(&|loaded| Record::new(&loaded, Encoding::Utf16));
+            let records = found[0]
+                .load(&|loaded| Record::new(&loaded, Encoding::Utf16, &Libraries::default()));
             let records = records.into_iter().map(|it| it.expect("a dump")).collect();
             index.insert(found[0].stem(), found[0].stamp, found[0].bytes, records);
             assert!(bytes(&index) < 500, "round {round}: {}", bytes(&index));
@@ -491,7 +494,7 @@ mod tests {
             dump.into(),
             0,
             0,
-            vec![Record::new(&loaded, Encoding::Utf8)],
+            vec![Record::new(&loaded, Encoding::Utf8, &Libraries::default())],
         );
         let found = names(&index, "gen.py:94");
         assert!(!found.is_empty());
