@@ -103,7 +103,19 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
                    ("HloModule [A-Za-z0-9_]" . buflens-hlo-mode)))
     (add-to-list 'magic-mode-alist (cons (concat before (car entry)) (cdr entry)))))
 
-;; By what a failure for want of memory says, in texts and logs, whatever a log puts before it.
+;; By what a failure for want of memory says, in texts and logs, whatever a log puts before it. Without
+;; `(rounded to' what an allocator says may be a warning, of a request that the program can do without.
+(defconst buflens--failure
+  (concat "Ran out of memory in memory space "
+          "\\|Ran out of memory on [^ \n]+, the total memory required "
+          "\\|Allocation (size=.* would exceed memory "
+          "\\|Out of memory \\(?:while trying to allocate\\|allocating\\) [0-9]"
+          "\\|Attempting to \\(?:allocate\\|reserve\\) .*\\. That was not possible"
+          "\\|Failed to allocate request for [0-9]"
+          "\\|Allocator (.* ran out of memory trying to allocate [^ \n]+ (rounded to "
+          "\\|Largest program allocations in "
+          "\\|BufferAssignment OOM Debugging")
+  "What the text of a failure for want of memory holds.")
 (defun buflens--failure-p ()
   "Whether the buffer is of a text or a log that begins with such a failure."
   (and buffer-file-name
@@ -113,11 +125,7 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
            (widen)
            (goto-char (point-min))
            (let ((case-fold-search nil))
-             (re-search-forward
-              (concat "Largest program allocations in \\|BufferAssignment OOM Debugging"
-                      "\\|Ran out of memory in memory space "
-                      "\\|Ran out of memory on [^ \n]+, the total memory required ")
-              (line-beginning-position 81) t))))))
+             (re-search-forward buflens--failure (line-beginning-position 81) t))))))
 (add-to-list 'magic-mode-alist '(buflens--failure-p . buflens-report-mode))
 
 (defun buflens--contact (&rest _)

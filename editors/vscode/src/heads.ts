@@ -10,8 +10,19 @@ export const HEAD_LINES = 80;
 export const HEAD = 16384;
 
 /** What the text of a failure for want of memory holds, whatever a log puts before it: see docs/format.md. */
-const FAILURE =
-  /Largest program allocations in |BufferAssignment OOM Debugging|Ran out of memory in memory space |Ran out of memory on \S+, the total memory required /;
+const FAILURE = new RegExp(
+  [
+    'Ran out of memory (in memory space |on \\S+, the total memory required )',
+    'Allocation \\(size=.* would exceed memory ',
+    'Out of memory (while trying to allocate|allocating) \\d',
+    'Attempting to (allocate|reserve) .*\\. That was not possible',
+    'Failed to allocate request for \\d',
+    // Without its last words it may be a warning, of a request that the program can do without.
+    'Allocator \\(.* ran out of memory trying to allocate \\S+ \\(rounded to ',
+    'Largest program allocations in ',
+    'BufferAssignment OOM Debugging',
+  ].join('|')
+);
 
 /** The language of a document that begins with `head`, if it is part of a dump or tells of a failure for want of memory. */
 export function languageOf(head: string): Language | undefined {

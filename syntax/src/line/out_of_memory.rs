@@ -405,6 +405,18 @@ mod tests {
             assert_eq!(part(line), None, "{line}");
         }
         assert!(opens("Ran out of memory on HBM, the total"));
+        // What the editors know such a text by.
+        let first_lines = include_str!("../../../tests/fixtures/failures.txt");
+        let known: Vec<&str> = MESSAGES
+            .iter()
+            .map(|(message, _)| *message)
+            .chain(HEADINGS)
+            .filter(|word| first_lines.contains(word))
+            .collect();
+        assert_eq!(known.len(), MESSAGES.len() + 2, "{known:?}");
+        for line in first_lines.lines() {
+            assert!(opens(line), "{line}");
+        }
         assert!(!opens("Peak buffers:"));
         assert!(!opens("     Shape: f32[1]"));
     }

@@ -71,13 +71,22 @@
                                      ("Memory Space: HBM (color=0)\n" . buflens-report-mode)
                                      ("Total bytes used: 1 (1B)\n\nAllocations sorted by size:\n" . buflens-report-mode)
                                      ("HloModule jit_f, is_scheduled=true\n" . buflens-hlo-mode)
-                                     ("step 1\nE: Ran out of memory in memory space hbm. Used 2K of 1K hbm.\n" . buflens-report-mode)
-                                     ("step 1\n[rank0]:   Largest program allocations in hbm:\n" . buflens-report-mode)
                                      ("It ran out of memory on Monday.\n" . text-mode)
                                      ("milk\neggs\n" . text-mode)
                                      ("They begin so:\nBufferAssignment:\n" . text-mode)))
     (should (eq mode (tests-mode "notes.txt" first))))
   (should (eq 'buflens-assignment-mode (tests-mode "dump.log" "BufferAssignment:\n"))))
+
+(ert-deftest modes-of-failures ()
+  (let ((lines (with-temp-buffer
+                 (insert-file-contents (expand-file-name "tests/fixtures/failures.txt" (getenv "BUFLENS_ROOT")))
+                 (split-string (buffer-string) "\n" t))))
+    (should (> (length lines) 10))
+    (dolist (line lines)
+      (should (eq 'buflens-report-mode (tests-mode "notes.txt" (concat "step 1\n" line "\n"))))))
+  (dolist (line '("Attempting to allocate 4 workers"
+                  "Allocator (GPU_0_bfc) ran out of memory trying to allocate 3GiB. The caller indicates that this is not a failure"))
+    (should (eq 'text-mode (tests-mode "notes.txt" line)))))
 
 (ert-deftest colours-and-words ()
   (let ((buflens-start-server nil))

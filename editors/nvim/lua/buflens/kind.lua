@@ -20,10 +20,18 @@ local BEFORE = { '^%s*$', '^Total bytes used: %d+ %(', '^%*%*%* Begin .+ %*%*%*$
 --- What the text of a failure for want of memory holds, whatever a log puts before it, in so many lines.
 local FAILURE_LINES = 80
 local FAILURES = {
-  'Largest program allocations in ',
-  'BufferAssignment OOM Debugging',
   'Ran out of memory in memory space ',
   'Ran out of memory on %S+, the total memory required ',
+  'Allocation %(size=.* would exceed memory ',
+  'Out of memory while trying to allocate %d',
+  'Out of memory allocating %d',
+  'Attempting to allocate .*%. That was not possible',
+  'Attempting to reserve .*%. That was not possible',
+  'Failed to allocate request for %d',
+  -- Without its last words it may be a warning, of a request that the program can do without.
+  'Allocator %(.* ran out of memory trying to allocate %S+ %(rounded to ',
+  'Largest program allocations in ',
+  'BufferAssignment OOM Debugging',
 }
 
 local function matches(line, patterns)
