@@ -207,7 +207,10 @@ fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
     let mut named: BTreeMap<String, [Vec<Assigned>; 2]> = BTreeMap::new();
     for (side, dumps) in sides.into_iter().enumerate() {
         for dump in dumps {
-            named.entry(program(&dump.path)).or_default()[side].push(dump);
+            named
+                .entry(workspace::name_in_every_run(&dump.path))
+                .or_default()[side]
+                .push(dump);
         }
     }
     let mut paired = Paired::default();
@@ -234,26 +237,6 @@ fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
     paired.pairs.sort();
     paired.alone.iter_mut().for_each(|paths| paths.sort());
     paired
-}
-
-/// What the files of a program are called in every run: `jit_f cpu_after_optimizations` of
-/// `module_0022.jit_f.cpu_after_optimizations`; the numbers of modules, change lists and chips go.
-fn program(path: &Path) -> String {
-    let stem = records::stem(path);
-    let stem = stem.file_name().unwrap_or_default().to_string_lossy();
-    let is_of_run = |part: &str| {
-        let part = part
-            .strip_prefix("module_")
-            .or(part.strip_prefix("cl_"))
-            .unwrap_or(part);
-        part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let parts = stem
-        .split('.')
-        .filter(|part| !is_of_run(part) && !part.starts_with("sm_"));
-    // The chip's number holds a dot: `sm_9.0a_gpu_after_optimizations`.
-    let parts = parts.map(|part| part.find("gpu_after_").map_or(part, |at| &part[at..]));
-    parts.collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

@@ -63,6 +63,37 @@ pub fn program_path(stem: &Path) -> PathBuf {
     stem.with_file_name(program(&name).0)
 }
 
+/// What the dumps of a program are called in every run: `jit_f.cpu_after_optimizations` of
+/// `module_0022.jit_f.cpu_after_optimizations.txt`. Times, the numbers of modules and change lists, and chips go.
+pub fn name_in_every_run(path: &Path) -> String {
+    let stem = stem(path).unwrap_or_else(|| path.to_owned());
+    let name = stem.file_name().unwrap_or_default().to_string_lossy();
+    let is_of_run = |part: &str| {
+        let number = part.strip_prefix("module_").unwrap_or(part);
+        is_number(number) || is_change_list(part)
+    };
+    let parts = name.split('.').filter(|part| !is_of_run(part));
+    // The chip's number may hold a dot: `sm_9.0a_gpu_after_optimizations`.
+    let parts = parts.filter_map(|part| match part.find("gpu_after_") {
+        Some(at) => Some(&part[at..]),
+        None => (!is_chip(part)).then_some(part),
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_change_list(part: &str) -> bool {
+    part.strip_prefix("cl_").is_some_and(is_number)
+}
+
+/// Whether a part of a name begins with what a GPU is called: `sm_8`, `gfx942_gpu_after_optimizations`.
+fn is_chip(part: &str) -> bool {
+    part.starts_with("sm_") || part.starts_with("gfx")
+}
+
 /// How much of a stem the compilations of a program have in common in all stages, and the name of
 /// the program.
 fn program(stem: &str) -> (&str, Option<String>) {
@@ -70,7 +101,7 @@ fn program(stem: &str) -> (&str, Option<String>) {
     let Some((mut first, mut rest)) = stem.split_once('.') else {
         return (stem, None);
     };
-    if first.bytes().all(|byte| byte.is_ascii_digit()) {
+    if is_number(first) {
         let Some(parts) = rest.split_once('.') else {
             return (stem, None);
         };
@@ -81,12 +112,8 @@ fn program(stem: &str) -> (&str, Option<String>) {
     }
     // Both the name and the stage may hold dots.
     let is_stage = |part: &str| {
-        let is_change_list = part
-            .strip_prefix("cl_")
-            .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        is_change_list
-            || part.starts_with("sm_")
-            || part.starts_with("gfx")
+        is_change_list(part)
+            || is_chip(part)
             || part.ends_with("after_optimizations")
             || part.starts_with("before_")
             || part.starts_with("after_")
@@ -94,8 +121,7 @@ fn program(stem: &str) -> (&str, Option<String>) {
     let parts: Vec<&str> = rest.split('.').collect();
     // `0004.PIPELINE.after_PASS`, where a name's number would be followed by a stage.
     let is_pass = |at: usize, part: &str| {
-        let is_number = part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
-        is_number && parts.get(at + 1).is_some_and(|next| !is_stage(next))
+        part.len() >= 4 && is_number(part) && parts.get(at + 1).is_some_and(|next| !is_stage(next))
     };
     let mut stages = parts.iter().enumerate();
     let stage = stages.find(|&(at, part)| is_stage(part) || is_pass(at, part));
@@ -111,14 +137,12 @@ fn program(stem: &str) -> (&str, Option<String>) {
 pub(super) fn part_of_name(path: &Path) -> Option<Part> {
     let (stem, part) = split(path)?;
     let stem = match stem.split_once('.') {
-        Some((timestamp, rest)) if timestamp.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        Some((timestamp, rest)) if is_number(timestamp) => rest,
         _ => stem,
     };
     let (number, stage) = stem.strip_prefix("module_")?.split_once('.')?;
-    let is_named = part != Part::Module
-        && number.len() >= 4
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && !stage.is_empty();
+    let is_named =
+        part != Part::Module && number.len() >= 4 && is_number(number) && !stage.is_empty();
     is_named.then_some(part)
 }
 
@@ -229,6 +253,31 @@ mod tests {
         }
         assert_eq!(path("d/notes"), "d/notes");
         assert_eq!(path("d/1.2"), "d/1.2");
+    }
+
+    #[test]
+    fn names_in_every_run() {
+        for (path, name) in [
+            (
+                "d/module_0022.jit_f.cpu_after_optimizations-live-range.txt",
+                "jit_f.cpu_after_optimizations",
+            ),
+            (
+                "17.module_0022.jit_f.cl_804429027.after_optimizations.txt",
+                "jit_f.after_optimizations",
+            ),
+            (
+                "module_0022.a.b.126.sm_9.0a_gpu_after_optimizations.txt",
+                "a.b.gpu_after_optimizations",
+            ),
+            (
+                "module_0022.jit_f.gfx942.gpu_after_optimizations.txt",
+                "jit_f.gpu_after_optimizations",
+            ),
+            ("mine.txt", "mine"),
+        ] {
+            assert_eq!(name_in_every_run(Path::new(path)), name, "{path}");
+        }
     }
 
     #[test]
