@@ -54,7 +54,7 @@ fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
 /// Takes the values by their start; those alive lie side by side in a sound dump, so that only the
 /// neighbours in memory need a look.
 fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
-    // By offset, side by side; and those that lie over others, of which a sound dump has none.
+    // By offset, side by side; and those that lie over others, which a sound dump has in branches and loops only.
     let mut alive: BTreeMap<u64, u32> = BTreeMap::new();
     let mut over: Vec<u32> = Vec::new();
     let mut ends = std::collections::BinaryHeap::new();
@@ -74,22 +74,21 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
         over.retain(|&at| dump.values[at as usize].live.1 > value.live.0);
         let below = alive.range(..=value.offset).next_back();
         let above = alive.range(value.offset..value.end()).next();
-        let mut neighbours = below.into_iter().chain(above).map(|(_, &at)| at);
-        let conflict = neighbours
-            .find(|&at| intersect(value, &dump.values[at as usize]))
-            .or_else(|| {
-                over.iter()
-                    .copied()
-                    .find(|&at| intersect(value, &dump.values[at as usize]))
-            });
-        if let Some(other) = conflict {
-            findings.extend(report(dump, value, &dump.values[other as usize]));
-            if over.len() < MOST_OVER {
-                over.push(at);
-            }
-        } else {
+        let neighbours = below.into_iter().chain(above).map(|(_, &at)| at);
+        let others = neighbours.chain(over.iter().copied());
+        let mut shared = others
+            .map(|at| &dump.values[at as usize])
+            .filter(|other| intersect(value, other))
+            .peekable();
+        if shared.peek().is_none() {
             alive.insert(value.offset, at);
             ends.push((std::cmp::Reverse(value.live.1), at));
+            continue;
+        }
+        let conflict = shared.find(|other| !dump.is_read_out(other, value));
+        findings.extend(conflict.and_then(|other| report(dump, value, other)));
+        if over.len() < MOST_OVER {
+            over.push(at);
         }
     }
 }

@@ -8,6 +8,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::FxHashMap;
 
+use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
 use super::names::{ByNumber, NameId, Names};
@@ -258,6 +259,8 @@ pub struct Dump {
     pub(super) by_step: OnceLock<[ByNumber; 2]>,
     /// Computed when it is asked for first.
     pub(super) extents: OnceLock<Extents>,
+    /// Computed when it is asked for first.
+    pub(super) branches: OnceLock<Branches>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].
@@ -510,7 +513,7 @@ impl Dump {
     }
 
     /// The steps at which instructions read the value, each with the instruction, as far as they are known.
-    fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
+    pub(super) fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
         let uses = value.uses.start as usize..value.uses.end as usize;
         let uses = self.uses.get(uses).unwrap_or_default().iter();
         uses.filter_map(|entry| Some((u64::from(self.step_of(entry.name)?), entry.name)))

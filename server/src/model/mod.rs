@@ -1,5 +1,6 @@
 //! One compilation: its files joined, its allocations, values, live ranges and peak.
 
+mod branches;
 pub mod bytes;
 pub mod cancel;
 pub mod device;

@@ -1,0 +1,128 @@
+//! What is printed as alive and not read any more: in branches of conditionals and in loops.
+
+use std::collections::BinaryHeap;
+
+use buflens_syntax::MentionKind;
+use buflens_syntax::facts;
+
+use super::cancel::checkpoint;
+use super::{Dump, Part, Value};
+
+/// In which branches of conditionals the steps of a schedule are.
+#[derive(Debug)]
+pub(super) struct Branches {
+    /// By step: the first step of the innermost branch that it is in; 0 in none.
+    firsts: Vec<u32>,
+}
+
+impl Dump {
+    /// Whether nothing reads `earlier` any more where `later` begins, although both are printed as alive. Main memory is
+    /// given out by the printed ranges, the faster one by who reads what. The difference is what control flow
+    /// adds: a part of a loop's state is printed up to where the next turn's takes its place, what a branch returns up to its
+    /// conditional, and what branches are handed up to the last of them, since in the schedule they stand one
+    /// behind the other, while only one of them runs. Where it is not known what reads `earlier`, it may be so.
+    pub fn is_read_out(&self, earlier: &Value, later: &Value) -> bool {
+        let allocation = self.allocation_of(later);
+        if allocation.is_none_or(|allocation| allocation.color == 0) {
+            return false;
+        }
+        let last = self.reads(earlier).map(|(step, _)| step).max();
+        let is_last = last.is_some_and(|step| step <= later.live.0);
+        is_last || !self.has_used_values() || self.begins_in_branch(later, earlier.live.0)
+    }
+
+    /// Whether a value begins in a branch of a conditional that begins behind `step`.
+    fn begins_in_branch(&self, value: &Value, step: u64) -> bool {
+        let branches = self.branches.get_or_init(|| Branches::new(self));
+        let begin = usize::try_from(value.live.0).ok();
+        let first = begin.and_then(|begin| branches.firsts.get(begin));
+        first.is_some_and(|&first| u64::from(first) > step)
+    }
+}
+
+impl Branches {
+    fn new(dump: &Dump) -> Self {
+        let Some(file) = dump.file_of(Part::Module) else {
+            return Self::possible(dump);
+        };
+        let mut extents = vec![None; dump.computations.len()];
+        for (step, entry) in (0..).zip(&dump.steps) {
+            let instruction = dump.instructions.get(&entry.name);
+            let computation = instruction.and_then(|it| it.computation);
+            if let Some(extent) = computation.and_then(|at| extents.get_mut(at as usize)) {
+                extent.get_or_insert((step, step)).1 = step;
+            }
+        }
+        let mut branches = Vec::new();
+        for (_, block) in dump.files[file].document.blocks() {
+            checkpoint();
+            let is_conditional =
+                |row: &&facts::Instruction| row.opcode.text(block.text()) == "conditional";
+            let mut conditionals = block
+                .facts()
+                .instructions
+                .iter()
+                .filter(is_conditional)
+                .peekable();
+            if conditionals.peek().is_none() {
+                continue;
+            }
+            let mut mentions = block.mentions();
+            mentions.retain(|mention| mention.kind == MentionKind::Computation);
+            for row in conditionals {
+                let from = mentions.partition_point(|mention| mention.span.start < row.span.start);
+                let own = mentions[from..]
+                    .iter()
+                    .take_while(|mention| mention.span.end <= row.span.end);
+                branches.extend(own.filter_map(|mention| {
+                    let name = dump.names.get(mention.span.text(block.text()))?;
+                    extents[dump.computation_named(name)? as usize]
+                }));
+            }
+        }
+        Self::innermost(dump.steps.len(), branches)
+    }
+
+    /// What is known of `steps` steps from the first and last steps of all branches.
+    fn innermost(steps: usize, mut branches: Vec<(u32, u32)>) -> Self {
+        branches.sort_unstable();
+        let mut next = branches.into_iter().peekable();
+        let mut open = BinaryHeap::new();
+        let firsts = (0..steps as u32).map(|step| {
+            while let Some(branch) = next.next_if(|branch| branch.0 <= step) {
+                open.push(branch);
+            }
+            while open.peek().is_some_and(|branch| branch.1 < step) {
+                open.pop();
+            }
+            open.peek().map_or(0, |branch| branch.0)
+        });
+        Self {
+            firsts: firsts.collect(),
+        }
+    }
+
+    /// What is known without the HLO text: all before a conditional may be in a branch of its own.
+    fn possible(dump: &Dump) -> Self {
+        let is_conditional = |name| dump.opcode(name) == Some("conditional");
+        let last = dump
+            .steps
+            .iter()
+            .rposition(|step| is_conditional(step.name));
+        Self {
+            firsts: last.map_or_else(Vec::new, |last| (0..last as u32).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_in_their_innermost_branch() {
+        let branches = vec![(2, 9), (10, 12), (4, 5), (6, 7)];
+        let firsts = Branches::innermost(14, branches).firsts;
+        assert_eq!(firsts, [0, 0, 2, 2, 4, 4, 6, 6, 2, 2, 10, 10, 10, 0]);
+    }
+}
