@@ -73,6 +73,8 @@ codes! {
     Truncated = "truncated", Error;
     /// A file holds another dump behind the first one, which alone is read.
     SecondDump = "second-dump", Information;
+    /// A file belongs to another compilation than the rest of its dump.
+    OtherCompilation = "other-compilation", Error;
     /// Allocations are not numbered 0, 1, 2 ...
     AllocationIndex = "allocation-index", Error;
     /// The values of an allocation are not as the kind in its header has them.

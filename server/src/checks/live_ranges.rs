@@ -5,10 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Instruction, NameId, Row, Value, is_async_call};
-use buflens_syntax::facts::{self, Heading};
-
-/// From so many values without a live range on, the live ranges may be another compilation's.
-const FOREIGN: usize = 8;
+use buflens_syntax::facts;
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
 pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -41,31 +38,13 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     {
         return;
     }
-    // A file of another compilation beside this one is one finding, not a finding a value.
-    let (without, with) = (values_without(dump).count(), known(dump));
-    if without > FOREIGN && without > with && !dump.stray_live_ranges.is_empty() {
-        doubts.live_ranges_incomplete = true;
-        doubts.live_ranges_foreign = true;
-        let heading = dump
-            .headings
-            .iter()
-            .find(|(heading, _)| *heading == Heading::Ranges);
-        if let Some((_, place)) = heading {
-            let message = format!(
-                "the live ranges seem to be those of another compilation: {without} of {} values have none",
-                without + with
-            );
-            findings.push(Finding::new(Code::LiveRange, place.clone(), message));
-        }
-        return;
-    }
     // A value whose name is wrong in the assignment alone has the live range of its name below `Used values:`.
     let strays = dump.stray_live_ranges.iter().rev();
     let strays = strays.filter_map(|&row| Some((row, dump.at::<facts::LiveRange>(row)?)));
     let mut by_name: FxHashMap<_, Row> = strays.map(|(row, line)| (key(&line), row)).collect();
     let mut explained = FxHashSet::default();
     let mut missing = Vec::new();
-    for (value, placement) in values_without(dump) {
+    for (value, placement) in values_without(dump, doubts) {
         let used = dump.used(value).filter(|_| !value.is_alike);
         let its = used.and_then(|used| {
             let (name, index) = (used.row.value.name, used.row.value.index);
@@ -150,14 +129,6 @@ fn index_text(printed: &str) -> &str {
     if printed.is_empty() { "{}" } else { printed }
 }
 
-/// How many values have a live range.
-fn known(dump: &Dump) -> usize {
-    dump.values
-        .iter()
-        .filter(|value| value.live_range.is_some())
-        .count()
-}
-
 /// The live range that the value with this name and index has.
 fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::LiveRange>> {
     let (name, index) = (dump.names.get(name)?, dump.names.get(index)?);
@@ -166,18 +137,23 @@ fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::
 }
 
 /// The values that should have a live range, but have none. Scratch of computations called per
-/// element, and constants of computations that are not in the schedule, need none.
-fn values_without(dump: &Dump) -> impl Iterator<Item = (&Value, At<'_, facts::Placement>)> {
-    dump.values
-        .iter()
-        .filter(|value| value.live_range.is_none())
-        .filter_map(|value| {
+/// element, and constants of computations that are not in the schedule, need none; nor do those that
+/// stand twice.
+fn values_without<'d>(
+    dump: &'d Dump,
+    doubts: &Doubts,
+) -> Vec<(&'d Value, At<'d, facts::Placement>)> {
+    (0..)
+        .zip(&dump.values)
+        .filter(|(at, value)| value.live_range.is_none() && !doubts.values.contains(at))
+        .filter_map(|(_, value)| {
             let allocation = dump.allocations.get(value.allocation? as usize)?;
             let needs_none = allocation.kinds.thread_local
                 || (allocation.kinds.constant && dump.step_of(value.name).is_none());
             let placement = dump.placement(value).filter(|_| !needs_none)?;
             Some((value, placement))
         })
+        .collect()
 }
 
 /// A parameter of the entry is there from the first step on, and one that is not donated to the last.

@@ -16,6 +16,7 @@ mod peak;
 mod report;
 mod schedule;
 mod shapes;
+mod strangers;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::structure::Section;
 use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, NameId, Place};
+use crate::model::{Dump, FileId, NameId, Place};
 
 pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
@@ -81,6 +82,15 @@ impl Finding {
         self
     }
 
+    /// Counts its files from those of another dump, which has them as `files`.
+    fn move_to(&mut self, files: &[FileId]) {
+        let related = self.related.iter_mut().map(|(place, _)| place);
+        let fix = self.fix.as_mut().map(|fix| &mut fix.place);
+        for place in related.chain(fix).chain([&mut self.place]) {
+            place.file = files[place.file];
+        }
+    }
+
     /// The text at the finding's place is certainly to be `text`. What is not printed is not mended:
     /// nothing tells where it belongs.
     fn fixed_by(mut self, text: impl Into<String>) -> Self {
@@ -105,11 +115,30 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
+    let mut findings = contradictions(dump);
+    // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
+    let says_nothing = |finding: &Finding| {
+        let file = &dump.files[finding.place.file].document;
+        finding.code == Code::SecondDump || file.kind() == DocumentKind::Unknown
+    };
+    if findings.list.iter().all(says_nothing) {
+        advice::advise(dump, thresholds, &mut findings);
+    }
+    findings.finish()
+}
+
+/// Where a dump contradicts itself or the format.
+fn contradictions(dump: &Dump) -> Findings {
     let mut findings = Findings::default();
     let mut doubts = Doubts::default();
+    let mut strangers = Vec::new();
     let check_text = || {
         structure::check_syntax(dump, &mut doubts, &mut findings);
         structure::check_completeness(dump, &mut doubts, &mut findings);
+        strangers = strangers::strangers(dump, &doubts);
+        if !strangers.is_empty() {
+            return;
+        }
         allocations::check_indices(dump, &doubts, &mut findings);
         allocations::check_kinds(dump, &mut doubts, &mut findings);
         cuts::check_values_end(dump, &mut doubts, &mut findings);
@@ -118,6 +147,9 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     };
     // Occupancy is asked for by several checks.
     let (_, ()) = join(|| dump.occupancy(), check_text);
+    if !strangers.is_empty() {
+        return apart(dump, strangers);
+    }
     let context = Context::new(dump);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
@@ -146,15 +178,28 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     findings.join(of_lives);
     doubts.live_ranges = doubts_of_lives.live_ranges;
     overlap::check_overlap(dump, &doubts, &mut findings);
-    // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
-    let says_nothing = |finding: &Finding| {
-        let file = &dump.files[finding.place.file].document;
-        finding.code == Code::SecondDump || file.kind() == DocumentKind::Unknown
-    };
-    if findings.list.iter().all(says_nothing) {
-        advice::advise(dump, thresholds, &mut findings);
+    findings
+}
+
+/// The findings of a dump some of whose files do not belong to it: each of them is checked on its own,
+/// and the others as if they were not there.
+fn apart(dump: &Dump, strangers: Vec<Finding>) -> Findings {
+    let all = || 0..dump.files.len();
+    let is_strange = |file: &FileId| strangers.iter().any(|it| it.place.file == *file);
+    let others = all().filter(|file| !is_strange(file)).collect();
+    let alone = all().filter(is_strange).map(|file| vec![file]);
+    let parts: Vec<Vec<FileId>> = std::iter::once(others).chain(alone).collect();
+    let mut findings = Findings::default();
+    findings.extend(strangers);
+    for files in parts {
+        let part = Dump::new(files.iter().map(|&file| dump.files[file].clone()).collect());
+        let mut of_part = contradictions(&part);
+        for finding in &mut of_part.list {
+            finding.move_to(&files);
+        }
+        findings.join(of_part);
     }
-    findings.finish()
+    findings
 }
 
 /// What several checks need.
@@ -190,10 +235,6 @@ impl<'d> Context<'d> {
 /// What earlier checks have found wrong, so that what only follows from it is not reported again.
 /// Values and allocations are numbers into the dump's tables.
 #[derive(Default, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is found by another check"
-)]
 struct Doubts {
     /// Sections with a broken line, or cut.
     broken: FxHashSet<Section>,
@@ -216,8 +257,6 @@ struct Doubts {
     live_ranges: FxHashSet<u32>,
     /// Whether a live range is missing or belongs to no value.
     live_ranges_incomplete: bool,
-    /// Whether the live ranges are those of another compilation.
-    live_ranges_foreign: bool,
 }
 
 impl Doubts {

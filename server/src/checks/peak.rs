@@ -21,9 +21,6 @@ struct Alive {
 pub(super) fn check_peak(context: &Context, doubts: &Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let Some(peak) = &dump.peak else { return };
-    if doubts.live_ranges_foreign {
-        return;
-    }
     let lines = lines(dump, peak);
     let mut of_members = findings.fork();
     // Behind a cut or a broken line, the lists are not whole.

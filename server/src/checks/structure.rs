@@ -282,7 +282,7 @@ fn module_end(document: &Document) -> Option<&'static str> {
 }
 
 /// The first line that holds text.
-fn first_line(document: &Document) -> Range<u32> {
+pub(super) fn first_line(document: &Document) -> Range<u32> {
     let at = document
         .blocks()
         .find_map(|(start, block)| Some(start + text_start(block.text())?));

@@ -1,47 +1,16 @@
 //! Sections A and C name the same values, and name them alike.
 
-use buflens_syntax::facts::{self, Heading};
+use buflens_syntax::facts;
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Place, Value};
 
-/// From so many values in no allocation on, the values may be another compilation's.
-const FOREIGN: usize = 8;
-
 /// `duplicate-value` and `unknown-value`: both sections have the same ids, each once.
 pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let has_allocations = !dump.allocations.is_empty();
     // What is missing behind a cut or in place of a broken line is no finding of its own.
-    let mut is_whole = doubts.are_whole(&[Section::Allocations, Section::Values]);
-    // A file of another compilation beside this one is one finding, not a finding a value.
-    let shared = dump
-        .values
-        .iter()
-        .filter(|value| value.placement.is_some() && value.used.is_some())
-        .count();
-    let only_used = dump
-        .values
-        .iter()
-        .filter(|value| value.placement.is_none())
-        .count();
-    let heading = dump
-        .headings
-        .iter()
-        .find(|(heading, _)| *heading == Heading::Values);
-    if is_whole
-        && has_allocations
-        && only_used > FOREIGN
-        && only_used > shared
-        && let Some((_, place)) = heading
-    {
-        let message = format!(
-            "the used values seem to be those of another compilation: {only_used} of {} are in no allocation",
-            shared + only_used
-        );
-        findings.push(Finding::new(Code::UnknownValue, place.clone(), message));
-        is_whole = false;
-    }
+    let is_whole = doubts.are_whole(&[Section::Allocations, Section::Values]);
     let are_unique = dump.ids_are_unique();
     for (at, value) in dump.values.iter().enumerate() {
         let is_outside = value.placement.is_some() && value.allocation.is_none() && is_whole;
