@@ -37,11 +37,18 @@ pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut 
     let mut parser = Parser::new(text, sink);
     let mut mode = mode;
     let mut start = 0;
+    let mut previous = None;
     parser.sink.open(SyntaxKind::Block, 0);
     while start < text.len() {
         let line = line_at(text, start);
-        let kind = classify(mode, without_line_end(line));
-        mode = mode_after(mode, kind, without_line_end(line));
+        let content = without_line_end(line);
+        let kind = classify(mode, content);
+        if let Some(expected) = expected_instead(mode, previous, kind) {
+            let message = format!("expected {expected}, found `{}`", shortened(content));
+            parser.report(start, start + content.len(), message);
+        }
+        previous = Some(kind);
+        mode = mode_after(mode, kind, content);
         let mut end = start + line.len();
         if may_continue(kind) {
             while end < text.len() {
@@ -75,6 +82,24 @@ pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut 
         start = end;
     }
     parser.sink.close(SyntaxKind::Block, text.len() as u32);
+}
+
+/// What stands where a line of a used value's entry has its heading twice, or misses it. Behind a line
+/// that is not understood, which may be the heading, nothing is said.
+fn expected_instead(
+    mode: Mode,
+    previous: Option<LineKind>,
+    kind: LineKind,
+) -> Option<&'static str> {
+    match (kind, mode, previous) {
+        (LineKind::PositionsHeading, Mode::Positions, _) => Some("a position"),
+        (LineKind::UsesHeading, Mode::Uses, _) => Some("a use"),
+        (LineKind::FromInstruction, Mode::Instruction, _) => Some("the end of the entry"),
+        (LineKind::Use | LineKind::FromInstruction, _, Some(LineKind::Position)) => {
+            Some("` uses:`")
+        }
+        _ => None,
+    }
 }
 
 fn may_continue(kind: LineKind) -> bool {

@@ -320,7 +320,7 @@ fn of_live_range(mode: Mode, line: &str) -> LineKind {
         Mode::Steps if text.starts_with(|first: char| first.is_ascii_digit()) => LineKind::Step,
         Mode::Ranges if ends_in_digit => LineKind::Range,
         Mode::Steps if ends_in_digit && text.contains("}:") => LineKind::Range,
-        Mode::Steps | Mode::Ranges if text.contains("}: ") && text.contains(" bytes") => {
+        Mode::Steps | Mode::Ranges if text.contains(": ") && text.contains(" bytes") => {
             LineKind::PeakLine
         }
         Mode::Steps => LineKind::Step,

@@ -8,7 +8,7 @@ use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
 use crate::model::{Allocation, At, Dump, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
-pub(super) fn check_indices(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let is_whole = doubts.are_whole(&[Section::Allocations]);
     let numbered = dump.allocations.iter().zip(0_u64..);
     // Where several numbers are off, lines are missing or in another order.
@@ -37,6 +37,13 @@ pub(super) fn check_indices(dump: &Dump, doubts: &Doubts, findings: &mut Finding
             let finding = Finding::new(Code::AllocationIndex, place, message);
             // Nothing behind the last one tells whether it is doubled, or the one before it missing.
             let is_neighbour = next.is_none() && allocation.index.abs_diff(expected) == 1;
+            if is_missing || is_neighbour {
+                // The values of the one that is missing seem to lie in the one before it.
+                let before = at.saturating_sub(1) as u32;
+                doubts.broken.insert(Section::Allocations);
+                doubts.allocations.extend([before, at as u32]);
+                doubts.headers.extend([before, at as u32]);
+            }
             findings.push(if is_missing || is_neighbour || !is_single {
                 finding
             } else {
@@ -65,7 +72,7 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
             format!(
                 "the values of allocation {index} lie side by side, but it is no `preallocated-temp`"
             )
-        } else if kinds.constant && values.len() > 1 {
+        } else if kinds.constant && values.iter().any(|value| value.id != values[0].id) {
             let values = values.len();
             format!("a `constant` is one value, but allocation {index} has {values}")
         } else {
@@ -91,6 +98,9 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         ) else {
             continue;
         };
+        if doubts.headers.contains(&(number as u32)) {
+            continue;
+        }
         let index = at.text(at.row.parameter_index);
         // A header that breaks off before it says enough.
         if index.is_empty() {
@@ -228,7 +238,8 @@ fn check_output_kind(
         let Some(at) = header(allocation) else {
             continue;
         };
-        if !allocation.has_output_shape || strange.contains(&number) {
+        let is_doubted = output.is_some() && doubts.headers.contains(&number);
+        if !allocation.has_output_shape || strange.contains(&number) || is_doubted {
             continue;
         }
         if !allocation.kinds.maybe_live_out {

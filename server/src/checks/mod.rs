@@ -139,7 +139,8 @@ fn contradictions(dump: &Dump) -> Findings {
         if !strangers.is_empty() {
             return;
         }
-        allocations::check_indices(dump, &doubts, &mut findings);
+        structure::check_headings(dump, &mut findings);
+        allocations::check_indices(dump, &mut doubts, &mut findings);
         allocations::check_kinds(dump, &mut doubts, &mut findings);
         cuts::check_values_end(dump, &mut doubts, &mut findings);
         cuts::check_assignment_end(dump, &mut doubts, &mut findings);

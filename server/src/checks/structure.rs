@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use buflens_syntax::facts::{self, Heading};
 use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
+use rustc_hash::FxHashMap;
 
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Allocation, Dump, FileId, Part, Place, read_errors};
@@ -111,6 +112,47 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             };
             findings.push(Finding::new(code, Place { file, range }, message));
         }
+    }
+}
+
+/// `syntax`: a heading, or the total, stands in its file a second time.
+pub(super) fn check_headings(dump: &Dump, findings: &mut Findings) {
+    let mut seen = FxHashMap::default();
+    let mut push = |first: &Place, second: Place| {
+        let content = dump.files[second.file].document.slice(second.range.clone());
+        let message = format!("`{}` stands here a second time", content.trim());
+        let finding = Finding::new(Code::Syntax, second, message);
+        findings.push(finding.related(first.clone(), "the first one"));
+    };
+    for (heading, place) in &dump.headings {
+        let key = (place.file, std::mem::discriminant(heading));
+        if let Some(first) = seen.insert(key, place) {
+            push(first, place.clone());
+        }
+    }
+    let Some(first) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) else {
+        return;
+    };
+    let second = dump.second.as_ref().filter(|it| it.file == first.file);
+    let blocks = dump.files[first.file].document.blocks();
+    let totals = blocks.flat_map(|(start, block)| {
+        let totals = block.facts().totals.iter();
+        totals.map(move |total| start + total.bytes.span.start..start + total.bytes.span.end)
+    });
+    let own = first.place(first.row.bytes.span);
+    let mut others = totals.filter(|range| {
+        range.start > own.range.start && second.is_none_or(|it| range.start < it.range.start)
+    });
+    if let Some(range) = others.next() {
+        let line = |range: Range<u32>| {
+            let document = &dump.files[first.file].document;
+            let line = document.line_range(document.line_at(range.start));
+            Place {
+                file: first.file,
+                range: line.unwrap_or(range),
+            }
+        };
+        push(&line(own.range), line(range));
     }
 }
 

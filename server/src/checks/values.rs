@@ -54,6 +54,8 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
             }
             // If the first one's id is wrong, this one is the only one.
             _ if first.is_some_and(|first| doubts.values.contains(&first)) => {}
+            // An allocation or an entry that is doubled has been told.
+            _ if first.is_some_and(|first| is_told(dump, doubts, value, first)) => {}
             _ if first.is_some() => {
                 let Some(place) = id_place(placement.as_ref(), used.as_ref()) else {
                     continue;
@@ -68,6 +70,11 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                         id_place(dump.placement(first).as_ref(), dump.used(first).as_ref())
                 {
                     finding = finding.related(place, "the first one");
+                }
+                // What else the dump says of the value, it says of the first one.
+                if let (Some(_), Some(allocation)) = (&placement, value.allocation) {
+                    doubts.values.insert(at as u32);
+                    doubts.allocations.insert(allocation);
                 }
                 findings.push(finding);
             }
@@ -94,6 +101,17 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
     if is_whole && !findings.has(Code::UnknownValue) && !findings.has(Code::DuplicateValue) {
         check_order(dump, findings);
     }
+}
+
+/// Whether a finding has told of the allocation, or of the entry, with which a value stands twice.
+fn is_told(dump: &Dump, doubts: &Doubts, value: &Value, first: u32) -> bool {
+    let Some(own) = dump.allocation_of(value) else {
+        return !doubts.are_whole(&[Section::Values]);
+    };
+    let first = dump.allocation_of(&dump.values[first as usize]);
+    let is_doubled =
+        first.is_some_and(|first| first.index == own.index && first.header != own.header);
+    is_doubled && !doubts.are_whole(&[Section::Allocations])
 }
 
 /// `unknown-value`: the values of an allocation, and the entries below `Used values:`, ascend by id. To be

@@ -560,7 +560,12 @@ fn each_of_one_dump<'d>(
                         | Heading::Module(_)
                 );
                 let kind = std::mem::discriminant(heading);
-                let repeats = opens_dump && seen.contains(&kind);
+                // A heading that stands twice, with nothing between, opens no other dump.
+                let is_doubled = || {
+                    let before = number.checked_sub(1).map(|before| blocks[before].1.facts());
+                    before.is_some_and(|before| is_heading_alone(before, kind))
+                };
+                let repeats = opens_dump && seen.contains(&kind) && !is_doubled();
                 seen.push(kind);
                 repeats
             });
@@ -573,6 +578,18 @@ fn each_of_one_dump<'d>(
         },
     );
     second
+}
+
+/// Whether a block says nothing but this heading.
+fn is_heading_alone(facts: &facts::Facts, heading: std::mem::Discriminant<Heading>) -> bool {
+    let alone = facts::Facts {
+        headings: facts.headings.clone(),
+        ..facts::Facts::default()
+    };
+    let [(found, _)] = *facts.headings else {
+        return false;
+    };
+    std::mem::discriminant(&found) == heading && *facts == alone
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form

@@ -225,3 +225,57 @@ fn a_number_that_is_wrong_alone_is_mended() {
         assert_eq!(mended, CONCAT, "{from}");
     }
 }
+
+#[test]
+fn a_heading_that_stands_twice() {
+    for heading in [
+        "BufferAssignment:\n",
+        "Used values:\n",
+        "HloLiveRange (max 8):\n",
+        "  InstructionSequence:\n",
+        "  BufferLiveRange:\n",
+        "  Live ranges at 7 (peak):\n",
+        "Total bytes used: 36864 (36.0KiB)\n",
+    ] {
+        let text = with(heading, &heading.repeat(2));
+        let finding = gives(&[&text, CONCAT_REPORT], "syntax", "a second time");
+        let line = heading.trim_end();
+        let second = text.rfind(line).expect("the heading");
+        assert_eq!(
+            finding.place.range,
+            second as u32..(second + line.len()) as u32
+        );
+    }
+    let header = "<13 wrapped_convert.2 @0>\n positions:\n  wrapped_convert.2\n uses:\n";
+    for (from, to) in [
+        (" positions:\n", " positions:\n positions:\n"),
+        (" uses:\n", " uses:\n uses:\n"),
+        (" uses:\n", ""),
+    ] {
+        let text = with(header, &header.replacen(from, to, 1));
+        gives(&[&text, CONCAT_REPORT], "syntax", "expected ");
+    }
+}
+
+#[test]
+fn a_header_or_line_of_the_assignment_that_stands_twice_or_is_missing() {
+    let allocation = "allocation 2: ";
+    for text in &moved(allocation)[1..] {
+        gives(&[text, CONCAT_REPORT], "allocation-index", "is expected");
+    }
+    let start = CONCAT.find(allocation).expect("an allocation");
+    let end = CONCAT.find("allocation 3: ").expect("the next one");
+    let whole = &CONCAT[start..end];
+    for times in [0, 2] {
+        let text = with(whole, &whole.repeat(times));
+        gives(&[&text, CONCAT_REPORT], "allocation-index", "is expected");
+    }
+    for value in [" value: <13 ", " value: <10 "] {
+        let doubled = &moved(value)[1];
+        gives(
+            &[doubled, CONCAT_REPORT],
+            "duplicate-value",
+            "a second value",
+        );
+    }
+}
