@@ -241,11 +241,15 @@ impl<'d> Report<'d> {
                         return;
                     };
                     shown += 1;
-                    let is_right = sum.add(dump, &at, size, (cumulative, percentage), findings);
+                    // Behind a row that is missing or doubled, all sums are off.
+                    if !sum.add(dump, &at, size, (cumulative, percentage), findings) {
+                        return;
+                    }
                     let expected = bytes::human(sum.rest());
-                    if is_right && at.text(rest) != expected {
+                    if at.text(rest) != expected {
                         let message = format!("{} where {expected} remain", at.text(rest));
                         push(dump, &at, rest, message, &[], findings);
+                        return;
                     }
                 }
                 ReportRow::Rest(number) => {
@@ -357,7 +361,7 @@ impl<'d> Report<'d> {
         doubts: &mut Doubts,
         findings: &mut Findings,
     ) {
-        let (Some(number), Some(_)) = (allocation, heading) else {
+        let (Some(number), Some(heading)) = (allocation, heading) else {
             return;
         };
         if doubts.allocations.contains(&number) {
@@ -423,7 +427,19 @@ impl<'d> Report<'d> {
             doubts.allocations.insert(number);
         }
         if !doubts.allocations.contains(&number) {
-            running::check_slots(self.dump, rows, &slots, doubts, findings);
+            let are_right = running::check_slots(self.dump, rows, &slots, doubts, findings);
+            let left = slots.len() - matched.len();
+            // Rows are left out behind a `The rest` alone. A file that is cut has been told.
+            let is_rest = |at: &At<ReportRow>| matches!(at.row, ReportRow::Rest(_));
+            if are_right && left > 0 && !rows.iter().any(is_rest) && !findings.has(Code::Truncated)
+            {
+                let message = format!(
+                    "the table has no row for {left} of {} offsets of allocation {number}",
+                    slots.len()
+                );
+                findings.push(Finding::new(Code::ReportTotal, heading, message));
+                doubts.allocations.insert(number);
+            }
         }
     }
 

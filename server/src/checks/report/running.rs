@@ -76,14 +76,14 @@ impl Sum {
 }
 
 /// Compares what a table of slots, whose sizes and offsets are right, says besides. `slots` are
-/// those of its allocation, by offset.
+/// those of its allocation, by offset. Tells whether the sums are right.
 pub(super) fn check_slots(
     dump: &Dump,
     rows: &[At<ReportRow>],
     slots: &BTreeMap<u64, Slot>,
     doubts: &mut Doubts,
     findings: &mut Findings,
-) {
+) -> bool {
     let whole = slots
         .values()
         .map(|slot| slot.size)
@@ -100,11 +100,12 @@ pub(super) fn check_slots(
                 ..
             } => {
                 let Some(slot) = slots.get(&offset.value) else {
-                    return;
+                    return false;
                 };
                 shown += 1;
+                // Behind a row that is missing, all sums are off.
                 if !sum.add(dump, at, slot.size, (cumulative, percentage), findings) {
-                    continue;
+                    return false;
                 }
                 let is_in_doubt = slot
                     .values
@@ -134,6 +135,7 @@ pub(super) fn check_slots(
             _ => {}
         }
     }
+    true
 }
 
 /// `f32[4]`, `5×s32[]`: the values' shapes without layout, sorted. (Older compilers print them in no

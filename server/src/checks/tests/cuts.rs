@@ -279,3 +279,14 @@ fn a_header_or_line_of_the_assignment_that_stands_twice_or_is_missing() {
         );
     }
 }
+
+#[test]
+fn a_row_of_the_report_that_is_missing_or_stands_twice() {
+    let rows = CONCAT_REPORT.lines().filter(|line| line.contains("%);"));
+    for row in rows {
+        for to in [String::new(), format!("{row}\n{row}\n")] {
+            let text = CONCAT_REPORT.replacen(&format!("{row}\n"), &to, 1);
+            gives(&[&text, CONCAT], "report-total", "");
+        }
+    }
+}
