@@ -1,6 +1,7 @@
 //! Tables for terminals, documents and spreadsheets. A cell knows what it is, so that people get
 //! rounded bytes and programs exact ones.
 
+mod below;
 mod cell;
 
 use std::borrow::Cow;
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use self::below::below_lines;
 pub use self::cell::Cell;
 
 /// Blanks between columns.
@@ -31,6 +33,9 @@ pub enum Place {
     Loose,
     /// On a terminal below the row, with others of its kind, long ones cut in the middle.
     Below,
+    /// Below the row and not cut for the sake of the others: on a line of its own where they would have
+    /// no room beside it.
+    Own,
     /// Below the row if the others leave room.
     Spare,
     /// Only where programs read it.
@@ -78,7 +83,7 @@ impl Table {
     pub fn write_text(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
         let widths = self.widths(width);
         let is_below = |at: usize| match self.columns[at].place {
-            Place::Below | Place::Spare => true,
+            Place::Below | Place::Own | Place::Spare => true,
             Place::Whole | Place::Loose => widths[at] == 0,
             _ => false,
         };
@@ -99,8 +104,7 @@ impl Table {
             let below: Vec<(Place, Cow<str>)> = below
                 .map(|(at, cell)| (self.columns[at].place, cell))
                 .collect();
-            if !below.is_empty() {
-                let text = below_text(&below, width.saturating_sub(INDENT));
+            for text in below_lines(&below, width.saturating_sub(INDENT)) {
                 writeln!(out, "{:INDENT$}\u{1b}[2m{text}\u{1b}[0m", "")?;
             }
         }
@@ -153,7 +157,10 @@ impl Table {
 
     fn is_in_row(&self, column: usize) -> bool {
         let place = self.columns[column].place;
-        let is_below = matches!(place, Place::Below | Place::Spare | Place::Exact);
+        let is_below = matches!(
+            place,
+            Place::Below | Place::Own | Place::Spare | Place::Exact
+        );
         !is_below && self.is_filled(column)
     }
 
@@ -285,46 +292,6 @@ fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// What stands below a row, side by side: long cells are cut to equal parts, and the last are left
-/// out where they would be cut beyond recognition. What is to be whole stays whole, and spare
-/// cells take what is left.
-fn below_text(cells: &[(Place, Cow<str>)], width: usize) -> String {
-    let of = |is_spare: bool| {
-        let cells = cells.iter();
-        cells.filter(move |(place, _)| (*place == Place::Spare) == is_spare)
-    };
-    let needs: Vec<usize> = of(false).map(|(_, cell)| length(cell)).collect();
-    let mut count = needs.len();
-    let mut parts = shares(&needs, width.saturating_sub(GAP * count.saturating_sub(1)));
-    while count > 1 && parts.iter().sum::<usize>() + GAP * (count - 1) > width {
-        count -= 1;
-        parts = shares(&needs[..count], width.saturating_sub(GAP * (count - 1)));
-    }
-    let mut text = String::new();
-    for ((place, cell), part) in of(false).zip(parts) {
-        let shown = match place {
-            Place::Whole => cell.clone(),
-            _ => cut(cell, part.min(width)),
-        };
-        push_cell(&mut text, &shown);
-    }
-    for (_, cell) in of(true) {
-        let gap = if text.is_empty() { 0 } else { GAP };
-        let left = width.saturating_sub(length(&text) + gap);
-        if left >= length(cell).min(LEAST) {
-            push_cell(&mut text, &cut(cell, left));
-        }
-    }
-    text
-}
-
-fn push_cell(text: &mut String, cell: &str) {
-    if !text.is_empty() {
-        text.push_str("  ");
-    }
-    text.push_str(cell);
-}
-
 /// How many columns of a terminal the text takes. Of control characters there are none left.
 pub fn length(text: &str) -> usize {
     text.width()
@@ -373,6 +340,7 @@ fn shares(needs: &[usize], available: usize) -> Vec<usize> {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use super::below::below_text;
     use super::*;
 
     fn table() -> Table {
@@ -453,6 +421,38 @@ mod tests {
             340787200,1.0136,"a|b�[31m , ""c""","f32[32,513,5120]",jit(conv_general_dilated)/jit(main)/conv_general_dilated,41
             12,,a_name_that_is_much_longer_than_what_is_left_of_the_line,,,1234567
         "#]],
+        );
+    }
+
+    #[test]
+    fn shapes_are_not_cut_for_what_stands_beside_them() {
+        let mut table = table();
+        table.columns[3].place = Place::Own;
+        let lines = |table: &Table, width: usize| {
+            let mut out = anstream::StripStream::new(Vec::new());
+            table.write_text(&mut out, width).unwrap();
+            let out = String::from_utf8(out.into_inner()).unwrap();
+            out.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (shape, path) = (
+            "f32[32,513,5120]{2,1,0:T(8,128)}",
+            "jit(f)/transpose(jvp(g))/dot_general",
+        );
+        table.rows.truncate(1);
+        table.rows[0][3] = Cell::text(shape);
+        table.rows[0][4] = Cell::text(path);
+        assert_eq!(
+            lines(&table, 60),
+            [format!("      {shape}  jit(f)/tr..._general")]
+        );
+        assert_eq!(
+            lines(&table, 44),
+            [format!("      {shape}"), format!("      {path}")]
+        );
+        table.rows[0][3] = Cell::text(format!("{shape} -> {{0,1,2}}"));
+        assert_eq!(
+            lines(&table, 44)[..2],
+            [format!("      {shape} ->"), "      {0,1,2}".to_owned()]
         );
     }
 
