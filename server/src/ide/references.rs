@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{Facts, Instruction, ReportRow, Span};
-use buflens_syntax::{Block, Document, DocumentKind, SyntaxKind};
+use buflens_syntax::facts::{Facts, Instruction, ReportRow, Span, TreeNode};
+use buflens_syntax::{Block, Document, DocumentKind, InstructionParts, SyntaxKind};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
@@ -11,7 +11,8 @@ use super::frames;
 use super::navigation::{computation, declarations, instruction_in, table_row};
 use super::subject::Subject;
 use crate::model::cancel::checkpoint;
-use crate::model::{Dump, FileId, Place};
+use crate::model::origin::op_name;
+use crate::model::{At, Dump, FileId, NameId, Place};
 
 /// All places in all files that name what is at `offset`; with `declaration` also the one that
 /// declares it.
@@ -70,7 +71,19 @@ fn all_places(
         Subject::Computation { name } => occurrences(dump, name, SyntaxKind::ComputationName, only),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
-        | Subject::Definition { name } => occurrences(dump, name, SyntaxKind::Name, only),
+        | Subject::Definition { name } => {
+            let mut places = occurrences(dump, name, SyntaxKind::Name, only);
+            let id = dump.names.get(name);
+            let nodes = nodes_called(dump, |other, _| Some(other) == id);
+            places.extend(nodes.iter().map(|(at, end)| {
+                let start = at.row.label.start;
+                at.place(Span {
+                    start,
+                    end: start + end,
+                })
+            }));
+            places
+        }
     };
     places.retain(|place| only.is_none_or(|file| place.file == file));
     // People give instructions of several computations the same name.
@@ -139,7 +152,34 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
             places.push(at.place(named(at.row.name, at.row.index)));
         }
     }
+    let nodes = nodes_called(dump, |name, index| {
+        dump.names
+            .get(index)
+            .is_some_and(|index| keys.contains(&(name, Some(index))))
+    });
+    places.extend(nodes.iter().map(|(at, _)| at.place(at.row.label)));
     places
+}
+
+/// The nodes of the stack trace breakdown that an instruction gives its name, as those without a trace path
+/// do, if name and index are meant: each with the length of the name in its label.
+fn nodes_called(
+    dump: &Dump,
+    is_meant: impl Fn(NameId, &str) -> bool,
+) -> Vec<(At<'_, TreeNode>, u32)> {
+    let nodes = dump.tree.iter().flat_map(|(_, _, nodes)| nodes);
+    let called = nodes.filter_map(|&node| {
+        let at = dump.at::<TreeNode>(node)?;
+        let label = at.text(at.row.label);
+        let (name, index) = match label.find('{') {
+            Some(end) => label.split_at(end),
+            None => (label, "{}"),
+        };
+        let id = dump.names.get(name).filter(|&id| is_meant(id, index))?;
+        let path = op_name(&InstructionParts::read_up_to(dump.instruction_text(id)?, 0));
+        path.is_none().then_some((at, name.len() as u32))
+    });
+    called.collect()
 }
 
 /// An allocation's header, and its lines in the memory-usage report.
@@ -409,6 +449,31 @@ mod tests {
             10 in this file
         "#]],
         );
+    }
+
+    #[test]
+    fn a_node_of_the_breakdown_has_the_name_of_what_has_no_path() {
+        let (named, path) = ("└── copy-start (59", "├── x (41");
+        let line = |part: &str| {
+            let before = &COMBINED[..COMBINED.find(part).expect("a node")];
+            // Above the text stands the name of its file.
+            before.lines().count() - 1
+        };
+        let lines = |snippet| {
+            let fixture = Fixture::new(&with_cursor(COMBINED, snippet));
+            let places = references(&fixture.dump, fixture.file, fixture.offset, true);
+            let places = places.iter();
+            let places = places.map(|place| fixture.place(place.file, place.range.start));
+            places.collect::<Vec<_>>()
+        };
+        // Of the instruction, and of the value that its label means.
+        for snippet in ["    1:copy-start$0", "    copy-start{$0}:1-2"] {
+            let found = lines(snippet);
+            assert!(found.contains(&line(named).to_string()), "{found:?}");
+        }
+        assert!(!lines("    copy-start{0$0}:1-3").contains(&line(named).to_string()));
+        // `x` is what the program calls the argument.
+        assert!(!lines("    0:x.1$0").contains(&line(path).to_string()));
     }
 
     #[test]
