@@ -278,9 +278,8 @@ fn description(
         .map(|index| code(&cut(index, NAME_LIMIT)));
     let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode() == wanted);
     let is_parameter = is_opcode("parameter");
-    let is_scratch = dump
-        .allocation_of(value)
-        .is_some_and(|allocation| allocation.kinds.thread_local);
+    let allocation = dump.allocation_of(value);
+    let is_scratch = allocation.is_some_and(|allocation| allocation.kinds.thread_local);
     let is_table = shape_text(dump, value).starts_with('(');
     let table = "the table of pointers to its elements";
     if is_phi(dump, value) && (is_parameter || is_opcode("while")) {
@@ -301,10 +300,19 @@ fn description(
             let number = number.map_or_else(String::new, |number| format!(" {number}"));
             format!("argument{number} of a computation that an instruction calls")
         }
-        Some(instruction) => match instruction.argument() {
-            Some(argument) => format!("{}, {argument}", instruction.plain(context)),
-            None => instruction.plain(context),
-        },
+        Some(instruction) => {
+            // The allocation would tell whether that is the program.
+            let of = if is_parameter && allocation.is_none() {
+                " of its computation"
+            } else {
+                ""
+            };
+            let words = format!("{}{of}", instruction.plain(context));
+            match instruction.argument() {
+                Some(argument) => format!("{words}, {argument}"),
+                None => words,
+            }
+        }
         None => String::new(),
     };
     if is_phi(dump, value) {

@@ -45,6 +45,22 @@ fn values_without_allocations_say_so() {
 }
 
 #[test]
+fn without_allocations_no_parameter_is_called_the_programs() {
+    // It may be the argument of a reducer.
+    let text = &DUMP[DUMP.find("Used values:").unwrap()..DUMP.find("HloLiveRange").unwrap()];
+    let of = |text: &str| {
+        let hover = hover_on(TPU, text, "<1 Arg_0.1", "Arg_0.1");
+        hover.unwrap().markdown
+    };
+    assert!(
+        of(text).contains("parameter 0 of its computation"),
+        "{}",
+        of(text)
+    );
+    assert!(!of(DUMP).contains("of its computation"), "{}", of(DUMP));
+}
+
+#[test]
 fn slots_of_a_report_name_their_values() {
     let report = "Memory Space: default (color=0)\nTotal bytes: 677086208 (645.72MiB)\n  cumulative_size;       size;       \
          offset; used_by_n_values; shapes_list\n  ------------------------------------------------------------\n   \
