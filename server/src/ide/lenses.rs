@@ -171,7 +171,9 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
     )];
     if let Some(fill) = occupancy.fill(number) {
         let fullest = fill.fullest;
-        if fullest.bytes == 0 {
+        if fullest.bytes == 0 && dump.keeps_scratch(allocation) {
+            parts.push("kept by the compiler".to_owned());
+        } else if fullest.bytes == 0 {
             parts.push("never occupied".to_owned());
         } else if allocation.values.len() > 1 {
             let full = if is_full(fullest.bytes, allocation.size) {

@@ -243,6 +243,10 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
             "scratch of a computation that an instruction calls; in no live range and no peak"
                 .to_owned()
         }
+        None if dump.keeps_scratch(allocation) => {
+            "VMEM that the compiler keeps: temporaries, and beyond them scratch of its instructions, which is in no value"
+                .to_owned()
+        }
         None if kinds.preallocated_temp => {
             "the arena of temporaries in this memory space".to_owned()
         }

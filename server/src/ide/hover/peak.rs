@@ -297,6 +297,7 @@ pub(super) fn of_allocation(context: &Context, allocation: &Allocation) -> Vec<S
     lines.push(match fill.at_peak {
         // Its bytes are there all the time, whoever reads them.
         0 if allocation.kind() == Kind::Constant => format!("not in use at {at_peak}"),
+        0 if dump.keeps_scratch(allocation) => format!("no value at {at_peak}"),
         0 => format!("**Empty at {at_peak}**"),
         bytes if is_full(bytes, allocation.size) => format!(
             "full at {at_peak}{}",
