@@ -408,3 +408,53 @@ fn the_corpus_is_understood() {
     assert!(read > 0);
     println!("{read} texts read");
 }
+
+#[test]
+fn what_a_text_leaves_open_is_told_as_such() {
+    let text = "\
+Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm. Exceeded hbm capacity by 4.25G.
+Total hbm usage >= 20.25G:
+    reserved        258.00M
+    arguments       unknown size
+
+Output size unknown.
+
+  Largest program allocations in hbm:
+
+  1. Size: 512B
+     Operator: op_name=\"jit(oom_args)/slice\" stack_frame_id=3
+     Shape: f32[1,1]{1,0:T(1,128)}
+     XLA label: slice.8 = slice(a.2), slice={[0:1], [0:1]}
+     Allocation type: HLO temp
+";
+    let json = ["oom", "-", "--dump", DUMP, "--format", "json"];
+    let (out, _) = check(&json, text, 0);
+    let answer: Value = serde_json::from_str(&out).expect("JSON");
+    let failure = &answer["texts"][0]["failures"][0];
+    let amounts = failure["amounts"].as_array().expect("a list");
+    let told = amounts.iter().map(|amount| {
+        let size = amount["sizes"][0]["text"].as_str();
+        (amount["name"].as_str(), size, amount["at_least"].as_bool())
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(
+        told,
+        [
+            (Some("Total hbm usage"), Some("20.25G"), Some(true)),
+            (Some("reserved"), Some("258.00M"), Some(false)),
+            (Some("arguments"), None, Some(false)),
+            (Some("Output size"), None, Some(false)),
+        ]
+    );
+    // The tables of the HLO text tell the line.
+    let source = failure["entries"][0]["source"].as_str().expect("a source");
+    assert!(source.ends_with("oom.py:17"), "{source}");
+    let (out, _) = check(&["oom", "-", "--dump", DUMP], text, 0);
+    for row in [
+        "at least 20.25G  Total hbm usage",
+        "unknown          arguments",
+        "unknown          output",
+    ] {
+        assert!(out.contains(row), "{out}");
+    }
+}

@@ -106,8 +106,10 @@ pub fn is_main_memory(name: &str) -> bool {
 pub struct Amount<'d> {
     /// What it is the sum of.
     pub label: &'d str,
-    /// The line's sizes in order; the first is the sum.
+    /// The line's sizes in order; the first is the sum. None where it is not known.
     pub sizes: Vec<Printed<'d>>,
+    /// Whether the sum is the least that it can be.
+    pub is_at_least: bool,
 }
 
 /// One of the largest allocations.
@@ -127,6 +129,8 @@ pub struct Entry<'d> {
     pub op_name: Option<String>,
     /// The line of source, `model.py:12`.
     pub source: Option<String>,
+    /// The row of the HLO text's table of stack frames that tells the source, in newer texts.
+    pub stack_frame: Option<u64>,
     /// Bytes without padding.
     pub unpadded: Option<Printed<'d>>,
     /// Bytes of padding.
@@ -235,6 +239,7 @@ fn add<'d>(
         Kind::Heading => {}
         Kind::Amount => failure.amounts.push(Amount {
             label: of(row.label).trim_end_matches([':', '>', '=', ' ']),
+            is_at_least: of(row.label).ends_with(">="),
             sizes: std::iter::from_fn(&mut size).collect(),
         }),
         Kind::Entry => failure.entries.push(Entry {
@@ -293,19 +298,24 @@ fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str, is_last
     }
 }
 
-/// `op_name="jit(f)/add" source_file="model.py" source_line=3`
+/// `op_name="jit(f)/add" source_file="model.py" source_line=3`, or `stack_frame_id=5` instead of the
+/// file and its line
 fn operator(entry: &mut Entry, content: &str, is_last: bool) {
+    // A number that the text ends with may have been longer.
+    let is_cut = |number: &str| is_last && content.ends_with(number);
     let (mut key, mut file, mut line) = ("", None, None);
     for (token, text) in tokens(content) {
         match token {
             Token::Word => key = text,
             Token::String if key == "op_name" => entry.op_name = Some(unescaped(text)),
             Token::String if key == "source_file" => file = Some(unescaped(text)),
-            Token::Int if key == "source_line" => line = Some(text),
+            Token::Int if key == "source_line" && !is_cut(text) => line = Some(text),
+            Token::Int if key == "stack_frame_id" && !is_cut(text) => {
+                entry.stack_frame = text.parse().ok();
+            }
             _ => {}
         }
     }
-    let line = line.filter(|line| !is_last || !content.ends_with(line));
     entry.source = file.map(|file| match line {
         Some(line) => format!("{file}:{line}"),
         None => file,

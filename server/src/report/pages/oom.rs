@@ -125,8 +125,15 @@ fn amounts<L>(failure: &FailureRecord<L>) -> Table {
     table.rows = failure
         .amounts
         .iter()
-        .filter_map(|amount| {
-            let (first, others) = amount.sizes.split_first()?;
+        .map(|amount| {
+            let Some((first, others)) = amount.sizes.split_first() else {
+                let what = match amount.name.as_str() {
+                    "Output size" => "output",
+                    name => name,
+                };
+                return vec![Cell::text("unknown"), Cell::text(what)];
+            };
+            let least = if amount.at_least { "at least " } else { "" };
             let others: Vec<&str> = others.iter().map(|size| size.text.as_str()).collect();
             let what = match (&others[..], amount.name.as_str()) {
                 ([], name) => name.to_owned(),
@@ -138,7 +145,10 @@ fn amounts<L>(failure: &FailureRecord<L>) -> Table {
                 }
                 (_, name) => format!("{name} ({})", others.join(", ")),
             };
-            Some(vec![Cell::text(first.text.clone()), Cell::text(what)])
+            vec![
+                Cell::text(format!("{least}{}", first.text)),
+                Cell::text(what),
+            ]
         })
         .collect();
     table
@@ -151,7 +161,7 @@ fn entries_of<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Table {
         Column::new("type", "kind", Place::Row),
         Column::new("value", "", Place::Row),
         Column::new("name", "name", Place::Cut),
-        Column::new("shape", "shape", Place::Below),
+        Column::new("shape", "shape", Place::Own),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "bytes", Place::Exact),
@@ -313,7 +323,7 @@ fn unlisted_values<L>(dump: &FailedDump<L>) -> Table {
         Column::new("kind", "", Place::Row),
         Column::new("alive", "", Place::Row),
         Column::new("value", "", Place::Cut),
-        Column::new("shape", "", Place::Below),
+        Column::new("shape", "", Place::Own),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "", Place::Spare),
     ]);

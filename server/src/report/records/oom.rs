@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, stem};
+use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, source_line, stem};
 use crate::audit::out_of_memory::{Match, space_of, values_of};
-use crate::audit::padding;
+use crate::audit::{Audit, padding};
 use crate::model::failure::{self, Form, Printed};
 use crate::model::occupancy::reserved_by_kind;
-use crate::model::{Dump, space};
+use crate::model::origin::Origin;
+use crate::model::source::frames;
+use crate::model::space;
 
 /// The answer about one or several texts.
 #[derive(Debug, Clone, Serialize)]
@@ -78,8 +80,10 @@ pub struct FailureRecord<L> {
 pub struct AmountRecord {
     /// What it is the sum of.
     pub name: String,
-    /// The sum, and what else the line has: unpadded, padded, fragmentation.
+    /// The sum, and what else the line has: unpadded, padded, fragmentation. Empty if it is not known.
     pub sizes: Vec<Size>,
+    /// Whether the sum is the least that it can be.
+    pub at_least: bool,
 }
 
 /// One of the largest allocations.
@@ -193,17 +197,26 @@ pub fn failed<L>(
             .map(|amount| AmountRecord {
                 name: amount.label.to_owned(),
                 sizes: amount.sizes.iter().copied().map(size).collect(),
+                at_least: amount.is_at_least,
             })
             .collect(),
         entries: entries
-            .map(|(entry, found)| entry_record(source.map(|it| it.audit.dump), entry, found))
+            .map(|(entry, found)| entry_record(source.map(|it| it.audit), entry, found))
             .collect(),
         dump: source.map(|source| failed_dump(source, failure, &matches, limit)),
     }
 }
 
-fn entry_record(dump: Option<&Dump>, entry: &failure::Entry, found: &Match) -> EntryRecord {
-    let id = |&at: &u32| Some(dump?.values.get(at as usize)?.id);
+fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, found: &Match) -> EntryRecord {
+    let id = |&at: &u32| Some(audit?.dump.values.get(at as usize)?.id);
+    let by_frame = || {
+        let (audit, frame) = audit.zip(entry.stack_frame)?;
+        let origin = Origin {
+            frames: frames(audit.dump, frame).collect(),
+            ..Origin::default()
+        };
+        source_line(&origin, audit)
+    };
     EntryRecord {
         number: entry.number,
         size: entry.size.map(size),
@@ -214,7 +227,7 @@ fn entry_record(dump: Option<&Dump>, entry: &failure::Entry, found: &Match) -> E
         kind: entry.kind.map(str::to_owned),
         shape: entry.shape.map(str::to_owned),
         op_name: entry.op_name.clone(),
-        source: entry.source.clone(),
+        source: entry.source.clone().or_else(by_frame),
         is_exact: found.is_exact,
         values: found.values.iter().filter_map(id).collect(),
     }
