@@ -461,3 +461,130 @@ fn the_end_of_a_pipe_is_no_reason_to_panic() {
         assert!(output.status.success(), "{arguments:?}");
     }
 }
+
+/// A folder with nothing but these texts.
+fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let path = folder.path().to_str().expect("a path").to_owned();
+    (folder, path)
+}
+
+#[test]
+fn what_is_not_in_the_files_is_no_number() {
+    const STEM: &str = "module_0017.jit_host_offload_outputs.cl_933746096.after_optimizations";
+    let from = root().join("tests/fixtures/dumps/tpu-split");
+    for (part, total, values, steps) in [
+        ("live-range", None, None, Some(10)),
+        (
+            "buffer-assignment-values",
+            Some(100_712_452),
+            Some(13),
+            None,
+        ),
+        ("memory-usage-report", None, None, None),
+    ] {
+        let name = format!("{STEM}-{part}.txt");
+        let text = std::fs::read_to_string(from.join(&name)).expect("a fixture");
+        let (_folder, path) = folder(&[(&name, &text)]);
+        let why = "the allocations are not there";
+        let summary = &json_of(&["summary", &path])["modules"][0];
+        assert_eq!(summary["total_bytes"], json!(total), "{part}");
+        assert_eq!(summary["values"], json!(values), "{part}");
+        assert_eq!(summary["steps"], json!(steps), "{part}");
+        for key in ["allocations", "missing_live_ranges"] {
+            assert_eq!(summary[key], Value::Null, "{part} {key}");
+        }
+        let peak = json_of(&["peak", &path]);
+        for key in ["reserved_bytes", "occupied_bytes", "missing_live_ranges"] {
+            assert_eq!(peak[key], Value::Null, "{part} {key}");
+        }
+        assert_eq!(peak["kernels"], json!(values.map(|_| 0)), "{part}");
+        assert_eq!(json_of(&["map", &path])["steps"], json!(steps), "{part}");
+        let audit = json_of(&["audit", &path]);
+        for key in ["parameter", "donated", "could_match", "dead"] {
+            let key = format!("{key}_bytes");
+            assert_eq!(audit["donation"][&key], Value::Null, "{part} {key}");
+        }
+        let copies = audit["copies"]["copies"].as_array().expect("a list");
+        assert_eq!(copies.is_empty(), values.is_none());
+        let spaces = audit["copies"]["spaces"].as_array().expect("a list");
+        let traffic = audit["offload"]["traffic"].as_array().expect("a list");
+        assert!(copies.iter().chain(traffic).all(|it| it["bytes"].is_null()));
+        assert!(spaces.iter().all(|it| it["copied_bytes"].is_null()));
+        for command in ["summary", "peak", "padding", "audit", "map", "ls"] {
+            let (out, _) = run(&[command, &path], 0);
+            let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                words.contains(why) || command == "ls",
+                "{command} of {part}: {out}"
+            );
+            let zeros = words.split(' ').filter(|word| *word == "0").count();
+            assert_eq!(zeros, 0, "{command} of {part}: {out}");
+        }
+        let (_, err) = run(&["peak", &path, "--allocation", "3"], 2);
+        assert!(err.contains(why), "{err}");
+    }
+}
+
+#[test]
+fn a_memory_space_that_is_not_there_is_an_error_everywhere() {
+    for command in ["peak", "padding", "map"] {
+        for format in ["text", "json"] {
+            let (out, err) = run(&[command, &file(), "--space", "9", "--format", format], 2);
+            let problem = "there is no memory space 9; the dump has HBM (@0), VMEM (@1)";
+            assert!(out.is_empty() && err.contains(problem), "{out}{err}");
+        }
+    }
+}
+
+#[test]
+fn a_memory_space_without_bytes_has_no_table() {
+    let dump = "tests/fixtures/dumps/tpu-split/module_0654.jit_pure_callback.cl_933746096.\
+                after_optimizations-buffer-assignment.txt";
+    let (out, _) = run(&["peak", dump, "--space", "VMEM"], 0);
+    assert_eq!(
+        out.split("\n\n").next(),
+        Some(
+            "jit_pure_callback: nothing of VMEM is occupied at any step; what lies there takes no\n\
+             bytes\nStatic, this module only."
+        )
+    );
+}
+
+#[test]
+fn what_the_compiler_keeps_of_vmem_is_not_idle() {
+    let dump = "BufferAssignment:
+allocation 0: size 512, parameter 0, shape |f32[128]| at ShapeIndex {}:
+ value: <1 x.1 @0> (size=512,offset=0): f32[128]{0:T(128)}
+allocation 1: size 33554432, color 1, preallocated-temp:
+ value: <2 copy.1 @1> (size=4096,offset=0): f32[128]{0:T(1024)S(1)}
+
+Total bytes used: 33554944 (32.00MiB)
+
+HloLiveRange (max 2):
+  InstructionSequence:
+    0:x.1
+    1:copy.1
+  BufferLiveRange:
+    x.1{}:0-2
+    copy.1{}:1-2
+  Live ranges at 1 (peak):
+    x.1: 512 bytes
+    copy.1: 512 bytes
+";
+    let name = "module_0001.jit_f.cl_1.after_optimizations-buffer-assignment.txt";
+    let (_folder, path) = folder(&[(name, dump)]);
+    let (out, _) = run(&["peak", &path, "--space", "1"], 0);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(
+            "32.0 MiB of the reserved are in no value then: temp allocation 1 (32.0 MiB, 4.0 KiB \
+             occupied, the rest kept by the compiler as scratch of its instructions)."
+        ),
+        "{words}"
+    );
+    assert!(!words.contains("idle"), "{words}");
+}

@@ -39,7 +39,7 @@ export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void
   if (result === undefined) throw new Error(NOT_YET);
   const spaces = result.spaces.map(
     (space) =>
-      `${space.name} ${bytes(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
+      `${space.name} ${known(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
   );
   const title = `Copies in ${result.module}${spaces.length === 0 ? '' : `: ${spaces.join('; ')}`}`;
   const peak = await server.command('buflens.peak', uri, { limit: 0 });
@@ -148,6 +148,10 @@ const VERDICTS: Record<string, string> = {
   kept: 'kept',
 };
 
+function known(count: number | null): string {
+  return count === null ? 'bytes not known' : bytes(count);
+}
+
 function donationTitle({ module, donated_bytes, could_match_bytes, dead_bytes }: Donation): string {
   const parts: [number | null, string][] = [
     [donated_bytes, 'donated'],
@@ -183,7 +187,7 @@ function copyEntry(copy: Copy, names: Map<number, string>): Entry {
   ];
   return {
     label: copy.name,
-    description: `${copy.kind}${copy.operand === null ? '' : ` of ${copy.operand}`}, ${bytes(copy.bytes)}${copy.alive_at_peak === true ? ', at the peak' : ''}`,
+    description: `${copy.kind}${copy.operand === null ? '' : ` of ${copy.operand}`}, ${known(copy.bytes)}${copy.alive_at_peak === true ? ', at the peak' : ''}`,
     detail: details.filter(Boolean).join('; '),
     location: copy.location,
   };

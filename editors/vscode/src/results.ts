@@ -48,13 +48,14 @@ export interface Peak {
   step: number | null;
   instruction: string | null;
   occupied_bytes: number | null;
-  reserved_bytes: number;
+  /** `null` where no allocation is known. */
+  reserved_bytes: number | null;
   near: [number, number][] | null;
   next: Moment[] | null;
   xla_peak: { step: number; listed_bytes: number; occupied_bytes: number | null } | null;
   spaces: Space[];
-  /** Values that should have a live range and have none: the true peak may be higher. */
-  missing_live_ranges: number;
+  /** Values that should have a live range and have none: the true peak may be higher. `null` where no peak is known. */
+  missing_live_ranges: number | null;
   values: PeakValue[];
   values_left_out: number;
   /** Where there is no peak, the largest values of the memory space. */
@@ -123,7 +124,8 @@ export interface Copy {
   name: string;
   kind: string;
   operand: string | null;
-  bytes: number;
+  /** `null` where no allocation holds what it writes. */
+  bytes: number | null;
   from: { space: number | null; layout: string | null };
   to: { space: number | null; layout: string | null };
   window: [number, number] | null;
@@ -139,7 +141,7 @@ export interface Copies {
   reason: string | null;
   copies: Copy[];
   copies_left_out: number;
-  spaces: { color: number; name: string; copied_bytes: number; at_peak_bytes: number | null }[];
+  spaces: { color: number; name: string; copied_bytes: number | null; at_peak_bytes: number | null }[];
 }
 
 /** What changed between two dumps; only what is used here. */

@@ -75,7 +75,7 @@ pub struct Copy {
     pub from: End,
     /// Whither.
     pub to: End,
-    /// Bytes that it writes, padding included.
+    /// Bytes that it writes, padding included; 0 where the dump does not say, see [`Copy::written`].
     pub bytes: u64,
     /// The steps from its start to its end, the same for one that is not asynchronous.
     pub window: Option<(u64, u64)>,
@@ -83,6 +83,20 @@ pub struct Copy {
     pub at_peak: bool,
     /// The earlier copy that it takes back: A -> B, and then B -> A.
     pub round_trip: Option<NameId>,
+}
+
+impl Copy {
+    /// Bytes that it writes, padding included; `None` where the dump does not say how large that is.
+    pub fn written(&self, dump: &Dump) -> Option<u64> {
+        let value = dump.values.get(self.to.value? as usize)?;
+        value.placement.map(|_| value.size)
+    }
+}
+
+/// What `copies` write together, of those of which that is known; `None` if it is of none.
+pub fn written<'c>(dump: &Dump, copies: impl IntoIterator<Item = &'c Copy>) -> Option<u64> {
+    let known = copies.into_iter().filter_map(|copy| copy.written(dump));
+    known.reduce(u64::saturating_add)
 }
 
 /// All copies, those with the most bytes first.

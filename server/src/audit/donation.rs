@@ -1,6 +1,7 @@
 //! Which parameters give their buffers to the result, and which could or should.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -92,8 +93,8 @@ impl Parameter {
 pub struct Donation {
     /// All parameters.
     pub parameters: Vec<Parameter>,
-    /// What donating all that are matched with outputs would save.
-    pub saving: Saving,
+    /// What donating all that are matched with outputs would save, by memory space.
+    pub savings: BTreeMap<u64, Saving>,
 }
 
 /// What becomes of each parameter.
@@ -103,7 +104,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let keys = keys(audit);
     let matched = outputs.matched(&keys);
     let mut parameters = Vec::new();
-    let mut of_all: FxHashMap<u64, Vec<(u64, Option<u64>)>> = FxHashMap::default();
+    let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
     for (at, allocation) in (0..).zip(&dump.allocations) {
         let Some(number) = allocation.parameter else {
             continue;
@@ -164,21 +165,12 @@ pub fn donation(audit: &Audit) -> Donation {
         let size = dump.allocations[parameter.allocation as usize].size;
         (Reverse(size), parameter.number, parameter.allocation)
     });
-    let savings = of_all
-        .iter()
-        .map(|(&color, freed)| saving(dump, color, freed));
-    let none = Saving {
-        reserved: 0,
-        peak: Some(0),
-    };
-    let saving = savings.fold(none, |sum, of_space| Saving {
-        reserved: sum.reserved.saturating_add(of_space.reserved),
-        peak: sum
-            .peak
-            .zip(of_space.peak)
-            .map(|(sum, of_space)| sum.saturating_add(of_space)),
-    });
-    Donation { parameters, saving }
+    let savings = of_all.iter();
+    let savings = savings.map(|(&color, freed)| (color, saving(dump, color, freed)));
+    Donation {
+        parameters,
+        savings: savings.collect(),
+    }
 }
 
 /// The step at which a parameter is needed for the last time, 0 if never. `None` where that is not known.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Audit;
-use super::copies::{Copy, HOST, Purpose};
+use super::copies::{Copy, HOST, Purpose, written};
 use crate::model::occupancy::Moment;
 
 /// What moves into one memory space.
@@ -16,8 +16,8 @@ pub struct Traffic {
     pub to: Option<u64>,
     /// How many copies.
     pub copies: usize,
-    /// Bytes in all.
-    pub bytes: u64,
+    /// Bytes in all, as far as they are known.
+    pub bytes: Option<u64>,
     /// The step at which the most bytes are in flight, and these.
     pub most_in_flight: Option<Moment>,
 }
@@ -54,9 +54,7 @@ pub fn offload(audit: &Audit, copies: &[Copy]) -> Offload {
         from,
         to,
         copies: copies.len(),
-        bytes: copies
-            .iter()
-            .fold(0, |sum, copy| copy.bytes.saturating_add(sum)),
+        bytes: written(audit.dump, copies.iter().copied()),
         most_in_flight: most_in_flight(&copies),
     };
     let mut traffic: Vec<Traffic> = pairs.into_iter().map(traffic).collect();
@@ -135,7 +133,7 @@ mod tests {
         let mut text = String::new();
         for traffic in &offload.traffic {
             let (from, to) = (traffic.from.unwrap(), traffic.to.unwrap());
-            let (count, bytes) = (traffic.copies, traffic.bytes);
+            let (count, bytes) = (traffic.copies, traffic.bytes.unwrap_or(0));
             let most = traffic.most_in_flight.map(|most| (most.step, most.bytes));
             writeln!(
                 text,

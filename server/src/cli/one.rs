@@ -15,7 +15,7 @@ use crate::audit::Audit;
 use crate::checks;
 use crate::model::source::Libraries;
 use crate::model::{Dump, Part, Place, space};
-use crate::report::records::{FileLocation, Source};
+use crate::report::records::{FileLocation, Source, space_problem};
 use crate::workspace::{self, Found, Loaded};
 
 /// So many dumps are named where one was wanted.
@@ -144,7 +144,7 @@ pub fn no_dump(loaded: &Loaded) -> String {
     let own = findings.find(|finding| finding.place.file == loaded.file);
     own.map_or_else(
         || {
-            "neither this file nor a sibling of it holds allocations, values or live ranges"
+            "neither this file nor a sibling of it holds allocations, values, live ranges or a report"
                 .to_owned()
         },
         |finding| finding.message,
@@ -163,7 +163,7 @@ pub fn is_dump(dump: &Dump) -> bool {
         .files
         .iter()
         .map(|file| Part::from(file.document.kind()));
-    parts.any(|part| matches!(part, Part::Assignment | Part::Values | Part::LiveRange))
+    parts.any(|part| !matches!(part, Part::Module | Part::None))
 }
 
 /// A file of the one dump that is at or below `paths`.
@@ -215,7 +215,7 @@ fn has_suffix(path: &Path) -> bool {
 /// The number of the memory space that `text` names: `1`, `@1`, `VMEM`, or the start of a name.
 pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
     if let Some(color) = space::called(text, dump.platforms) {
-        return Ok(color);
+        return space_problem(dump, color).map_or(Ok(color), Err);
     }
     let there = dump.occupancy().spaces.iter();
     let there: Vec<String> = there

@@ -138,8 +138,13 @@ impl Peak {
         let found = records::allocation(source, number, self.step, self.one.limit());
         let found = found.ok_or_else(|| {
             let last = dump.allocations.iter().map(|it| it.index).max();
-            let last = last.map_or_else(String::new, |last| format!(": the last one is {last}"));
-            format!("there is no allocation {number}{last}")
+            match last {
+                Some(last) => format!("there is no allocation {number}: the last one is {last}"),
+                None => format!(
+                    "allocation {number} is not known: {}",
+                    dump.occupancy().reason.unwrap_or_default()
+                ),
+            }
         })?;
         if let Some(problem) = self
             .step

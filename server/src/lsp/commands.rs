@@ -213,10 +213,8 @@ pub fn answer(
         Command::Peak(asked) => peak(&source, asked),
         Command::WhatIf(asked) => {
             let color = asked.space.unwrap_or(0);
-            to_json(
-                &dump,
-                records::what_if(&audit, color, asked.without.clone()),
-            )
+            let answer = || records::what_if(&audit, color, asked.without.clone());
+            space_problem(&dump, asked.space).map_or_else(|| to_json(&dump, answer()), Err)
         }
         Command::ValueAtOffset(asked) => {
             let ValueAtOffset {
@@ -232,7 +230,8 @@ pub fn answer(
         }
         Command::Padding(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
-            to_json(&dump, records::padding(&source, asked.space, limit))
+            let answer = || records::padding(&source, asked.space, limit);
+            space_problem(&dump, asked.space).map_or_else(|| to_json(&dump, answer()), Err)
         }
         Command::Donation(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
@@ -280,16 +279,19 @@ pub fn answer(
     })
 }
 
+/// Why the memory space asked for is none of the dump's, if one is asked for.
+fn space_problem(dump: &Dump, asked: Option<u64>) -> Option<String> {
+    records::space_problem(dump, asked?)
+}
+
 fn peak(
     source: &Source<'_, '_, lsp::Location>,
     asked: &Peak,
 ) -> std::result::Result<Value, String> {
     let dump = source.audit.dump;
     let color = asked.space.unwrap_or(0);
-    if let Some(problem) = asked
-        .step
-        .and_then(|step| records::step_problem(dump, color, step))
-    {
+    let step_problem = || records::step_problem(dump, color, asked.step?);
+    if let Some(problem) = space_problem(dump, asked.space).or_else(step_problem) {
         return Err(problem);
     }
     let ids = asked.without.iter().flatten();
@@ -304,6 +306,9 @@ fn peak(
 }
 
 fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Value, String> {
+    if let Some(problem) = space_problem(audit.dump, asked.space) {
+        return Err(problem);
+    }
     let map = records::map(audit, usize::MAX);
     let mut options = text_map::Options::default();
     options.selection.space = asked.space;

@@ -32,7 +32,7 @@ fn is_worth(bytes: u64, whole: u64) -> bool {
 
 /// `6+32768`: the allocation, and bytes from its start.
 fn whereabouts<L>(value: &Value<L>) -> Option<String> {
-    Some(format!("{}+{}", value.allocation?, value.offset))
+    Some(format!("{}+{}", value.allocation?, value.offset?))
 }
 
 /// `1 value`, `1,200 values`

@@ -16,8 +16,8 @@ mod summary;
 use serde::Serialize;
 
 pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
-pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, Offload, audits};
-pub use self::audit::{copies, donation};
+pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, DonationSpace};
+pub use self::audit::{Offload, audits, copies, donation};
 pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
 pub use self::listing::{Listed, Listing, listed};
 pub use self::made::{Made, MadeDump, MadeLine, MadePart, MadeSpace, MadeValue, made};
@@ -28,7 +28,7 @@ pub use self::oom::{
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Kinds, MOST_SPACES, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset,
-    WhatIf, attribution, peak, step_problem, values_at_offset, what_if,
+    WhatIf, attribution, peak, space_problem, step_problem, values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
 pub use crate::workspace::program_name as module_name;
@@ -147,10 +147,10 @@ pub struct Value<L> {
     pub kind: Option<&'static str>,
     /// The number of the allocation that holds it.
     pub allocation: Option<u64>,
-    /// Bytes from the start of the allocation.
-    pub offset: u64,
-    /// Bytes, padding included.
-    pub bytes: u64,
+    /// Bytes from the start of the allocation; `None` where the dump does not say where it lies.
+    pub offset: Option<u64>,
+    /// Bytes, padding included; `None` likewise.
+    pub bytes: Option<u64>,
     /// Bytes without padding.
     pub logical_bytes: Option<u64>,
     /// First and last step alive.
@@ -191,8 +191,8 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
         index: dump.names[value.index].to_owned(),
         kind: allocation.map(|allocation| allocation.kind().name()),
         allocation: allocation.map(|allocation| allocation.index),
-        offset: value.offset,
-        bytes: value.size,
+        offset: placement.map(|_| value.offset),
+        bytes: placement.map(|_| value.size),
         logical_bytes: source.audit.shapes.logical_bytes(value),
         live: value.live_range.map(|_| [value.live.0, value.live.1]),
         shape: placement.map(|at| at.text(at.row.shape).to_owned()),
@@ -219,6 +219,12 @@ fn value_place(dump: &Dump, value: &DumpValue) -> Option<Place> {
     }
     let at = dump.used(value)?;
     Some(at.place(at.row.value.span))
+}
+
+/// How many values should have a live range and have none; `None` where no peak is known anyway.
+fn missing_live_ranges(dump: &Dump) -> Option<usize> {
+    let occupancy = dump.occupancy();
+    occupancy.reason.is_none().then_some(occupancy.missing)
 }
 
 /// Every memory space.

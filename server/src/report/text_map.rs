@@ -387,8 +387,8 @@ impl<'c> TextMap<'c> {
             let values = count(map.values_left_out, "smaller value");
             notes.push(format!("{values} left out."));
         }
-        if map.missing_live_ranges > 0 {
-            let values = count(map.missing_live_ranges, "value");
+        if let Some(values) = map.missing_live_ranges.filter(|&values| values > 0) {
+            let values = count(values, "value");
             notes.push(format!(
                 "{values} without live range: the true peak may be higher."
             ));

@@ -184,9 +184,9 @@ function M.list_donation(result)
     }
   end, result.parameters)
   local title = ('donation: %s donated; %s could match an output; %s dead before the peak'):format(
-    text.bytes(result.donated_bytes or 0),
-    text.bytes(result.could_match_bytes or 0),
-    text.bytes(result.dead_bytes or 0)
+    text.bytes(result.donated_bytes),
+    text.bytes(result.could_match_bytes),
+    text.bytes(result.dead_bytes)
   )
   M.list(title, rows, result.reason or 'this program has no parameters')
 end

@@ -5,6 +5,9 @@ local UNITS = { 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB' }
 
 --- `512 B`, `325.0 MiB`, `1.26 GiB`
 function M.bytes(bytes)
+  if bytes == nil then
+    return 'bytes not known'
+  end
   if math.abs(bytes) < 1024 then
     return ('%d B'):format(bytes)
   end

@@ -31,7 +31,9 @@ fn check(dump: &Dump, expected: &Expect) {
         )
         .unwrap();
     }
-    writeln!(text, "all: {}", told(Some(found.saving))).unwrap();
+    for (color, &saving) in &found.savings {
+        writeln!(text, "all in @{color}: {}", told(Some(saving))).unwrap();
+    }
     expected.assert_eq(&text);
 }
 
@@ -135,7 +137,7 @@ fn what_becomes_of_parameters() {
             2 (dead.1) dead, read Some((6, "half.1")), at peak true, outputs [], saves 
             3 (late.1) kept, read Some((8, "while.1")), at peak true, outputs [], saves 
             4 (unread.1) dead, read None, at peak true, outputs [], saves 
-            all: 128/None
+            all in @0: 128/None
         "#]],
     );
     // Without live ranges sizes are all that is known.
@@ -149,7 +151,7 @@ fn what_becomes_of_parameters() {
             2 (dead.1) unknown, read None, at peak false, outputs [], saves 
             3 (late.1) unknown, read None, at peak false, outputs [], saves 
             4 (unread.1) unknown, read None, at peak false, outputs [], saves 
-            all: 128/None
+            all in @0: 128/None
         "#]],
     );
 }
@@ -196,19 +198,19 @@ HloLiveRange (max 3):
     };
     let saved = |reader| {
         let dump = audited(&text(reader));
-        donation(&Audit::new(&dump, Libraries::default())).saving
+        donation(&Audit::new(&dump, Libraries::default())).savings
     };
     let all = Saving {
         reserved: 64,
         peak: Some(64),
     };
-    assert_eq!(saved("call.2"), all);
+    assert_eq!(saved("call.2")[&0], all);
     // A loop reads again.
     let none = Saving {
         reserved: 0,
         peak: Some(0),
     };
-    assert_eq!(saved("while.2"), none);
+    assert_eq!(saved("while.2")[&0], none);
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn an_output_is_promised_once() {
             0 (p.0) could-match, read None, at peak false, outputs [3], saves 64/None
             1 (p.1) unknown, read None, at peak false, outputs [3], saves 
             2 (p.2) unknown, read None, at peak false, outputs [3], saves 
-            all: 64/None
+            all in @0: 64/None
         "#]],
     );
 }
@@ -243,7 +245,6 @@ fn a_real_dump() {
             0 (a.1) donated, read Some((15, "dynamic-update-slice.1")), at peak true, outputs [], saves 
             2 (v.1) kept, read Some((14, "broadcast_select_fusion")), at peak true, outputs [], saves 
             1 (i.1) dead, read Some((7, "copy.3")), at peak true, outputs [], saves 
-            all: 0/Some(0)
         "#]],
     );
     check(
@@ -251,7 +252,7 @@ fn a_real_dump() {
         &expect![[r#"
             0 (Arg_0.1) dead, read Some((4, "fusion.1")), at peak true, outputs [1], saves 
             1 (Arg_1.2) could-match, read Some((3, "copy-done.2")), at peak true, outputs [1], saves 16777216/Some(16777216)
-            all: 16777216/Some(16777216)
+            all in @0: 16777216/Some(16777216)
         "#]],
     );
 }

@@ -65,8 +65,8 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
                 .map(|color| space::named(color, dump.platforms))
                 .into(),
             Cell::number(value.allocation),
-            Cell::number(value.allocation.map(|_| value.offset)),
-            Cell::number(value.allocation.map(|_| value.bytes)),
+            Cell::number(value.offset),
+            Cell::number(value.bytes),
             Cell::number(value.logical_bytes),
             Cell::number(padding),
             Cell::number(value.live.map(|[first, _]| first)),

@@ -5,7 +5,7 @@ use crate::audit::donation::Verdict;
 use crate::model::bytes::{display, grouped, rounded};
 use crate::report::page::Page;
 use crate::report::records::{
-    Answer, Audits, Copies, CopyRecord, Donation, DonationParameter, Offload,
+    Answer, Audits, Copies, CopyRecord, Donation, DonationParameter, DonationSpace, Offload,
 };
 use crate::report::table::{Cell, Column, Place, Table};
 
@@ -32,7 +32,9 @@ pub fn page<L>(answer: &Answer<Audits<L>>) -> Page {
 }
 
 fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
-    if donation.parameter_bytes == 0 {
+    let spaces = donation.spaces.iter();
+    let spaces: Vec<&DonationSpace> = spaces.filter(|it| it.parameter_bytes > 0).collect();
+    if spaces.is_empty() {
         let count = donation.parameters.len() + donation.parameters_left_out;
         page.heading(match donation.reason {
             _ if count > 0 => "Donation: the parameters take no bytes".to_owned(),
@@ -41,36 +43,44 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         });
         return;
     }
-    let could_be = match donation.could_match_bytes {
-        0 => String::new(),
-        bytes => format!(", {} could be", rounded(bytes)),
+    let of_space = |space: &&DonationSpace| {
+        format!(
+            "of {} of parameters{} {} donated{}",
+            display(space.parameter_bytes),
+            within(space, &spaces),
+            match space.donated_bytes {
+                0 => "none is".to_owned(),
+                bytes => format!("{} are", rounded(bytes)),
+            },
+            match space.could_match_bytes {
+                0 => String::new(),
+                bytes => format!(", {} could be", rounded(bytes)),
+            }
+        )
     };
-    page.heading(format!(
-        "Donation: of {} of parameters {} donated{could_be}",
-        display(donation.parameter_bytes),
-        match donation.donated_bytes {
-            0 => "none is".to_owned(),
-            bytes => format!("{} are", rounded(bytes)),
-        }
-    ));
+    let told: Vec<String> = spaces.iter().map(of_space).collect();
+    page.heading(format!("Donation: {}", told.join("; ")));
     if let Some(reason) = donation.reason {
         page.text(format!(
             "Of some it is not known when they are read: {reason}."
         ));
     }
-    let is_told = |bytes: u64| {
-        bytes >= MIN_TOLD || u128::from(bytes) * 100 >= u128::from(donation.whole_bytes)
+    let is_told = |bytes: u64, space: &DonationSpace| {
+        let is_worth = u128::from(bytes) * 100 >= u128::from(space.whole_bytes);
+        bytes > 0 && (bytes >= MIN_TOLD || is_worth)
     };
-    let (could_match, dead) = (donation.could_match_bytes, donation.dead_bytes);
-    if could_match > 0 && is_told(could_match) {
-        page.text(could_match_text(donation));
+    for space in spaces.iter().filter(|it| is_told(it.could_match_bytes, it)) {
+        page.text(could_match_text(space, within(space, &spaces)));
     }
-    if dead > 0 && is_told(dead) {
-        page.text(format!(
-            "dead: {} are not read any more at the peak and occupied all the same. Only \
-             an output of that size could take their place.",
-            rounded(dead)
-        ));
+    for space in &spaces {
+        if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
+            page.text(format!(
+                "dead: {}{} are not read any more at the peak and occupied all the same. Only \
+                 an output of that size could take their place.",
+                rounded(dead),
+                within(space, &spaces)
+            ));
+        }
     }
     page.table(parameters(donation));
     let left_out = donation.parameters_left_out;
@@ -82,19 +92,27 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     }
 }
 
-/// What donating the parameters that match outputs would save.
-fn could_match_text<L>(donation: &Donation<L>) -> String {
-    let bytes = rounded(donation.could_match_bytes);
-    let peak = match donation.could_match_peak_bytes {
+/// Which memory space is meant, where parameters are in several.
+fn within(space: &DonationSpace, spaces: &[&DonationSpace]) -> String {
+    match spaces {
+        [_] => String::new(),
+        _ => format!(" in {}", space.name),
+    }
+}
+
+/// What donating the parameters of a memory space that match outputs would save.
+fn could_match_text(space: &DonationSpace, within: String) -> String {
+    let bytes = rounded(space.could_match_bytes);
+    let peak = match space.could_match_peak_bytes {
         None => String::new(),
         Some(0) => "; the occupied peak does not fall".to_owned(),
         Some(saved) => format!("; the occupied peak falls by at most {}", rounded(saved)),
     };
     format!(
-        "could-match: {bytes} have the size of an output that no parameter is donated to, each \
+        "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
          (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}.",
-        rounded(donation.could_match_reserved_bytes)
+        rounded(space.could_match_reserved_bytes)
     )
 }
 
@@ -179,20 +197,21 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
     } else {
         "copies write"
     };
-    let total = copies
-        .spaces
-        .iter()
-        .fold(0, |sum: u64, space| sum.saturating_add(space.copied_bytes));
-    page.heading(format!("Copies: {count} {is} {}", display(total)));
+    let known = copies.spaces.iter().filter_map(|space| space.copied_bytes);
+    let total = known.reduce(u64::saturating_add);
+    page.heading(match total {
+        Some(bytes) => format!("Copies: {count} {is} {}", display(bytes)),
+        None => format!("Copies: {count}, of how many bytes is not known"),
+    });
     if let Some(reason) = copies.reason {
         page.text(format!("Not everything is known of them: {reason}."));
     }
     let by_space: Vec<String> = copies
         .spaces
         .iter()
-        .map(|space| {
-            let written = format!("{} to {}", rounded(space.copied_bytes), space.name);
-            match space.at_peak_bytes {
+        .filter_map(|space| {
+            let written = format!("{} to {}", rounded(space.copied_bytes?), space.name);
+            Some(match space.at_peak_bytes {
                 Some(0) if copies.reason.is_none() => {
                     format!("{written}, none of it alive at the peak there")
                 }
@@ -203,7 +222,7 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
                     )
                 }
                 _ => written,
-            }
+            })
         })
         .collect();
     if !by_space.is_empty() {
@@ -226,7 +245,7 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
         Column::new("steps", "", Place::Row),
         Column::new("copy", "name", Place::Cut),
         Column::new("of", "operand", Place::Cut),
-        Column::new("change", "", Place::Below),
+        Column::new("change", "", Place::Own),
         Column::new("round trip", "", Place::Below),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Below),
@@ -249,7 +268,7 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
     let peak = copy.peak_of.as_deref();
     let peak = peak.filter(|_| copy.alive_at_peak == Some(true) && copy.to.space != Some(0));
     vec![
-        Cell::Bytes(copy.bytes),
+        Cell::bytes(copy.bytes),
         Cell::text(copy.kind),
         peak.map_or_else(|| yes_or_no(copy.alive_at_peak), Cell::text),
         yes_or_no(copy.alive_at_peak),
@@ -295,9 +314,10 @@ fn offload_page(page: &mut Page, offload: &Offload) {
         return;
     }
     let traffic_of = offload.traffic.iter();
-    let (copies, bytes) = traffic_of.fold((0, 0_u64), |(copies, bytes), it| {
-        (copies + it.copies, bytes.saturating_add(it.bytes))
-    });
+    let copies: usize = traffic_of.clone().map(|it| it.copies).sum();
+    let bytes = traffic_of
+        .filter_map(|it| it.bytes)
+        .reduce(u64::saturating_add);
     let moves = if copies == 1 {
         "copy moves"
     } else {
@@ -306,7 +326,7 @@ fn offload_page(page: &mut Page, offload: &Offload) {
     page.heading(format!(
         "Between memory spaces: {} {moves} {}",
         grouped(copies as u64),
-        display(bytes)
+        bytes.map_or_else(|| "bytes that are not known".to_owned(), display)
     ));
     page.table(traffic(offload));
     for back in &offload.comes_back {
@@ -340,7 +360,7 @@ pub fn traffic(offload: &Offload) -> Table {
         .map(|traffic| {
             let most = traffic.most_in_flight.as_ref();
             vec![
-                Cell::Bytes(traffic.bytes),
+                Cell::bytes(traffic.bytes),
                 Cell::Number(traffic.copies as u64),
                 Cell::text(&traffic.route),
                 most.map_or(Cell::Empty, |most| Cell::Bytes(most.bytes)),
@@ -359,46 +379,72 @@ mod tests {
 
     #[test]
     fn what_donation_saves_is_said_of_both_numbers() {
-        let mut donation: Donation<()> = Donation {
-            reason: None,
-            parameters: Vec::new(),
-            parameters_left_out: 0,
+        let mut space = DonationSpace {
+            color: 0,
+            name: "HBM".into(),
             parameter_bytes: 8 << 20,
             donated_bytes: 0,
             could_match_bytes: 4 << 20,
             could_match_reserved_bytes: 3 << 20,
             could_match_peak_bytes: Some(0),
-            dead_bytes: 0,
+            dead_bytes: Some(0),
             whole_bytes: 64 << 20,
         };
-        let text = |donation: &Donation<()>| {
+        let text = |spaces: &[&DonationSpace]| {
             let mut page = Page::default();
-            donation_page(&mut page, donation);
+            let donation: Donation<()> = Donation {
+                reason: None,
+                parameters: Vec::new(),
+                parameters_left_out: 0,
+                parameter_bytes: None,
+                donated_bytes: None,
+                could_match_bytes: None,
+                could_match_reserved_bytes: None,
+                could_match_peak_bytes: None,
+                dead_bytes: None,
+                spaces: spaces.iter().map(|&space| space.clone()).collect(),
+            };
+            donation_page(&mut page, &donation);
             let mut out = Vec::new();
             page.write_text(&mut out, 400).expect("written");
             let out = String::from_utf8(out).expect("text");
             // Lines may break anywhere.
             out.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let says = text(&donation);
+        let says = text(&[&space]);
         assert!(
             says.contains("reserved memory falls by at most 3.0 MiB"),
             "{says}"
         );
         assert!(says.contains("peak does not fall"), "{says}");
-        donation.could_match_peak_bytes = Some(1 << 20);
-        let says = text(&donation);
+        space.could_match_peak_bytes = Some(1 << 20);
+        let says = text(&[&space]);
         assert!(
             says.contains("the occupied peak falls by at most 1.0 MiB"),
             "{says}"
         );
-        donation.could_match_peak_bytes = None;
-        assert!(!text(&donation).contains("occupied peak"));
+        space.could_match_peak_bytes = None;
+        assert!(!text(&[&space]).contains("occupied peak"));
         // A few bytes are not worth a sentence.
-        (donation.could_match_bytes, donation.dead_bytes) = (4, 4);
-        assert!(!text(&donation).contains("could-match"));
-        assert!(!text(&donation).contains("dead"));
-        donation.whole_bytes = 400;
-        assert!(text(&donation).contains("could-match: 4 B"));
+        (space.could_match_bytes, space.dead_bytes) = (4, Some(4));
+        assert!(!text(&[&space]).contains("could-match"));
+        assert!(!text(&[&space]).contains("dead"));
+        space.whole_bytes = 400;
+        assert!(text(&[&space]).contains("could-match: 4 B"));
+        // Bytes of several memory spaces are not added up.
+        let host = DonationSpace {
+            color: 5,
+            name: "host memory".into(),
+            ..space.clone()
+        };
+        let says = text(&[&space, &host]);
+        for part in [
+            "of parameters in HBM none is donated, 4 B could be; of 8.0 MiB",
+            "of parameters in host memory none is donated, 4 B could be",
+            "could-match: 4 B in HBM have",
+            "dead: 4 B in host memory are",
+        ] {
+            assert!(says.contains(part), "{says}");
+        }
     }
 }

@@ -259,7 +259,7 @@ const VALUE_COLUMNS: [Column; 8] = [
     Column::new("kind", "", Place::Loose),
     Column::new("value", "", Place::Cut),
     Column::new("shape", "", Place::Cut),
-    Column::new("was", "", Place::Below),
+    Column::new("was", "", Place::Own),
     Column::new("source", "", Place::Below),
     Column::new("op_name", "", Place::Spare),
 ];
@@ -291,6 +291,14 @@ fn bytes(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+fn size<L>(value: &Value<L>) -> i64 {
+    bytes(value.bytes.unwrap_or(0))
+}
+
+fn written<L>(copy: &CopyRecord<L>) -> i64 {
+    bytes(copy.bytes.unwrap_or(0))
+}
+
 fn member<L>(member: &PeakMember<L>, is_new: bool) -> Vec<Cell> {
     let own = bytes(member.own_bytes);
     if is_new {
@@ -301,11 +309,11 @@ fn member<L>(member: &PeakMember<L>, is_new: bool) -> Vec<Cell> {
 }
 
 fn new<L>(value: &Value<L>) -> Vec<Cell> {
-    one_row(bytes(value.bytes), "new", value)
+    one_row(size(value), "new", value)
 }
 
 fn gone<L>(value: &Value<L>) -> Vec<Cell> {
-    one_row(-bytes(value.bytes), "gone", value)
+    one_row(-size(value), "gone", value)
 }
 
 fn changed<L>(spaces: &[SpaceChange], changed: &ChangedValue<L>) -> Vec<Cell> {
@@ -406,7 +414,7 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
         Column::new("kind", "", Place::Row),
         Column::new("copy", "", Place::Cut),
         Column::new("of", "", Place::Cut),
-        Column::new("shapes", "", Place::Below),
+        Column::new("shapes", "", Place::Own),
         Column::new("source", "", Place::Below),
     ]);
     let row = |delta: i64, what: &str, kind: String, copy: &CopyRecord<L>| {
@@ -423,15 +431,15 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
     let added = diff
         .copies_added
         .iter()
-        .map(|copy| row(bytes(copy.bytes), "new", copy.kind.to_owned(), copy));
+        .map(|copy| row(written(copy), "new", copy.kind.to_owned(), copy));
     let removed = diff
         .copies_removed
         .iter()
-        .map(|copy| row(-bytes(copy.bytes), "gone", copy.kind.to_owned(), copy));
+        .map(|copy| row(-written(copy), "gone", copy.kind.to_owned(), copy));
     let changed = diff.copies_changed.iter().map(|pair| {
         let kind = format!("{} -> {}", pair.before.kind, pair.after.kind);
         row(
-            bytes(pair.after.bytes).saturating_sub(bytes(pair.before.bytes)),
+            written(&pair.after).saturating_sub(written(&pair.before)),
             "other",
             kind,
             &pair.after,
@@ -479,7 +487,7 @@ pub fn table<'a, L: 'a>(pairs: impl IntoIterator<Item = &'a Answer<Diff<L>>>) ->
                     value.map_or(Cell::Empty, |value| Cell::Number(value.id)),
                     value.map(Value::label).into(),
                     value.and_then(|value| value.kind).into(),
-                    value.map_or(Cell::Empty, |value| Cell::Number(value.bytes)),
+                    Cell::number(value.and_then(|value| value.bytes)),
                     value.and_then(|value| value.shape.clone()).into(),
                 ]);
             }
@@ -508,10 +516,10 @@ pub fn table<'a, L: 'a>(pairs: impl IntoIterator<Item = &'a Answer<Diff<L>>>) ->
             ]
         };
         for value in &diff.added {
-            add(&alone("new", bytes(value.bytes)), None, Some(value));
+            add(&alone("new", size(value)), None, Some(value));
         }
         for value in &diff.removed {
-            add(&alone("gone", -bytes(value.bytes)), Some(value), None);
+            add(&alone("gone", -size(value)), Some(value), None);
         }
     }
     table

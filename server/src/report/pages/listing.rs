@@ -77,7 +77,6 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
 
 fn row(listed: &Listed, pattern: String) -> Vec<Cell> {
     let module = &listed.module;
-    let bytes = |bytes: Option<u64>| bytes.map_or(Cell::Empty, Cell::Bytes);
     let letter = |((_, name), letter): (&(_, &'static str), char)| {
         if listed.there.contains(name) {
             letter
@@ -87,9 +86,9 @@ fn row(listed: &Listed, pattern: String) -> Vec<Cell> {
     };
     let parts: String = PARTS.iter().zip(LETTERS).map(letter).collect();
     vec![
-        bytes(module.peak_bytes(0)),
-        bytes(module.space(0).map(|space| space.reserved_bytes)),
-        Cell::Number(module.values as u64),
+        Cell::bytes(module.peak_bytes(0)),
+        Cell::bytes(module.space(0).map(|space| space.reserved_bytes)),
+        Cell::number(module.values.map(|count| count as u64)),
         Cell::number(module.steps),
         Cell::Bytes(listed.file_bytes),
         Cell::text(&parts),
@@ -127,10 +126,10 @@ pub fn table(listing: &Listing) -> Table {
             Cell::text(&module.module),
             Cell::text(&module.stem),
             Cell::text(module.platform),
-            Cell::Number(module.total_bytes),
+            Cell::number(module.total_bytes),
             Cell::number(module.space(0).map(|space| space.reserved_bytes)),
             Cell::number(module.peak_bytes(0)),
-            Cell::Number(module.values as u64),
+            Cell::number(module.values.map(|count| count as u64)),
             Cell::number(module.steps),
             Cell::Number(listed.file_bytes),
             Cell::text(listed.there.join(" ")),

@@ -181,7 +181,7 @@ fn lines(lines: &[MadeLine], limit: usize, with_file: bool) -> Table {
             line.line
                 .map_or(Cell::text("?"), |line| Cell::text(line.to_string())),
             line.at_peak_bytes.map_or(Cell::Empty, Cell::Bytes),
-            Cell::Bytes(line.largest_bytes),
+            Cell::bytes(line.largest_bytes),
             Cell::Number(line.values as u64),
             Cell::Number(line.dumps as u64),
             line.function.clone().into(),
@@ -228,7 +228,7 @@ pub fn values(made: &Made<FileLocation>) -> Table {
         Column::new("kind", "kind", Place::Row),
         Column::new("opcode", "opcode", Place::Row),
         Column::new("value", "value", Place::Cut),
-        Column::new("shape", "shape", Place::Below),
+        Column::new("shape", "shape", Place::Own),
         Column::new("made in", "", Place::Below),
         Column::new("place", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
@@ -267,7 +267,7 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
     });
     let through = value.source.as_deref().filter(|_| !made.is_direct);
     vec![
-        Cell::Bytes(value.bytes),
+        Cell::bytes(value.bytes),
         made.at_peak.map_or(Cell::Empty, yes),
         live(value).into(),
         value.kind.into(),
@@ -285,7 +285,7 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
         Cell::text(&made.module),
         Cell::Number(value.id),
         Cell::number(value.allocation),
-        Cell::Number(value.offset),
+        Cell::number(value.offset),
         Cell::number(value.logical_bytes),
         Cell::number(value.live.map(|[start, _]| start)),
         Cell::number(value.live.map(|[_, end]| end)),

@@ -109,7 +109,7 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
         Column::new("alive", "", Place::Row),
         Column::new("at peak", "at_peak", Place::Row),
         Column::new("value", "value", Place::Cut),
-        Column::new("shape", "shape", Place::Below),
+        Column::new("shape", "shape", Place::Own),
         Column::new("better order", "", Place::Below),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
@@ -146,7 +146,7 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
     vec![
         Cell::Bytes(padded.padding_bytes),
         Cell::Ratio(padded.ratio),
-        Cell::Bytes(value.bytes),
+        Cell::bytes(value.bytes),
         rounded_up.into(),
         live(value).into(),
         match padded.at_peak {
@@ -184,8 +184,8 @@ mod tests {
             index: "{}".into(),
             kind: None,
             allocation: None,
-            offset: 0,
-            bytes: 8,
+            offset: Some(0),
+            bytes: Some(8),
             logical_bytes: None,
             live: Some([0, 3]),
             shape: None,

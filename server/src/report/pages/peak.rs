@@ -50,23 +50,24 @@ pub fn of_space<L>(
     let peak = &answer.content;
     let mut page = Page::default();
     page.verdict(verdict(&answer.module, peak));
-    if peak.reserved_bytes > 0 {
-        page.text(format!(
-            "{} are reserved. {STATIC}",
-            display(peak.reserved_bytes)
-        ));
+    if is_never_occupied(peak) {
+        page.text(STATIC);
+        return page;
+    }
+    if let Some(bytes) = peak.reserved_bytes.filter(|&bytes| bytes > 0) {
+        page.text(format!("{} are reserved. {STATIC}", display(bytes)));
     }
     if let Some(sentence) = idle(peak) {
         page.text(sentence);
     }
-    if let Some(sentence) = missing(peak.missing_live_ranges).filter(|_| peak.step.is_some()) {
+    if let Some(sentence) = peak.missing_live_ranges.and_then(missing) {
         page.text(sentence);
     }
-    if peak.kernels > 0 {
+    if let Some(kernels) = peak.kernels.filter(|&kernels| kernels > 0) {
         page.text(format!(
             "The program calls {}: what they take of VMEM and SMEM for themselves is in no \
              allocation, and not in these numbers.",
-            counted(peak.kernels, "kernel")
+            counted(kernels, "kernel")
         ));
     }
     if peak.reason.is_some() && !peak.largest.is_empty() {
@@ -128,16 +129,26 @@ pub fn verdicts<L>(answer: &Answer<Peak<L>>) -> Page {
     page
 }
 
+/// What TPU v7 does with VMEM that it reserves for no value.
+const KEPT: &str = "kept by the compiler as scratch of its instructions";
+
+fn keeps_scratch<L>(peak: &Peak<L>) -> bool {
+    peak.idle.iter().any(|it| it.is_scratch)
+}
+
 /// Where the difference between reserved and occupied bytes lies.
 fn idle<L>(peak: &Peak<L>) -> Option<String> {
-    let gap = peak.reserved_bytes.saturating_sub(peak.occupied_bytes?);
-    if !peak.without.is_empty() || !is_worth(gap, peak.reserved_bytes) {
+    let reserved = peak.reserved_bytes?;
+    let gap = reserved.saturating_sub(peak.occupied_bytes?);
+    if !peak.without.is_empty() || !is_worth(gap, reserved) {
         return None;
     }
     let one = |it: &Idle| {
-        let holds = match it.occupied_bytes {
-            0 => "empty".to_owned(),
-            bytes => format!("{} occupied", rounded(bytes)),
+        let holds = match (it.occupied_bytes, it.is_scratch) {
+            (0, true) => KEPT.to_owned(),
+            (0, false) => "empty".to_owned(),
+            (bytes, true) => format!("{} occupied, the rest {KEPT}", rounded(bytes)),
+            (bytes, false) => format!("{} occupied", rounded(bytes)),
         };
         let (kind, number, bytes) = (it.kind, it.allocation, rounded(it.bytes));
         format!("{kind} allocation {number} ({bytes}, {holds})")
@@ -149,8 +160,14 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
     if is_worth(gap.saturating_sub(told), gap) {
         named.push("others".to_owned());
     }
+    // What the compiler keeps is not idle: no dump tells what it does with it.
+    let are = if keeps_scratch(peak) {
+        "in no value"
+    } else {
+        "idle"
+    };
     Some(format!(
-        "{} of the reserved are idle then: {}.",
+        "{} of the reserved are {are} then: {}.",
         rounded(gap),
         named.join(", ")
     ))
@@ -164,10 +181,27 @@ fn true_peak<L>(peak: &Peak<L>) -> Option<&Moment> {
         .as_ref()
 }
 
+/// Whether no value of the memory space takes any bytes at any step.
+fn is_never_occupied<L>(peak: &Peak<L>) -> bool {
+    peak.without.is_empty() && true_peak(peak).is_some_and(|most| most.occupied_bytes == 0)
+}
+
 fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
     let name = &peak.name;
-    if !peak.spaces.is_empty() && peak.spaces.iter().all(|it| it.color != peak.space) {
-        return format!("{module}: this dump has nothing in {name}");
+    if is_never_occupied(peak) {
+        let mut spaces = peak.spaces.iter();
+        let space = spaces.find(|space| space.color == peak.space);
+        let thread_local = space.map_or(0, |space| space.thread_local_bytes);
+        let reserved = match (peak.reserved_bytes.unwrap_or(0), thread_local) {
+            (0, 0) => "what lies there takes no bytes".to_owned(),
+            (0, bytes) => format!(
+                "{} are thread-local, scratch of computations that instructions call",
+                display(bytes)
+            ),
+            (bytes, _) if keeps_scratch(peak) => format!("{} are {KEPT}", display(bytes)),
+            (bytes, _) => format!("{} are reserved", display(bytes)),
+        };
+        return format!("{module}: nothing of {name} is occupied at any step; {reserved}");
     }
     let (Some(number), Some(occupied)) = (peak.step, peak.occupied_bytes) else {
         let reason = peak.reason.as_deref().unwrap_or("the dump does not tell");
@@ -289,7 +323,7 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("value", "value", Place::Cut),
         Column::new("kind", "kind", Place::Below),
         Column::new("where", "", Place::Below),
-        Column::new("shape", "shape", Place::Below),
+        Column::new("shape", "shape", Place::Own),
         Column::new("source", "", Place::Below),
         Column::new("shared", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
@@ -329,9 +363,9 @@ fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
 }
 
 fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>) -> Vec<Cell> {
-    let shared = own.map_or(0, |own| value.bytes.saturating_sub(own));
+    let shared = own.map_or(0, |own| value.bytes.unwrap_or(0).saturating_sub(own));
     vec![
-        Cell::Bytes(value.bytes),
+        Cell::bytes(value.bytes),
         if_gone,
         saved,
         at,
@@ -349,7 +383,7 @@ fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>)
         value.source.clone().into(),
         Cell::Number(value.id),
         Cell::number(value.allocation),
-        Cell::Number(value.offset),
+        Cell::number(value.offset),
         Cell::number(value.logical_bytes),
         Cell::number(own),
         Cell::number(value.live.map(|[start, _]| start)),

@@ -23,16 +23,28 @@ fn one(module: &Module) -> Page {
         let steps = usize::try_from(steps).unwrap_or(usize::MAX);
         counted(steps, "step")
     });
-    let mut what = vec![
-        counted(module.allocations, "allocation"),
-        counted(module.values, "value"),
-    ];
-    what.extend(steps);
+    let total = module.total_bytes;
+    let total = total.map_or_else(
+        || "the bytes are not known".to_owned(),
+        |bytes| format!("{} in all", display(bytes)),
+    );
+    // What is not there is not counted.
+    let what: Vec<String> = [
+        module.allocations.map(|count| counted(count, "allocation")),
+        module.values.map(|count| counted(count, "value")),
+        steps,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     page.verdict(format!(
-        "{}: {} in all; {}",
+        "{}: {}",
         module.module,
-        display(module.total_bytes),
-        what.join(", ")
+        if what.is_empty() {
+            total
+        } else {
+            format!("{total}; {}", what.join(", "))
+        }
     ));
     page.text(STATIC);
     let mut table = Table::new(&[
@@ -48,7 +60,7 @@ fn one(module: &Module) -> Page {
     page.table(table);
     if let Some(reason) = module.reason {
         page.text(format!("No peak is known: {reason}."));
-    } else if let Some(sentence) = missing(module.missing_live_ranges) {
+    } else if let Some(sentence) = module.missing_live_ranges.and_then(missing) {
         page.text(sentence);
     }
     if let Some(printed) = &module.xla_peak {
@@ -62,10 +74,10 @@ fn space_row(space: &Space) -> Vec<Cell> {
     // No instruction is to blame for a peak of nothing.
     let full = peak.filter(|peak| peak.occupied_bytes > 0);
     vec![
-        bytes(peak.map(|peak| peak.occupied_bytes)),
+        Cell::bytes(peak.map(|peak| peak.occupied_bytes)),
         full.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
         Cell::Bytes(space.reserved_bytes),
-        bytes(space.padding_bytes),
+        Cell::bytes(space.padding_bytes),
         match space.thread_local_bytes {
             0 => Cell::Empty,
             bytes => Cell::Bytes(bytes),
@@ -76,10 +88,6 @@ fn space_row(space: &Space) -> Vec<Cell> {
             None => peak.map(|_| "nothing").into(),
         },
     ]
-}
-
-fn bytes(bytes: Option<u64>) -> Cell {
-    bytes.map_or(Cell::Empty, Cell::Bytes)
 }
 
 fn many(modules: &[Module], color: u64, limit: usize) -> Page {
@@ -121,10 +129,10 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
             let peak = space.and_then(|space| space.peak.as_ref());
             let full = peak.filter(|peak| peak.occupied_bytes > 0);
             vec![
-                bytes(peak.map(|peak| peak.occupied_bytes)),
+                Cell::bytes(peak.map(|peak| peak.occupied_bytes)),
                 full.map_or(Cell::Empty, |peak| Cell::Number(peak.step)),
-                bytes(space.map(|space| space.reserved_bytes)),
-                bytes(space.and_then(|space| space.padding_bytes)),
+                Cell::bytes(space.map(|space| space.reserved_bytes)),
+                Cell::bytes(space.and_then(|space| space.padding_bytes)),
                 Cell::text(&module.module),
                 Cell::text(files),
             ]
@@ -147,7 +155,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     }
     let unsure = modules
         .iter()
-        .filter(|module| module.missing_live_ranges > 0)
+        .filter(|module| module.missing_live_ranges.is_some_and(|values| values > 0))
         .count();
     if unsure > 0 {
         let of = counted(unsure, "dump");
@@ -258,9 +266,9 @@ pub fn table(summary: &Summary) -> Table {
                 Cell::text(&module.module),
                 Cell::text(&module.stem),
                 Cell::text(module.platform),
-                Cell::Number(module.total_bytes),
-                Cell::Number(module.allocations as u64),
-                Cell::Number(module.values as u64),
+                Cell::number(module.total_bytes),
+                Cell::number(module.allocations.map(|count| count as u64)),
+                Cell::number(module.values.map(|count| count as u64)),
                 Cell::number(module.steps),
                 Cell::number(space.map(|space| space.color)),
                 space.map(|space| space.name.as_str()).into(),

@@ -6,8 +6,8 @@ use buflens_syntax::Shape;
 use serde::Serialize;
 
 use super::{Moment, Source, source_line, value_place};
-use crate::audit::copies::{self as copy, Copy};
-use crate::audit::donation::{self as donate, Parameter, Verdict};
+use crate::audit::copies::{self as copy, Copy, written};
+use crate::audit::donation::{self as donate, Parameter, Saving, Verdict};
 use crate::audit::{Audit, offload as traffic};
 use crate::model::{Dump, NameId, Place, space};
 
@@ -34,20 +34,42 @@ pub struct Donation<L> {
     pub parameters: Vec<DonationParameter<L>>,
     /// How many more there are.
     pub parameters_left_out: usize,
-    /// The bytes of all parameters.
-    pub parameter_bytes: u64,
+    /// The bytes of all parameters; as below, the sum over `spaces`, `None` without allocations.
+    pub parameter_bytes: Option<u64>,
     /// Of those that are donated.
-    pub donated_bytes: u64,
+    pub donated_bytes: Option<u64>,
     /// Of those that could be donated, each to an output of its own.
-    pub could_match_bytes: u64,
+    pub could_match_bytes: Option<u64>,
     /// By so many bytes at most less would be reserved if these were donated.
-    pub could_match_reserved_bytes: u64,
+    pub could_match_reserved_bytes: Option<u64>,
     /// By so many bytes at most the occupied peaks would fall then.
     pub could_match_peak_bytes: Option<u64>,
-    /// Of those that are dead before the peak.
-    pub dead_bytes: u64,
-    /// The peak of the main memory, else the bytes of all parameters: what others are large or small
-    /// beside.
+    /// Of those that are dead before the peak; `None` if that is not known of all.
+    pub dead_bytes: Option<u64>,
+    /// The same of each memory space that parameters are in, by number.
+    pub spaces: Vec<DonationSpace>,
+}
+
+/// The parameters in a memory space.
+#[derive(Debug, Clone, Serialize)]
+pub struct DonationSpace {
+    /// The memory space.
+    pub color: u64,
+    /// Its name.
+    pub name: String,
+    /// As in [`Donation`].
+    pub parameter_bytes: u64,
+    /// As in [`Donation`].
+    pub donated_bytes: u64,
+    /// As in [`Donation`].
+    pub could_match_bytes: u64,
+    /// As in [`Donation`].
+    pub could_match_reserved_bytes: u64,
+    /// By so many bytes at most the occupied peak would fall then.
+    pub could_match_peak_bytes: Option<u64>,
+    /// As in [`Donation`].
+    pub dead_bytes: Option<u64>,
+    /// The peak, else the bytes of all parameters: what others are large or small beside.
     #[serde(skip)]
     pub whole_bytes: u64,
 }
@@ -111,8 +133,8 @@ pub struct CopiedSpace {
     pub color: u64,
     /// Its name.
     pub name: String,
-    /// The bytes of all copies to it.
-    pub copied_bytes: u64,
+    /// The bytes of all copies to it, as far as they are known.
+    pub copied_bytes: Option<u64>,
     /// The bytes of those alive at its peak.
     pub at_peak_bytes: Option<u64>,
 }
@@ -127,8 +149,8 @@ pub struct CopyRecord<L> {
     pub kind: &'static str,
     /// What it reads.
     pub operand: Option<String>,
-    /// The bytes that it writes.
-    pub bytes: u64,
+    /// The bytes that it writes, if they are known.
+    pub bytes: Option<u64>,
     /// Whence.
     pub from: End,
     /// Whither.
@@ -184,8 +206,8 @@ pub struct Traffic {
     pub route: String,
     /// How many copies.
     pub copies: usize,
-    /// Bytes.
-    pub bytes: u64,
+    /// Bytes, as far as they are known.
+    pub bytes: Option<u64>,
     /// When the most bytes are in flight.
     pub most_in_flight: Option<InFlight>,
 }
@@ -238,31 +260,64 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
     let dump = source.audit.dump;
     let donate::Donation {
         parameters: found,
-        saving,
+        savings,
     } = donate::donation(source.audit);
-    let bytes_of = |verdict: Option<Verdict>| {
-        let these = found
-            .iter()
-            .filter(|parameter| verdict.is_none_or(|verdict| verdict == parameter.verdict));
-        these
-            .filter_map(|parameter| dump.allocations.get(parameter.allocation as usize))
-            .fold(0, |sum: u64, allocation| {
-                sum.saturating_add(allocation.size)
-            })
+    let mut of_spaces: BTreeMap<u64, Vec<(Verdict, u64)>> = BTreeMap::new();
+    for parameter in &found {
+        if let Some(allocation) = dump.allocations.get(parameter.allocation as usize) {
+            let of_space = of_spaces.entry(allocation.color).or_default();
+            of_space.push((parameter.verdict, allocation.size));
+        }
+    }
+    let spaces = of_spaces
+        .iter()
+        .map(|(&color, parameters)| donation_space(dump, color, parameters, savings.get(&color)));
+    let spaces: Vec<DonationSpace> = spaces.collect();
+    let sum = |bytes: fn(&DonationSpace) -> Option<u64>| {
+        let mut known = spaces.iter().map(bytes);
+        let sum = known.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+        sum.filter(|_| !dump.allocations.is_empty())
     };
     let shown = found.iter().take(limit);
-    let peak = dump.occupancy().peak(0);
     Donation {
         reason: unknown(dump),
         parameters: shown.filter_map(|found| parameter(source, found)).collect(),
         parameters_left_out: found.len().saturating_sub(limit),
-        parameter_bytes: bytes_of(None),
-        donated_bytes: bytes_of(Some(Verdict::Donated)),
-        could_match_bytes: bytes_of(Some(Verdict::CouldMatch)),
-        could_match_reserved_bytes: saving.reserved,
-        could_match_peak_bytes: saving.peak.filter(|_| has_peak(dump)),
-        dead_bytes: bytes_of(Some(Verdict::Dead)),
-        whole_bytes: peak.map_or_else(|| bytes_of(None), |peak| peak.bytes),
+        parameter_bytes: sum(|space| Some(space.parameter_bytes)),
+        donated_bytes: sum(|space| Some(space.donated_bytes)),
+        could_match_bytes: sum(|space| Some(space.could_match_bytes)),
+        could_match_reserved_bytes: sum(|space| Some(space.could_match_reserved_bytes)),
+        could_match_peak_bytes: sum(|space| space.could_match_peak_bytes),
+        dead_bytes: sum(|space| space.dead_bytes),
+        spaces,
+    }
+}
+
+/// The record of a memory space with these parameters, each with its bytes, where donating those that
+/// match outputs would save `saving`.
+fn donation_space(
+    dump: &Dump,
+    color: u64,
+    parameters: &[(Verdict, u64)],
+    saving: Option<&Saving>,
+) -> DonationSpace {
+    let bytes_of = |is_meant: &dyn Fn(Verdict) -> bool| {
+        let these = parameters.iter().filter(|(verdict, _)| is_meant(*verdict));
+        these.fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes))
+    };
+    let parameter_bytes = bytes_of(&|_| true);
+    let is_unknown = parameters.iter().any(|(it, _)| *it == Verdict::Unknown);
+    let peak = dump.occupancy().peak(color);
+    DonationSpace {
+        color,
+        name: space::named(color, dump.platforms),
+        parameter_bytes,
+        donated_bytes: bytes_of(&|it| it == Verdict::Donated),
+        could_match_bytes: bytes_of(&|it| it == Verdict::CouldMatch),
+        could_match_reserved_bytes: saving.map_or(0, |saving| saving.reserved),
+        could_match_peak_bytes: saving.map_or(peak.map(|_| 0), |saving| saving.peak),
+        dead_bytes: (!is_unknown).then(|| bytes_of(&|it| it == Verdict::Dead)),
+        whole_bytes: peak.map_or(parameter_bytes, |peak| peak.bytes),
     }
 }
 
@@ -305,24 +360,24 @@ pub fn copies<L>(source: &Source<'_, '_, L>, limit: usize) -> Copies<L> {
 
 fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Copies<L> {
     let dump = source.audit.dump;
-    let mut spaces: BTreeMap<u64, (u64, u64, bool)> = BTreeMap::new();
+    let mut spaces: BTreeMap<u64, Vec<&Copy>> = BTreeMap::new();
     for copy in found {
         if let Some(color) = copy.to.color {
-            let (copied, at_peak, is_known) = spaces.entry(color).or_insert((0, 0, true));
-            *copied = copied.saturating_add(copy.bytes);
-            *at_peak = at_peak.saturating_add(if copy.at_peak { copy.bytes } else { 0 });
-            *is_known &= is_timed(dump, copy.to.value);
+            spaces.entry(color).or_default().push(copy);
         }
     }
-    let spaces = spaces
-        .into_iter()
-        .map(|(color, (copied, at_peak, is_known))| CopiedSpace {
+    let spaces = spaces.into_iter().map(|(color, copies)| {
+        let is_known = copies.iter().all(|copy| is_timed(dump, copy.to.value));
+        let at_peak = copies.iter().copied().filter(|copy| copy.at_peak);
+        let at_peak = written(dump, at_peak).unwrap_or(0);
+        CopiedSpace {
             color,
             name: space::named(color, dump.platforms),
-            copied_bytes: copied,
+            copied_bytes: written(dump, copies),
             // Copies on SparseCores have no live range.
             at_peak_bytes: (has_peak(dump) && (is_known || at_peak > 0)).then_some(at_peak),
-        });
+        }
+    });
     Copies {
         reason: unknown(dump),
         copies: found
@@ -344,7 +399,7 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
         name: name(copy.name),
         kind: copy.purpose.name(),
         operand: copy.operand.map(name),
-        bytes: copy.bytes,
+        bytes: copy.written(dump),
         from: end(&copy.from),
         to: end(&copy.to),
         window: copy.window,

@@ -395,7 +395,7 @@ fn changed_value<L>(
         moved: changed.is_moved,
         before_space: space(0, changed.pair.before),
         after_space: space(1, changed.pair.after),
-        delta: difference(before.bytes, after.bytes),
+        delta: difference(before.bytes?, after.bytes?),
         by: changed.pair.by.name(),
         before,
         after,
@@ -405,14 +405,15 @@ fn changed_value<L>(
 fn totals(modules: &Both<Module>, found: &compare::Diff) -> Totals {
     let change = |number: &dyn Fn(usize) -> Option<u64>| Change::new([0, 1].map(number));
     // What is cut short has no number that could be compared.
-    let whole =
-        |number: &dyn Fn(usize) -> u64| change(&|side| found.is_whole[side].then(|| number(side)));
+    let whole = |number: &dyn Fn(usize) -> Option<u64>| {
+        change(&|side| number(side).filter(|_| found.is_whole[side]))
+    };
     let has_copies = found.is_whole == [true; 2] && found.has_instructions;
     Totals {
         total_bytes: whole(&|side| modules[side].total_bytes),
         copied_bytes: change(&|side| has_copies.then_some(found.copied[side])),
-        allocations: whole(&|side| modules[side].allocations as u64),
-        values: whole(&|side| modules[side].values as u64),
+        allocations: whole(&|side| modules[side].allocations.map(|count| count as u64)),
+        values: whole(&|side| modules[side].values.map(|count| count as u64)),
         steps: change(&|side| modules[side].steps),
     }
 }
@@ -506,12 +507,13 @@ fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> V
         .iter()
         .filter(|pair| pair.by != Evidence::Shape)
         .count();
-    let fewer = before.values.min(after.values);
-    if found.is_whole == [true; 2] && recognised.saturating_mul(2) < fewer {
+    if let (Some(old), Some(new)) = (before.values, after.values)
+        && found.is_whole == [true; 2]
+        && recognised.saturating_mul(2) < old.min(new)
+    {
         notes.push(format!(
-            "Only {recognised} of {} and {} values were recognised by more than their shape: these may be \
-             different programs.",
-            before.values, after.values
+            "Only {recognised} of {old} and {new} values were recognised by more than their shape: these may be \
+             different programs."
         ));
     }
     let names = ["first", "second"];

@@ -91,7 +91,7 @@ pub struct MadeLine {
     /// How many values.
     pub values: usize,
     /// Bytes of the largest.
-    pub largest_bytes: u64,
+    pub largest_bytes: Option<u64>,
     /// Bytes that they occupy together at the true peak of a memory space: the most in any dump.
     pub at_peak_bytes: Option<u64>,
 }
@@ -189,14 +189,16 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
         let frame = hits.first()?.frame();
         let values: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
         let held = peaks.held(audit, &values).into_iter();
-        let sizes = values.iter().map(|&at| audit.dump.values[at as usize].size);
+        let placed = values.iter().map(|&at| &audit.dump.values[at as usize]);
+        let placed = placed.filter(|value| value.placement.is_some());
+        let sizes = placed.map(|value| value.size);
         Some(MadeLine {
             file: frame.file.clone(),
             line: frame.line,
             function: frame.function.clone(),
             dumps: 1,
             values: values.len(),
-            largest_bytes: sizes.max().unwrap_or(0),
+            largest_bytes: sizes.max(),
             at_peak_bytes: held.filter_map(|held| held.at_peak).max(),
         })
     };

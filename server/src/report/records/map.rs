@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{PrintedPeak, Space, source_line, spaces};
+use super::{PrintedPeak, Space, missing_live_ranges, source_line, spaces, summary};
 use crate::audit::{Audit, peak};
 use crate::model::occupancy::{self, Kind};
 use crate::model::shapes::shape_text;
@@ -23,8 +23,8 @@ pub struct Map {
     pub platform: &'static str,
     /// Why there are no curves and no values.
     pub reason: Option<&'static str>,
-    /// How many steps there are.
-    pub steps: u64,
+    /// How many steps there are, if the schedule is there.
+    pub steps: Option<u64>,
     /// What runs at each step, from step 0. The last steps may have none.
     pub instructions: Vec<TextId>,
     /// The memory spaces.
@@ -38,7 +38,7 @@ pub struct Map {
     /// How many more values there are, all of them smaller than those that are here.
     pub values_left_out: usize,
     /// Values that should have a live range and have none: they are on no map.
-    pub missing_live_ranges: usize,
+    pub missing_live_ranges: Option<usize>,
     /// Names, shapes and paths, each once.
     pub texts: Vec<String>,
 }
@@ -145,12 +145,12 @@ pub fn map(audit: &Audit, limit: usize) -> Map {
     let dump = audit.dump;
     let occupancy = dump.occupancy();
     let mut texts = Texts::default();
-    let steps = occupancy.spaces.iter().find_map(|it| it.curve.as_ref());
-    let steps = steps.map_or(0, occupancy::Curve::steps);
-    let instructions = dump.steps.iter().zip(0..steps);
+    let steps = summary::steps(dump);
+    let drawn = steps.filter(|_| occupancy.reason.is_none()).unwrap_or(0);
+    let instructions = dump.steps.iter().zip(0..drawn);
     let instructions = instructions.map(|(step, _)| texts.id(&dump.names[step.name]));
     let instructions = instructions.collect();
-    let mut found = found(audit, steps);
+    let mut found = found(audit, drawn);
     let values_left_out = found.len().saturating_sub(limit);
     if values_left_out > 0 {
         found.sort_by_key(|(_, _, value)| std::cmp::Reverse(value.size));
@@ -167,7 +167,7 @@ pub fn map(audit: &Audit, limit: usize) -> Map {
     }
     for (allocation, _, value) in found {
         if let Some(place) = places[allocation as usize] {
-            values.push(audit, value, place, steps, &mut texts);
+            values.push(audit, value, place, drawn, &mut texts);
         }
     }
     let spaces = spaces(audit).into_iter().zip(&occupancy.spaces);
@@ -188,7 +188,7 @@ pub fn map(audit: &Audit, limit: usize) -> Map {
         allocations,
         values,
         values_left_out,
-        missing_live_ranges: occupancy.missing,
+        missing_live_ranges: missing_live_ranges(dump),
         texts: texts.texts,
     }
 }
@@ -281,7 +281,7 @@ mod tests {
             };
             let values: Vec<usize> = (0..map.values.len()).filter(of_space).collect();
             let mut curve = vec![(0, 0)];
-            for step in 0..map.steps {
+            for step in 0..map.steps.unwrap() {
                 let mut alive: Vec<(u32, u64, u64)> = Vec::new();
                 for &at in &values {
                     if (map.values.start[at]..=map.values.last[at]).contains(&step) {
@@ -328,7 +328,7 @@ mod tests {
     fn without_live_ranges_it_is_said_why() {
         let text = "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n value: <1 a @0> (size=64,offset=0): f32[16]{0}\n";
         let map = of(&audited(text), usize::MAX);
-        assert!(map.reason.is_some() && map.values.is_empty() && map.steps == 0);
+        assert!(map.reason.is_some() && map.values.is_empty() && map.steps.is_none());
         assert_eq!(map.allocations[0].bytes, 64);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Moment, Source, Space, Value, spaces, value};
+use super::{Moment, Source, Space, Value, missing_live_ranges, spaces, value};
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
 use crate::audit::{Audit, kernels};
@@ -50,7 +50,7 @@ pub struct Peak<L> {
     /// Bytes occupied then.
     pub occupied_bytes: Option<u64>,
     /// The sizes of the allocations, without thread-local ones.
-    pub reserved_bytes: u64,
+    pub reserved_bytes: Option<u64>,
     /// The allocations that hold less than they reserve at the step, the largest gaps first.
     pub idle: Vec<Idle>,
     /// The occupied bytes by kind of allocation.
@@ -61,10 +61,12 @@ pub struct Peak<L> {
     pub next: Option<Vec<Moment>>,
     /// What the compiler prints.
     pub xla_peak: Option<PrintedPeak>,
-    /// Values that should have a live range and have none: the true peak may be higher.
-    pub missing_live_ranges: usize,
-    /// How many kernels there are whose scratch is in no allocation.
-    pub kernels: usize,
+    /// Values that should have a live range and have none: the true peak may be higher. `None`
+    /// without a peak.
+    pub missing_live_ranges: Option<usize>,
+    /// How many kernels there are whose scratch is in no allocation, if it is known what the
+    /// instructions are.
+    pub kernels: Option<usize>,
     /// The ids of the values that are left out.
     pub without: Vec<u64>,
     /// All memory spaces, with nothing left out.
@@ -88,6 +90,8 @@ pub struct Idle {
     pub bytes: u64,
     /// Bytes occupied of it.
     pub occupied_bytes: u64,
+    /// Whether the compiler keeps the rest as scratch of the instructions, which is in no value.
+    pub is_scratch: bool,
 }
 
 /// The occupied bytes by kind of allocation.
@@ -152,6 +156,23 @@ impl From<peak::Printed> for PrintedPeak {
     }
 }
 
+/// Why `color` makes no sense in `dump`, in a sentence that says what there is, if it does not. Without
+/// allocations any may be there.
+pub fn space_problem(dump: &Dump, color: u64) -> Option<String> {
+    let spaces = &dump.occupancy().spaces;
+    if spaces.is_empty() || spaces.iter().any(|space| space.color == color) {
+        return None;
+    }
+    let there = spaces.iter();
+    let there: Vec<String> = there
+        .map(|space| space::short(space.color, dump.platforms))
+        .collect();
+    Some(format!(
+        "there is no memory space {color}; the dump has {}",
+        there.join(", ")
+    ))
+}
+
 /// Why `step` makes no sense in `dump`, if it does not.
 pub fn step_problem(dump: &Dump, color: u64, step: u64) -> Option<String> {
     let steps = dump.occupancy().space(color)?.curve.as_ref()?.steps();
@@ -174,14 +195,16 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         step: None,
         instruction: None,
         occupied_bytes: None,
-        reserved_bytes: space.map_or(0, |space| space.reserved),
+        reserved_bytes: space.map(|space| space.reserved),
         idle: Vec::new(),
         kinds: None,
         near: None,
         next: None,
         xla_peak: peak::printed(audit, query.color).map(PrintedPeak::from),
-        missing_live_ranges: dump.occupancy().missing,
-        kernels: kernels::kernels(audit).len(),
+        missing_live_ranges: missing_live_ranges(dump),
+        kernels: dump
+            .knows_instructions()
+            .then(|| kernels::kernels(audit).len()),
         without: ids(dump, query.without),
         spaces: spaces(audit),
         values: Vec::new(),
@@ -265,6 +288,7 @@ fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
             kind: allocation.kind().name(),
             bytes: allocation.size,
             occupied_bytes,
+            is_scratch: dump.keeps_scratch(allocation),
         })
         .collect();
     idle.sort_by_key(|it| std::cmp::Reverse(it.bytes - it.occupied_bytes));

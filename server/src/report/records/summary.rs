@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{PrintedPeak, SCHEMA, Space, module_name, spaces, stem};
+use super::{PrintedPeak, SCHEMA, Space, missing_live_ranges, module_name, spaces, stem};
 use crate::audit::{Audit, peak};
 use crate::model::{Dump, space};
 
@@ -26,11 +26,11 @@ pub struct Module {
     /// `tpu`, `gpu`, `cpu` or `unknown`.
     pub platform: &'static str,
     /// The sizes of all allocations.
-    pub total_bytes: u64,
-    /// How many allocations.
-    pub allocations: usize,
-    /// How many values.
-    pub values: usize,
+    pub total_bytes: Option<u64>,
+    /// How many allocations, if they are there.
+    pub allocations: Option<usize>,
+    /// How many values, if a section is there that names them all.
+    pub values: Option<usize>,
     /// How many steps the schedule has, if it is there.
     pub steps: Option<u64>,
     /// The memory spaces, by number.
@@ -39,8 +39,8 @@ pub struct Module {
     pub xla_peak: Option<PrintedPeak>,
     /// Why there are no peaks.
     pub reason: Option<&'static str>,
-    /// Values that should have a live range and have none.
-    pub missing_live_ranges: usize,
+    /// Values that should have a live range and have none; `None` without peaks.
+    pub missing_live_ranges: Option<usize>,
 }
 
 impl Module {
@@ -81,35 +81,35 @@ pub(super) fn sort_by_peak<T>(all: &mut [T], module: impl Fn(&T) -> &Module, col
 /// The record of a dump that was read for the sake of the file at `path`.
 pub fn module(audit: &Audit, path: &Path) -> Module {
     let dump = audit.dump;
+    let has_allocations = !dump.allocations.is_empty();
+    let has_values = has_allocations || dump.has_used_values();
     Module {
         module: module_name(dump),
         stem: stem(path).to_string_lossy().into_owned(),
         platform: space::platform(dump.platforms),
         total_bytes: total_bytes(dump),
-        allocations: dump.allocations.len(),
-        values: dump.values.len(),
+        allocations: has_allocations.then_some(dump.allocations.len()),
+        values: has_values.then_some(dump.values.len()),
         steps: steps(dump),
         spaces: spaces(audit),
         xla_peak: peak::printed(audit, 0).map(PrintedPeak::from),
         reason: dump.occupancy().reason,
-        missing_live_ranges: dump.occupancy().missing,
+        missing_live_ranges: missing_live_ranges(dump),
     }
 }
 
 /// The sizes of all allocations; where these are not there, the total that the compiler prints.
-fn total_bytes(dump: &Dump) -> u64 {
-    let sizes = dump.allocations.iter().map(|allocation| allocation.size);
-    let printed = || {
-        let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
-        at.row.bytes.get()
-    };
+fn total_bytes(dump: &Dump) -> Option<u64> {
     if dump.allocations.is_empty() {
-        return printed().unwrap_or(0);
+        let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
+        return at.row.bytes.get();
     }
-    sizes.fold(0, u64::saturating_add)
+    let sizes = dump.allocations.iter().map(|allocation| allocation.size);
+    Some(sizes.fold(0, u64::saturating_add))
 }
 
-fn steps(dump: &Dump) -> Option<u64> {
+/// How many steps the schedule has, if it is there.
+pub(super) fn steps(dump: &Dump) -> Option<u64> {
     let printed = dump.max.as_ref().map(|(max, _)| max.value);
     let counted = || dump.has_live_ranges().then_some(dump.steps.len() as u64);
     printed.or_else(counted)

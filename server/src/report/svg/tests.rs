@@ -56,7 +56,7 @@ fn rectangles_are_the_bytes_and_steps_of_the_values() {
     let document = Document::parse(&text).unwrap();
     let rectangles = rectangles(&document);
     assert!(!rectangles.is_empty());
-    let step = (1200.0 - LEFT - RIGHT) / map.steps as f64;
+    let step = (1200.0 - LEFT - RIGHT) / map.steps.unwrap() as f64;
     for rectangle in &rectangles {
         let tooltip = tooltip(rectangle);
         let value = (0..map.values.len()).find(|&value| {
@@ -116,7 +116,7 @@ fn every_value_is_drawn_or_counted() {
     ] {
         let map = map(stem);
         for space in &map.spaces {
-            let steps = Some((0, map.steps.saturating_sub(1) / 2));
+            let steps = Some((0, map.steps.unwrap().saturating_sub(1) / 2));
             for steps in [None, steps] {
                 let color = space.space.color;
                 let selection = Selection {
@@ -216,7 +216,7 @@ fn synthetic(count: u64) -> Map {
     Map {
         platform: "tpu",
         reason: None,
-        steps,
+        steps: Some(steps),
         instructions: Vec::new(),
         spaces: vec![MapSpace {
             space,
@@ -235,7 +235,7 @@ fn synthetic(count: u64) -> Map {
         }],
         values,
         values_left_out: 0,
-        missing_live_ranges: 0,
+        missing_live_ranges: Some(0),
         texts: [
             "fusion.1".to_owned(),
             "{}".to_owned(),

@@ -35,6 +35,11 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Bytes, if they are known.
+    pub fn bytes(bytes: Option<u64>) -> Self {
+        bytes.map_or(Self::Empty, Self::Bytes)
+    }
+
     /// A number, if it is known.
     pub fn number(number: Option<u64>) -> Self {
         number.map_or(Self::Empty, Self::Number)
