@@ -70,7 +70,7 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         bytes > 0 && (bytes >= MIN_TOLD || is_worth)
     };
     for space in spaces.iter().filter(|it| is_told(it.could_match_bytes, it)) {
-        page.text(could_match_text(space, within(space, &spaces)));
+        page.text(could_match_text(space, &within(space, &spaces)));
     }
     for space in &spaces {
         if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
@@ -101,7 +101,7 @@ fn within(space: &DonationSpace, spaces: &[&DonationSpace]) -> String {
 }
 
 /// What donating the parameters of a memory space that match outputs would save.
-fn could_match_text(space: &DonationSpace, within: String) -> String {
+fn could_match_text(space: &DonationSpace, within: &str) -> String {
     let bytes = rounded(space.could_match_bytes);
     let peak = match space.could_match_peak_bytes {
         None => String::new(),
