@@ -12,7 +12,7 @@ use super::navigation::{computation, declarations, instruction_in, table_row};
 use super::subject::Subject;
 use crate::model::cancel::checkpoint;
 use crate::model::origin::op_name;
-use crate::model::{At, Dump, FileId, NameId, Place};
+use crate::model::{Dump, FileId, Place};
 
 /// All places in all files that name what is at `offset`; with `declaration` also the one that
 /// declares it.
@@ -73,15 +73,7 @@ fn all_places(
         | Subject::Instruction { name }
         | Subject::Definition { name } => {
             let mut places = occurrences(dump, name, SyntaxKind::Name, only);
-            let id = dump.names.get(name);
-            let nodes = nodes_called(dump, |other, _| Some(other) == id);
-            places.extend(nodes.iter().map(|(at, end)| {
-                let start = at.row.label.start;
-                at.place(Span {
-                    start,
-                    end: start + end,
-                })
-            }));
+            places.extend(labels_of(dump, name));
             places
         }
     };
@@ -152,34 +144,26 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
             places.push(at.place(named(at.row.name, at.row.index)));
         }
     }
-    let nodes = nodes_called(dump, |name, index| {
-        dump.names
-            .get(index)
-            .is_some_and(|index| keys.contains(&(name, Some(index))))
-    });
-    places.extend(nodes.iter().map(|(at, _)| at.place(at.row.label)));
     places
 }
 
-/// The nodes of the stack trace breakdown that an instruction gives its name, as those without a trace path
-/// do, if name and index are meant: each with the length of the name in its label.
-fn nodes_called(
-    dump: &Dump,
-    is_meant: impl Fn(NameId, &str) -> bool,
-) -> Vec<(At<'_, TreeNode>, u32)> {
+/// Where the stack trace breakdown has the name of an instruction: in the labels of nodes without a trace path. Those of
+/// others are paths, which may read as a name does.
+fn labels_of<'d>(dump: &'d Dump, name: &'d str) -> impl Iterator<Item = Place> + 'd {
+    let text = dump
+        .names
+        .get(name)
+        .and_then(|id| dump.instruction_text(id));
+    let has_path = |text| op_name(&InstructionParts::read_up_to(text, 0)).is_some();
     let nodes = dump.tree.iter().flat_map(|(_, _, nodes)| nodes);
-    let called = nodes.filter_map(|&node| {
+    let nodes = nodes.filter(move |_| text.is_some_and(|text| !has_path(text)));
+    nodes.filter_map(move |&node| {
         let at = dump.at::<TreeNode>(node)?;
-        let label = at.text(at.row.label);
-        let (name, index) = match label.find('{') {
-            Some(end) => label.split_at(end),
-            None => (label, "{}"),
-        };
-        let id = dump.names.get(name).filter(|&id| is_meant(id, index))?;
-        let path = op_name(&InstructionParts::read_up_to(dump.instruction_text(id)?, 0));
-        path.is_none().then_some((at, name.len() as u32))
-    });
-    called.collect()
+        let label = at.text(at.row.label).split('{').next();
+        let start = at.row.label.start;
+        let end = start + name.len() as u32;
+        (label == Some(name)).then(|| at.place(Span { start, end }))
+    })
 }
 
 /// An allocation's header, and its lines in the memory-usage report.
@@ -466,12 +450,10 @@ mod tests {
             let places = places.map(|place| fixture.place(place.file, place.range.start));
             places.collect::<Vec<_>>()
         };
-        // Of the instruction, and of the value that its label means.
-        for snippet in ["    1:copy-start$0", "    copy-start{$0}:1-2"] {
-            let found = lines(snippet);
-            assert!(found.contains(&line(named).to_string()), "{found:?}");
-        }
-        assert!(!lines("    copy-start{0$0}:1-3").contains(&line(named).to_string()));
+        let found = lines("    1:copy-start$0");
+        assert!(found.contains(&line(named).to_string()), "{found:?}");
+        // A value's are the lines that tell of it alone.
+        assert!(!lines("    copy-start{$0}:1-2").contains(&line(named).to_string()));
         // `x` is what the program calls the argument.
         assert!(!lines("    0:x.1$0").contains(&line(path).to_string()));
     }
