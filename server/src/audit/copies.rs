@@ -14,7 +14,7 @@ pub const HOST: u64 = 5;
 /// What a copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
-    /// The same data in another layout.
+    /// The same data in another layout; on a TPU some are converted to another element type on the way.
     Layout,
     /// A transposition that writes its result.
     Transpose,
@@ -232,8 +232,7 @@ fn purpose(
         };
         match (&from.layout, &to.layout) {
             (Some(old), Some(new))
-                if from.element == to.element
-                    && from.dimensions == to.dimensions
+                if from.dimensions == to.dimensions
                     && (&old.minor_to_major, &old.tiles) != (&new.minor_to_major, &new.tiles) =>
             {
                 Purpose::Layout

@@ -1,5 +1,6 @@
 //! One changed number in a real dump gives one finding, on that number's line or with it related.
 
+mod branches;
 mod causes;
 mod cuts;
 

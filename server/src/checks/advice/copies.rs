@@ -10,12 +10,28 @@ use crate::checks::labels::{cut, size_place, space_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::rounded;
 
+/// The element type that a shape's text begins with.
+fn element(shape: &str) -> Option<&str> {
+    shape.split('[').next()
+}
+
+/// Whether a copy is one that the compiler has put in to save memory: into a layout with less padding, and back
+/// where the data is read. By these names its rematerialization calls them.
+fn is_compression(name: &str) -> bool {
+    name.contains("remat_compressed") || name.contains("remat_uncompressed")
+}
+
 impl Advice<'_, '_> {
     /// `layout-copy`: one finding for each pair of shapes.
     pub(super) fn layout_copies(&self, copies: &[Copy]) -> Vec<Finding> {
         let mut groups: BTreeMap<(&str, &str), Vec<&Copy>> = BTreeMap::new();
         for copy in copies {
-            if copy.purpose == Purpose::Layout && copy.bytes >= self.thresholds.min_bytes {
+            let only_layout = element(&copy.from.shape) == element(&copy.to.shape)
+                && !is_compression(&self.dump.names[copy.name]);
+            if copy.purpose == Purpose::Layout
+                && only_layout
+                && copy.bytes >= self.thresholds.min_bytes
+            {
                 let ends = (copy.from.shape.as_str(), copy.to.shape.as_str());
                 groups.entry(ends).or_default().push(copy);
             }

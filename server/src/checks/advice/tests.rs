@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::audit::copies::Purpose;
 use crate::audit::fixture::{audited, real};
 use crate::checks::check_with;
 
@@ -314,4 +315,39 @@ fn real_dumps() {
                 13 the output
         "#]],
     );
+}
+
+#[test]
+fn a_copy_that_does_more_than_change_the_layout_gives_no_advice() {
+    let text = "BufferAssignment:
+allocation 0: size 512, parameter 0, shape |f32[8,16]| at ShapeIndex {}:
+ value: <1 p.1 @0> (size=512,offset=0): f32[8,16]{1,0}
+allocation 1: size 512, preallocated-temp:
+ value: <2 copy.1 @0> (size=512,offset=0): f32[8,16]{0,1}
+
+Used values:
+<1 p.1 @0>
+ positions:
+  p.1
+ uses:
+  copy.1, operand 0
+ from instruction: %p.1 = f32[8,16]{1,0} parameter(0)
+<2 copy.1 @0>
+ positions:
+  copy.1
+ uses:
+ from instruction: %copy.1 = f32[8,16]{0,1} copy(%p.1)
+";
+    let is_advised = |text: &str| {
+        let dump = audited(text);
+        let copies = copies(&Audit::new(&dump, Libraries::default()));
+        assert_eq!(copies[0].purpose, Purpose::Layout);
+        let findings = advice(&dump, &small());
+        findings.iter().any(|it| it.code == Code::LayoutCopy)
+    };
+    assert!(is_advised(text));
+    assert!(!is_advised(
+        &text.replace("f32[8,16]{0,1}", "bf16[8,16]{0,1}")
+    ));
+    assert!(!is_advised(&text.replace("copy.1", "p.1.remat_compressed")));
 }
