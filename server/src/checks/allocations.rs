@@ -380,9 +380,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         if doubts.allocations.contains(&number) || largest_end == u128::from(allocation.size) {
             continue;
         }
-        // TPU v7 reserves all of VMEM, whatever the values need.
-        let is_reserved = is_temp && allocation.color == 1 && allocation.size >= 32 << 20;
-        if is_reserved && largest_end < u128::from(allocation.size) {
+        if dump.keeps_scratch(allocation) {
             continue;
         }
         doubts.allocations.insert(number);

@@ -562,8 +562,12 @@ fn each_of_one_dump<'d>(
                 let kind = std::mem::discriminant(heading);
                 // A heading that stands twice, with nothing between, opens no other dump.
                 let is_doubled = || {
-                    let before = number.checked_sub(1).map(|before| blocks[before].1.facts());
-                    before.is_some_and(|before| is_heading_alone(before, kind))
+                    let before = number.checked_sub(1).map(|before| blocks[before].1);
+                    before.is_some_and(|before| {
+                        let mut headings = before.facts().headings.iter();
+                        headings.any(|(it, _)| std::mem::discriminant(it) == kind)
+                            && before.text().trim_end().lines().count() == 1
+                    })
                 };
                 let repeats = opens_dump && seen.contains(&kind) && !is_doubled();
                 seen.push(kind);
@@ -578,18 +582,6 @@ fn each_of_one_dump<'d>(
         },
     );
     second
-}
-
-/// Whether a block says nothing but this heading.
-fn is_heading_alone(facts: &facts::Facts, heading: std::mem::Discriminant<Heading>) -> bool {
-    let alone = facts::Facts {
-        headings: facts.headings.clone(),
-        ..facts::Facts::default()
-    };
-    let [(found, _)] = *facts.headings else {
-        return false;
-    };
-    std::mem::discriminant(&found) == heading && *facts == alone
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form
