@@ -9,9 +9,9 @@
  * @typedef {{id: number[], name: number[], index: number[], allocation: number[], offset: number[], bytes: number[],
  *   logical_bytes: (number | null)[], start: number[], last: number[], shape: (number | null)[], opcode: (number | null)[],
  *   op_name: (number | null)[], source: (number | null)[]}} MapValues
- * @typedef {{module: string, platform: string, reason: string | null, steps: number, instructions: number[], spaces: MapSpace[],
+ * @typedef {{module: string, platform: string, reason: string | null, steps: number | null, instructions: number[], spaces: MapSpace[],
  *   xla_peak: {step: number} | null, allocations: MapAllocation[], values: MapValues, values_left_out: number,
- *   missing_live_ranges: number, texts: string[]}} MapData What `buflens map --format json` writes.
+ *   missing_live_ranges: number | null, texts: string[]}} MapData What `buflens map --format json` writes.
  */
 /**
  * @typedef {'kind' | 'op_name' | 'opcode' | 'source'} MapColouring
@@ -158,7 +158,7 @@ function buflensMapModel(data) {
       const step = Math.min(begun < some.length ? start[some[begun]] : Infinity, end[ends[ended]]);
       for (; ended < ends.length && end[ends[ended]] === step; ended += 1) occupied = tree.change(ends[ended], -1);
       for (; begun < some.length && start[some[begun]] === step; begun += 1) occupied = tree.change(some[begun], 1);
-      if (step < data.steps) curve.push([step, occupied]);
+      if (step < (data.steps ?? 0)) curve.push([step, occupied]);
     }
     return curve;
   }

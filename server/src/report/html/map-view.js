@@ -19,7 +19,7 @@
 function buflensMapView(canvas, model) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', { alpha: false }));
   const { start, end, offset, top, bytes, allocation, allocations, order } = model;
-  const steps = Math.max(1, model.data.steps);
+  const steps = Math.max(1, model.data.steps ?? 0);
   const { bytes: human } = buflensMapText;
   const CURVE_TOP = 36;
   const CURVE = 110;

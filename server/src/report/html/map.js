@@ -22,7 +22,9 @@ function buflensMap(root, data, host = {}) {
   const element = buflensMapElement;
   const { bytes, grouped, counted, moment } = buflensMapText;
   root.classList.add('buflens-map');
-  if (data.reason !== null || data.values.id.length === 0 || !(data.steps > 0)) {
+  const stepCount = data.steps ?? 0;
+  const missing = data.missing_live_ranges ?? 0;
+  if (data.reason !== null || data.values.id.length === 0 || stepCount === 0) {
     const why = data.reason ?? 'no value of this program has bytes and a live range';
     root.replaceChildren(element('p', 'map-nothing', `There is no memory map: ${why}.`));
     const nothing = () => {};
@@ -163,7 +165,7 @@ function buflensMap(root, data, host = {}) {
     if (merged > 0) notes.push(`${counted(merged, 'value')} ${merged === 1 ? 'is' : 'are'} smaller than a pixel here: zoom in to see ${merged === 1 ? 'it' : 'them'}`);
     if (total > drawn + merged) notes.push(`${grouped(total - drawn - merged)} outside of what is seen`);
     if (data.values_left_out > 0) notes.push(`${counted(data.values_left_out, 'smaller value')} not loaded`);
-    if (data.missing_live_ranges > 0) notes.push(`${counted(data.missing_live_ranges, 'value')} without live range ${data.missing_live_ranges === 1 ? 'is' : 'are'} missing: the true peak may be higher`);
+    if (missing > 0) notes.push(`${counted(missing, 'value')} without live range ${missing === 1 ? 'is' : 'are'} missing: the true peak may be higher`);
     const text = `${notes.join('; ')}.`;
     if (status.textContent !== text) status.textContent = text;
   }
@@ -199,7 +201,7 @@ function buflensMap(root, data, host = {}) {
     for (const made of spaces.querySelectorAll('button')) made.setAttribute('aria-pressed', String(made.dataset.color === String(to)));
     sequence = model.inTime(color);
     view.setScene({ color });
-    canvas.setAttribute('aria-label', `${space.name}: ${counted(sequence.length, 'value')} over ${counted(data.steps, 'step')}, ${space.peak === null ? 'no peak' : `true peak ${moment(space.peak)}`}. Press ? for the keys.`);
+    canvas.setAttribute('aria-label', `${space.name}: ${counted(sequence.length, 'value')} over ${counted(stepCount, 'step')}, ${space.peak === null ? 'no peak' : `true peak ${moment(space.peak)}`}. Press ? for the keys.`);
     Object.assign(seen, { x0: 0, x1: view.steps, y0: 0, zoom: 1 });
     layOut();
     setColouring(colouring);
