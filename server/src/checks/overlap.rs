@@ -85,7 +85,7 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
             ends.push((std::cmp::Reverse(value.live.1), at));
             continue;
         }
-        let conflict = shared.find(|other| !dump.is_read_out(other, value));
+        let conflict = shared.find(|other| !dump.are_apart(other, value));
         findings.extend(conflict.and_then(|other| report(dump, value, other)));
         if over.len() < MOST_OVER {
             over.push(at);

@@ -110,7 +110,11 @@ impl Diff {
                 *is_unreadable = true;
             }
         }
-        let stem = |path: PathBuf| records::stem(&path).to_string_lossy().into_owned();
+        let stem = |path: PathBuf| {
+            workspace::stem_or_path(&path)
+                .to_string_lossy()
+                .into_owned()
+        };
         let alone = alone.map(|paths| paths.into_iter().map(stem).collect());
         let diffs = Diffs::new(compared, alone);
         let limit = self.limit();

@@ -56,6 +56,19 @@ enum Command {
     Export(Export),
 }
 
+impl Command {
+    /// The memory space asked for, if one is.
+    fn space(&self) -> Option<u64> {
+        match self {
+            Self::Peak(asked) => asked.space,
+            Self::WhatIf(asked) => asked.space,
+            Self::Padding(asked) => asked.space,
+            Self::TextMap(asked) => asked.space,
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct Document {
     uri: lsp::Uri,
@@ -209,12 +222,18 @@ pub fn answer(
         audit: &audit,
         locate: &locate,
     };
+    let space = question.command.space();
+    if let Some(problem) = space.and_then(|color| records::space_problem(&dump, color)) {
+        return Ok(Err(problem));
+    }
     Ok(match &question.command {
         Command::Peak(asked) => peak(&source, asked),
         Command::WhatIf(asked) => {
             let color = asked.space.unwrap_or(0);
-            let answer = || records::what_if(&audit, color, asked.without.clone());
-            space_problem(&dump, asked.space).map_or_else(|| to_json(&dump, answer()), Err)
+            to_json(
+                &dump,
+                records::what_if(&audit, color, asked.without.clone()),
+            )
         }
         Command::ValueAtOffset(asked) => {
             let ValueAtOffset {
@@ -230,8 +249,7 @@ pub fn answer(
         }
         Command::Padding(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
-            let answer = || records::padding(&source, asked.space, limit);
-            space_problem(&dump, asked.space).map_or_else(|| to_json(&dump, answer()), Err)
+            to_json(&dump, records::padding(&source, asked.space, limit))
         }
         Command::Donation(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
@@ -279,19 +297,16 @@ pub fn answer(
     })
 }
 
-/// Why the memory space asked for is none of the dump's, if one is asked for.
-fn space_problem(dump: &Dump, asked: Option<u64>) -> Option<String> {
-    records::space_problem(dump, asked?)
-}
-
 fn peak(
     source: &Source<'_, '_, lsp::Location>,
     asked: &Peak,
 ) -> std::result::Result<Value, String> {
     let dump = source.audit.dump;
     let color = asked.space.unwrap_or(0);
-    let step_problem = || records::step_problem(dump, color, asked.step?);
-    if let Some(problem) = space_problem(dump, asked.space).or_else(step_problem) {
+    if let Some(problem) = asked
+        .step
+        .and_then(|step| records::step_problem(dump, color, step))
+    {
         return Err(problem);
     }
     let ids = asked.without.iter().flatten();
@@ -306,9 +321,6 @@ fn peak(
 }
 
 fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Value, String> {
-    if let Some(problem) = space_problem(audit.dump, asked.space) {
-        return Err(problem);
-    }
     let map = records::map(audit, usize::MAX);
     let mut options = text_map::Options::default();
     options.selection.space = asked.space;

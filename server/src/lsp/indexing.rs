@@ -227,7 +227,7 @@ fn touched(
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     let mut seen = FxHashSet::default();
     for path in paths {
-        let stem = workspace::stem(path).unwrap_or_else(|| path.clone());
+        let stem = workspace::stem_or_path(path);
         let is_inside = folders.iter().any(|folder| path.starts_with(folder));
         if !is_inside || !seen.insert(stem.clone()) {
             continue;

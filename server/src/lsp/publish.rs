@@ -254,7 +254,7 @@ impl Publisher {
 
     /// The turn of the dump that the file at `path` belongs to.
     fn turn(&self, path: &Path) -> Arc<Turn> {
-        let stem = workspace::stem(path).unwrap_or_else(|| path.to_owned());
+        let stem = workspace::stem_or_path(path);
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = turns.get(&stem).and_then(Weak::upgrade) {
             return turn;

@@ -34,8 +34,7 @@ pub struct View {
 impl View {
     /// What the files of the dump have in common, or the file itself.
     pub fn stem(&self) -> PathBuf {
-        let path = &self.snapshot.path;
-        workspace::stem(path).unwrap_or_else(|| path.clone())
+        workspace::stem_or_path(&self.snapshot.path)
     }
 
     /// The state of the document asked for, if it is open.

@@ -16,12 +16,17 @@ pub(super) struct Branches {
 }
 
 impl Dump {
-    /// Whether nothing reads `earlier` any more where `later` begins, although both are printed as alive. Main memory is
-    /// given out by the printed ranges, the faster one by who reads what. The difference is what control flow
+    /// Whether of two values of an allocation nothing reads the one any more where the other begins, although both are
+    /// printed as alive. Main memory is given out by the printed ranges, the faster one by who reads what. The difference is what control flow
     /// adds: a part of a loop's state is printed up to where the next turn's takes its place, what a branch returns up to its
     /// conditional, and what branches are handed up to the last of them, since in the schedule they stand one
-    /// behind the other, while only one of them runs. Where it is not known what reads `earlier`, it may be so.
-    pub fn is_read_out(&self, earlier: &Value, later: &Value) -> bool {
+    /// behind the other, while only one of them runs. Where it is not known what reads the earlier one, it may be so.
+    pub fn are_apart(&self, one: &Value, other: &Value) -> bool {
+        let (earlier, later) = if one.live.0 <= other.live.0 {
+            (one, other)
+        } else {
+            (other, one)
+        };
         let allocation = self.allocation_of(later);
         if allocation.is_none_or(|allocation| allocation.color == 0) {
             return false;

@@ -36,7 +36,6 @@ pub use crate::workspace::program_name as module_name;
 use super::Spot;
 use crate::audit::Audit;
 use crate::model::{Dump, Place, Value as DumpValue, occupancy, space};
-use crate::workspace;
 
 /// The version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -243,9 +242,4 @@ pub(super) fn spaces(audit: &Audit) -> Vec<Space> {
         }
     };
     dump.occupancy().spaces.iter().map(record).collect()
-}
-
-/// The path of a file of a dump without what tells it from its siblings: `dir/module_0001.jit_f.x`.
-pub fn stem(path: &std::path::Path) -> std::path::PathBuf {
-    workspace::stem(path).unwrap_or_else(|| path.to_owned())
 }

@@ -2,7 +2,7 @@
 
 use buflens_syntax::facts::Heading;
 
-use super::names::{module_name, stem};
+use super::names::{module_name, stem_or_path};
 use crate::model::{Dump, Part};
 
 /// The parts that a compilation consists of, in the order of [`super::SUFFIXES`], with what they
@@ -34,7 +34,7 @@ pub fn program_name(dump: &Dump) -> String {
     if let Some(name) = module_name(&file.path) {
         return name;
     }
-    let stem = stem(&file.path).unwrap_or_else(|| file.path.clone());
+    let stem = stem_or_path(&file.path);
     let name = stem.file_name().unwrap_or(stem.as_os_str());
     name.to_string_lossy().into_owned()
 }

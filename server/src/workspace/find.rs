@@ -12,7 +12,7 @@ use ignore::{WalkBuilder, WalkState};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::load::{LoadError, Loaded, load};
-use super::names::{part_of_head, part_of_name, stem};
+use super::names::{part_of_head, part_of_name, stem_or_path};
 use crate::model::Part;
 
 /// So many bytes of a file are looked at to see whether it is part of a dump.
@@ -35,7 +35,7 @@ impl Found {
     /// The path that its files have in common.
     pub fn stem(&self) -> PathBuf {
         let path = self.paths.first().map_or(Path::new(""), PathBuf::as_path);
-        stem(path).unwrap_or_else(|| path.to_owned())
+        stem_or_path(path)
     }
 
     /// Reads the dump that the files are parts of. A file among them that is none, since it was
@@ -230,7 +230,7 @@ fn key(path: &Path, folders: &mut FxHashMap<PathBuf, PathBuf>) -> PathBuf {
     let real = folders
         .entry(folder.to_owned())
         .or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-    let stem = stem(path).unwrap_or_else(|| path.to_owned());
+    let stem = stem_or_path(path);
     real.join(stem.file_name().unwrap_or_default())
 }
 

@@ -26,7 +26,9 @@ pub use compilation::{PARTS, has_part, problems, program_name};
 pub use find::{Found, find, find_while, head_problem, is_part};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
 pub use load::{LoadError, Loaded, Note, ReadError, load};
-pub use names::{SUFFIXES, Sibling, module_name, name_in_every_run, program_path, siblings, stem};
+pub use names::{
+    SUFFIXES, Sibling, module_name, name_in_every_run, program_path, siblings, stem, stem_or_path,
+};
 
 use cache::{Cache, Source};
 

@@ -31,6 +31,11 @@ pub fn stem(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(split(path)?.0))
 }
 
+/// The same; of a file that is named like no dump its path.
+pub fn stem_or_path(path: &Path) -> PathBuf {
+    stem(path).unwrap_or_else(|| path.to_owned())
+}
+
 /// The paths that the files of the compilation of `path` have, itself among them, whether they
 /// exist or not. Only the stem relates files: `X_before_buffer_assignment.txt` is the text of
 /// another program than `X.txt`, without the copies that were inserted since.
@@ -66,7 +71,7 @@ pub fn program_path(stem: &Path) -> PathBuf {
 /// What the dumps of a program are called in every run: `jit_f.cpu_after_optimizations` of
 /// `module_0022.jit_f.cpu_after_optimizations.txt`. Times, the numbers of modules and change lists, and chips go.
 pub fn name_in_every_run(path: &Path) -> String {
-    let stem = stem(path).unwrap_or_else(|| path.to_owned());
+    let stem = stem_or_path(path);
     let name = stem.file_name().unwrap_or_default().to_string_lossy();
     let is_of_run = |part: &str| {
         let number = part.strip_prefix("module_").unwrap_or(part);

@@ -209,10 +209,7 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     found.sort_unstable_by_key(|other| (other.live, other.id));
     let shared = |other: &Value| {
         if other.live.1.min(value.live.1) > other.live.0.max(value.live.0) {
-            let mut order = [value, other];
-            order.sort_by_key(|it| it.live.0);
-            let [earlier, later] = order;
-            if dump.is_read_out(earlier, later) {
+            if dump.are_apart(value, other) {
                 " (at the same time as printed, but not read any more)".to_owned()
             } else {
                 " (**at the same time**)".to_owned()

@@ -6,11 +6,12 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Moment, SCHEMA, Source, Value, module_name, stem, value};
+use super::{Moment, SCHEMA, Source, Value, module_name, value};
 use crate::audit::made::{Hit, Peaks, made as made_in};
 use crate::model::lines::Lines;
 use crate::model::source_map::SourceMap;
 use crate::model::space;
+use crate::workspace::stem_or_path;
 
 /// So many other lines are named where the ones asked for made nothing.
 const NEAREST: usize = 5;
@@ -164,7 +165,7 @@ pub fn made<L>(
         lines: by_line(source, &peaks, &found.hits),
         dump: MadeDump {
             module: module.clone(),
-            stem: stem(path).to_string_lossy().into_owned(),
+            stem: stem_or_path(path).to_string_lossy().into_owned(),
             values: all.len(),
             reason: dump.occupancy().reason,
             spaces: spaces.collect(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, source_line, stem};
+use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, source_line};
 use crate::audit::out_of_memory::{Match, space_of, values_of};
 use crate::audit::{Audit, padding};
 use crate::model::failure::{self, Form, Printed};
@@ -10,6 +10,7 @@ use crate::model::occupancy::reserved_by_kind;
 use crate::model::origin::Origin;
 use crate::model::source::frames;
 use crate::model::space;
+use crate::workspace::stem_or_path;
 
 /// The answer about one or several texts.
 #[derive(Debug, Clone, Serialize)]
@@ -275,7 +276,7 @@ fn failed_dump<L>(
     unlisted.truncate(limit);
     let wanted = failure.message.and_then(|message| message.wanted);
     let is = |bytes| wanted.is_some_and(|wanted| wanted.is_of(bytes));
-    let path = dump.files.first().map(|file| stem(&file.path));
+    let path = dump.files.first().map(|file| stem_or_path(&file.path));
     FailedDump {
         module: module_name(dump),
         stem: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
