@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::allocations::shortened;
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
+use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, Part, Place, Row, cancel, opcodes, source};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
@@ -204,8 +205,8 @@ impl InModule<'_> {
     fn operand_count(&self, found: usize) -> Option<Finding> {
         let opcode = self.at.text(self.at.row.opcode);
         let expected = opcodes::arity(opcode).filter(|&expected| expected != found)?;
-        let plural = if expected == 1 { "" } else { "s" };
-        let message = format!("`{opcode}` takes {expected} operand{plural}, found {found}");
+        let takes = counted(expected, "operand");
+        let message = format!("`{opcode}` takes {takes}, found {found}");
         let place = self.at.place(self.at.row.opcode);
         Some(Finding::new(Code::OperandCount, place, message))
     }

@@ -11,7 +11,7 @@ use super::computations::{callees, callers, instruction_count};
 use super::navigation::{self, Target, instruction_in, step_named, value_header};
 use super::references::{enclosing, occurrences};
 use super::subject::Subject;
-use crate::model::bytes::grouped;
+use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, NameId, Place};
 
 /// So many callers of a computation are looked for.
@@ -278,10 +278,9 @@ fn item(dump: &Dump, node: Node) -> Option<Item> {
 fn computation(dump: &Dump, name: NameId) -> Option<Item> {
     let target = navigation::computation(dump, &dump.names[name])?;
     let count = instruction_count(dump, dump.computation_named(name)?);
-    let plural = if count == 1 { "" } else { "s" };
     Some(Item {
         node: Node::Computation(name),
-        detail: format!("{} instruction{plural}", grouped(count as u64)),
+        detail: counted(count, "instruction"),
         place: target.place,
         selection: target.selection,
     })

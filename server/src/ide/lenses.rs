@@ -6,7 +6,7 @@ use std::ops::Range;
 use buflens_syntax::facts::{self, Heading};
 
 use super::markdown::cut;
-use crate::model::bytes::{grouped, rounded};
+use crate::model::bytes::{counted, rounded};
 use crate::model::occupancy::{Kind, Moment, Space};
 use crate::model::{Allocation, Dump, FileId, Place, space};
 
@@ -195,8 +195,7 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
         }
     }
     let values = allocation.values.len();
-    let plural = if values == 1 { "" } else { "s" };
-    parts.push(format!("{} value{plural}", grouped(values as u64)));
+    parts.push(counted(values, "value"));
     parts.join(", ")
 }
 

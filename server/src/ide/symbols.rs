@@ -8,7 +8,7 @@ use buflens_syntax::{Document, DocumentKind};
 pub use search::workspace_symbols;
 
 use super::entries::{is_section, sections as sections_of};
-use crate::model::bytes::{grouped, rounded};
+use crate::model::bytes::{counted, rounded};
 use crate::model::{Dump, FileId, Place, Rank};
 
 mod module;
@@ -259,12 +259,6 @@ fn headings(document: &Document) -> impl Iterator<Item = (Heading, Range<u32>)> 
             .iter()
             .map(move |&(heading, line)| (heading, in_document(line)))
     })
-}
-
-/// `1 value`, `1,234 values`
-fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number as u64))
 }
 
 /// The remark at `end` that there are more: `2 allocations and 1,234 values more`.

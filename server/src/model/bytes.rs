@@ -441,6 +441,13 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// How many there are of what `one` names one of: `1 value`, `1,234 values`.
+pub fn counted<N: TryInto<u64>>(number: N, one: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", grouped(number))
+}
+
 /// A difference as `shown` writes numbers: `+324.0 MiB`, `-7`, `0`.
 pub fn signed(number: i64, shown: impl Fn(u64) -> String) -> String {
     let sign = match number {

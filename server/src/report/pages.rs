@@ -12,7 +12,7 @@ pub mod peak;
 pub mod summary;
 
 use super::records::{Moment, Value};
-use crate::model::bytes::{grouped, rounded};
+use crate::model::bytes::{counted, rounded};
 
 /// What all numbers have in common, said once on each page.
 const STATIC: &str = "Static, this module only.";
@@ -33,12 +33,6 @@ fn is_worth(bytes: u64, whole: u64) -> bool {
 /// `6+32768`: the allocation, and bytes from its start.
 fn whereabouts<L>(value: &Value<L>) -> Option<String> {
     Some(format!("{}+{}", value.allocation?, value.offset?))
-}
-
-/// `1 value`, `1,200 values`
-fn counted(number: usize, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", grouped(number as u64))
 }
 
 /// `13-14`, `7`

@@ -10,6 +10,7 @@ use buflens_syntax::{Document, Encoding};
 
 use super::{Counts, Judged, Spot, printable};
 use crate::checks::Severity;
+use crate::model::bytes::{counted, grouped};
 use crate::model::{Dump, Place};
 
 /// So many findings of a dump are shown; the JSON output has them all.
@@ -65,17 +66,20 @@ impl<W: Write> Writer<W> {
 
 /// `2 errors, 1 warning`, `no findings`
 pub(super) fn found(counts: &Counts) -> String {
-    let kinds = [
-        (Severity::Error, "error", "errors"),
-        (Severity::Warning, "warning", "warnings"),
-        (Severity::Information, "information", "information"),
-        (Severity::Hint, "hint", "hints"),
-    ];
-    let found: Vec<String> = kinds
-        .iter()
-        .filter(|(severity, ..)| counts.of(*severity) > 0)
-        .map(|&(severity, one, many)| counted(counts.of(severity), one, many))
-        .collect();
+    let found: Vec<String> = [
+        Severity::Error,
+        Severity::Warning,
+        Severity::Information,
+        Severity::Hint,
+    ]
+    .into_iter()
+    .map(|severity| (severity, counts.of(severity)))
+    .filter(|&(_, count)| count > 0)
+    .map(|(severity, count)| match severity {
+        Severity::Information => format!("{} information", grouped(count as u64)),
+        _ => counted(count, severity.name()),
+    })
+    .collect();
     if found.is_empty() {
         return "no findings".to_owned();
     }
@@ -86,14 +90,10 @@ pub(super) fn found(counts: &Counts) -> String {
 pub(super) fn summary(counts: &Counts) -> String {
     let texts = match counts.texts {
         0 => String::new(),
-        texts => format!(" and {}", counted(texts, "HLO text", "HLO texts")),
+        texts => format!(" and {}", counted(texts, "HLO text")),
     };
-    let dumps = counted(counts.dumps, "dump", "dumps");
+    let dumps = counted(counts.dumps, "dump");
     format!("{} in {dumps}{texts}", found(counts))
-}
-
-fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn report<'d>(dump: &'d Dump, judged: &'d Judged, width: usize) -> Vec<Group<'d>> {
@@ -129,11 +129,7 @@ fn report<'d>(dump: &'d Dump, judged: &'d Judged, width: usize) -> Vec<Group<'d>
         }
     }
     if notes.len() > MOST_RELATED {
-        let more = counted(
-            notes.len() - MOST_RELATED,
-            "more related place",
-            "more related places",
-        );
+        let more = counted(notes.len() - MOST_RELATED, "more related place");
         groups.push(Group::with_title(Level::NOTE.secondary_title(more)));
     }
     groups

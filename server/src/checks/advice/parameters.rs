@@ -10,7 +10,7 @@ use crate::audit::donation::{Donation, Parameter, Verdict};
 use crate::checks::labels::{cut, size_place, space_title, step_title};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
-use crate::model::bytes::rounded;
+use crate::model::bytes::{counted, rounded};
 use crate::model::occupancy::Kind;
 
 impl Advice<'_, '_> {
@@ -68,9 +68,8 @@ impl Advice<'_, '_> {
             if count > outputs {
                 let _ = write!(
                     message,
-                    " ({count} parameters that are not donated have this size, and {outputs} such \
-                     {})",
-                    if outputs == 1 { "output" } else { "outputs" }
+                    " ({count} parameters that are not donated have this size, and {})",
+                    counted(outputs, "such output")
                 );
             }
             findings.extend(

@@ -4,7 +4,7 @@ use buflens_syntax::Shape;
 use rustc_hash::FxHashMap;
 
 use super::instruction::Instruction;
-use super::life::{self, alive};
+use super::life::alive;
 use super::value::{self, MAX_LISTED, extent, kind, title};
 use super::{Context, peak, percent, shape};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -180,7 +180,7 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
     format!(
         "{} values in {}{}{shown}:\n\n{table}",
         bytes::grouped(values.len() as u64),
-        life::count(count as u64, "slot"),
+        bytes::counted(count, "slot"),
         order(dump)
     )
 }

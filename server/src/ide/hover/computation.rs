@@ -6,7 +6,7 @@ use super::Context;
 use super::value::NAME_LIMIT;
 use crate::ide::computations::{Caller, callers, instruction_count};
 use crate::ide::markdown::{Text, code, cut};
-use crate::model::bytes::grouped;
+use crate::model::bytes::counted;
 use crate::model::{Dump, FileId};
 
 /// So many callers are named.
@@ -67,7 +67,7 @@ fn role(dump: &Dump, caller: &Caller) -> String {
 /// The hover on a module's name.
 pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     let document = &dump.files.get(file)?.document;
-    let instructions = document
+    let instructions: usize = document
         .blocks()
         .map(|(_, block)| block.facts().instructions.len())
         .sum();
@@ -110,9 +110,4 @@ pub(super) fn stage(dump: &Dump, file: FileId, line: SyntaxKind) -> Option<Strin
         return None;
     };
     Some(format!("No buffers are assigned to this stage: {why}."))
-}
-
-fn counted(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number as u64))
 }

@@ -59,17 +59,11 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         _ if start > end => "; **it ends before it begins**".to_owned(),
         Some(max) if end > max => format!(
             "; **it ends {} behind the schedule**",
-            count(end - max, "step")
+            bytes::counted(end - max, "step")
         ),
         _ => String::new(),
     };
     format!("{}{of}: {defined}{read}{kept}{wrong}", steps(value.live))
-}
-
-/// `1 step`, `2 steps`
-pub(super) fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", bytes::grouped(number))
 }
 
 fn unknown_life(dump: &Dump, value: &Value) -> &'static str {

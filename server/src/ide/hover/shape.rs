@@ -2,7 +2,6 @@
 
 use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
 
-use super::life::count;
 use super::token;
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::Platforms;
@@ -96,7 +95,7 @@ fn tuple(text: &str, first: &[Shape], platforms: Platforms) -> Option<String> {
     let elements = Shape::tuple_elements(text)?;
     let mut hover = Text::new(&format!(
         "**tuple** of {}: {}",
-        count(elements as u64, "element"),
+        bytes::counted(elements, "element"),
         shown(text)
     ));
     hover.paragraph(&format!(

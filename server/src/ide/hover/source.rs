@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::ide::markdown::{Text, code, link, shorten};
 use crate::model::Dump;
+use crate::model::bytes::counted;
 use crate::model::origin::Origin;
 use crate::model::source::{Frame, Libraries, frames};
 
@@ -69,9 +70,8 @@ fn chain(frames: &[Frame], sources: &Sources) -> Option<String> {
     let more = callers.len().saturating_sub(MAX_OWN - 1);
     let folded = libraries.len() - usize::from(own.is_empty());
     for (count, what) in [(more, "caller"), (folded, "library frame")] {
-        let plural = if count == 1 { "" } else { "s" };
         if count > 0 {
-            let _ = write!(chain, ", + {count} {what}{plural}");
+            let _ = write!(chain, ", + {}", counted(count, what));
         }
     }
     Some(chain)

@@ -4,7 +4,7 @@ use buflens_syntax::facts::{LiveRange, PeakValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::instruction::Instruction;
-use super::life::{count, steps};
+use super::life::steps;
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -203,7 +203,7 @@ fn length(dump: &Dump, start: u64, end: u64) -> String {
     } else {
         "both ends included"
     };
-    format!("{}{share}, {ends}", count(length, "step"))
+    format!("{}{share}, {ends}", bytes::counted(length, "step"))
 }
 
 /// The hover on a line of the peak list.

@@ -2,7 +2,6 @@
 
 use buflens_syntax::{ArrayShape, SyntaxKind, SyntaxToken};
 
-use super::life::count;
 use super::space;
 use crate::ide::markdown::escape;
 use crate::model::Platforms;
@@ -92,8 +91,11 @@ fn dimension_focus(place: usize, array: &ArrayShape) -> String {
         return String::new();
     };
     let size = match (dimension.size, dimension.dynamic) {
-        (Some(size), true) => format!("at most {}, known at run time", count(size, "element")),
-        (Some(size), false) => count(size, "element"),
+        (Some(size), true) => format!(
+            "at most {}, known at run time",
+            bytes::counted(size, "element")
+        ),
+        (Some(size), false) => bytes::counted(size, "element"),
         (None, _) => "unbounded".to_owned(),
     };
     let padded = Padding::of(array).and_then(|padding| {

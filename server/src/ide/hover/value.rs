@@ -3,7 +3,7 @@
 use buflens_syntax::Shape;
 
 use super::instruction::Instruction;
-use super::life::{alive, count, neighbours, steps, written_over};
+use super::life::{alive, neighbours, steps, written_over};
 use super::shape::{self, shown};
 use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
@@ -398,7 +398,7 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
         return Some(format!(
             "{}: XLA's lists count 8 B for each of {}",
             bytes::display(logical),
-            count(elements, "pointer")
+            bytes::counted(elements, "pointer")
         ));
     }
     let shape = Shape::read(text).ok()?;

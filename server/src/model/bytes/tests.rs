@@ -293,3 +293,10 @@ fn differences_have_signs() {
     assert_eq!(shown, ["+324.0 MiB", "0 B", "-7 B", "-8.00 EiB"]);
     assert_eq!(signed(-1234, grouped), "-1,234");
 }
+
+#[test]
+fn one_of_a_kind_is_no_plural() {
+    assert_eq!(counted(0_usize, "value"), "0 values");
+    assert_eq!(counted(1_usize, "value"), "1 value");
+    assert_eq!(counted(12_345_u64, "value"), "12,345 values");
+}
