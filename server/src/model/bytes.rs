@@ -359,8 +359,12 @@ pub fn human(bytes: u64) -> String {
         rest /= 1024;
         unit += 1;
     }
-    let decimals = if unit == 0 { 1 } else { 2 };
-    format!("{:.decimals$}{}iB", rest as f64 / 1024.0, UNITS[unit])
+    let (decimals, scale) = if unit == 0 { (1, 10) } else { (2, 100) };
+    // Half of the last digit goes to the even one, as `printf` rounds.
+    let (mut digits, left) = (rest * scale / 1024, rest * scale % 1024);
+    digits += u64::from(left > 512 || left == 512 && digits % 2 == 1);
+    let (whole, part) = (digits / scale, digits % scale);
+    format!("{whole}.{part:0decimals$}{}iB", UNITS[unit])
 }
 
 /// The first letters of KiB and its larger kin; 64 bits end at E.

@@ -1,7 +1,7 @@
 //! The running sums, percentages, lists of shapes and remainders in the tables of the report.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use buflens_syntax::facts::{ReportRow, Span};
 use buflens_syntax::lexer::{Token, tokens};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Slot, push};
 use crate::checks::{Doubts, Findings};
-use crate::model::shapes::shape_text;
+use crate::model::shapes::ShapeId;
 use crate::model::{At, Dump, bytes};
 
 /// Adds up a table's rows from the top.
@@ -140,24 +140,29 @@ pub(super) fn check_slots(
 
 /// `f32[4]`, `5×s32[]`: the values' shapes without layout, sorted. (Older compilers print them in no
 /// order that the dump tells.) `plain` has shapes without layout by those with layout.
-fn shape_list<'d>(
-    dump: &'d Dump,
+fn shape_list<'p>(
+    dump: &Dump,
     values: &[u32],
-    plain: &mut FxHashMap<&'d str, Rc<str>>,
-) -> Vec<String> {
-    let mut counts: BTreeMap<Rc<str>, usize> = BTreeMap::new();
-    for &value in values {
-        let shape = shape_text(dump, &dump.values[value as usize]).unwrap_or_default();
-        let without_layout = plain
+    plain: &'p mut FxHashMap<ShapeId, String>,
+) -> Vec<Cow<'p, str>> {
+    let shapes = values
+        .iter()
+        .map(|&value| dump.values[value as usize].shape);
+    for shape in shapes.clone().flatten() {
+        plain
             .entry(shape)
-            .or_insert_with(|| without_layout(shape).into());
-        *counts.entry(Rc::clone(without_layout)).or_default() += 1;
+            .or_insert_with(|| without_layout(&dump.shapes[shape]));
     }
-    let items = counts.into_iter().map(|(shape, count)| match count {
-        1 => shape.to_string(),
-        _ => format!("{count}×{shape}"),
+    let mut shapes: Vec<&str> = shapes
+        .map(|shape| shape.map_or("", |shape| &plain[&shape]))
+        .collect();
+    shapes.sort_unstable();
+    let items = shapes.chunk_by(|one, other| one == other);
+    let items = items.map(|equal| match equal.len() {
+        1 => equal[0].into(),
+        count => format!("{count}×{}", equal[0]).into(),
     });
-    let mut items: Vec<String> = items.collect();
+    let mut items: Vec<Cow<str>> = items.collect();
     items.sort_unstable();
     items
 }

@@ -300,3 +300,12 @@ fn one_of_a_kind_is_no_plural() {
     assert_eq!(counted(1_usize, "value"), "1 value");
     assert_eq!(counted(12_345_u64, "value"), "12,345 values");
 }
+
+#[test]
+fn sizes_are_rounded_as_printf_does() {
+    for rest in 1024..1024 * 1024 {
+        let value = rest as f64 / 1024.0;
+        assert_eq!(human(rest), format!("{value:.1}KiB"));
+        assert_eq!(human(rest * 1024), format!("{value:.2}MiB"));
+    }
+}
