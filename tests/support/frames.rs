@@ -65,11 +65,32 @@ impl Tables {
 }
 
 /// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
-/// in the HLO text.
+/// in the HLO text. A fusion or a call without one has that of the root of what it calls, else of the first
+/// instruction there that has one.
 pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
     let tables = facts.module.map_or_else(Tables::default, |file| {
         Tables::read(&facts.files[file].text)
     });
+    let mut bodies: HashMap<&str, Vec<Spot>> = HashMap::new();
+    for (spot, computation) in facts.instructions.values() {
+        bodies.entry(computation).or_default().push(*spot);
+    }
+    for body in bodies.values_mut() {
+        let is_root = |spot: &Spot| {
+            let line = &facts.files[spot.file].lines[spot.line];
+            line.trim_start().starts_with("ROOT ")
+        };
+        body.sort_by_key(|spot| (!is_root(spot), spot.line));
+    }
+    let of_spot = |spot: Spot| {
+        let text = instruction(facts, spot);
+        let own = stack(&metadata(&text), &tables);
+        let body = called(&text).and_then(|name| bodies.get(name));
+        let inside = body.into_iter().flatten();
+        let inside = inside.map(|&spot| stack(&metadata(&instruction(facts, spot)), &tables));
+        let mut stacks = std::iter::once(own).chain(inside);
+        stacks.find(|stack| !stack.is_empty()).unwrap_or_default()
+    };
     let mut known: HashMap<&str, Vec<Frame>> = HashMap::new();
     // One text is printed with each value of an instruction; that of the first counts.
     let mut stacks = Vec::new();
@@ -83,7 +104,7 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
             .used
             .map(|used| facts.used[used].instruction.name.spot);
         let spot = printed.or_else(|| Some(facts.instructions.get(name)?.0));
-        let stack = spot.map_or_else(Vec::new, |spot| stack(&metadata(facts, spot), &tables));
+        let stack = spot.map_or_else(Vec::new, of_spot);
         known.insert(name, stack.clone());
         stacks.push(stack);
     }
@@ -110,9 +131,26 @@ fn stack(metadata: &[(String, String)], tables: &Tables) -> Vec<Frame> {
     }
 }
 
-/// The entries of the metadata of the instruction whose name is at `spot`. It may be printed in
-/// several lines.
-fn metadata(facts: &Facts, spot: Spot) -> Vec<(String, String)> {
+/// The computation that a fusion or a call is made of.
+fn called(text: &str) -> Option<&str> {
+    let behind = |words: &str| {
+        let mut free = scanned(text).filter(|it| !it.is_quoted);
+        free.find_map(|it| text[it.at..].strip_prefix(words))
+    };
+    let name = if behind(" fusion(").is_some() {
+        behind(" calls=")?
+    } else {
+        behind(" call(").and(behind(" to_apply="))?
+    };
+    let name = name.trim_start_matches('%');
+    // Old compilers begin the next value right behind it.
+    let end = name.find([',', ' ', '\n', '<']);
+    let end = end.unwrap_or(name.len());
+    Some(&name[..end])
+}
+
+/// The instruction whose name is at `spot`. It may be printed in several lines.
+fn instruction(facts: &Facts, spot: Spot) -> String {
     let lines = &facts.files[spot.file].lines[spot.line..];
     let mut text = lines[0][spot.column..].to_owned();
     // It goes on as long as a bracket is open.
@@ -123,8 +161,13 @@ fn metadata(facts: &Facts, spot: Spot) -> Vec<(String, String)> {
         text.push('\n');
         text.push_str(line);
     }
+    text
+}
+
+/// The entries of an instruction's metadata.
+fn metadata(text: &str) -> Vec<(String, String)> {
     let mut entries = Vec::new();
-    let rest = scanned(&text)
+    let rest = scanned(text)
         .filter(|it| !it.is_quoted)
         .find_map(|it| text[it.at..].strip_prefix(" metadata={"));
     let Some(rest) = rest else { return entries };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use buflens_syntax::InstructionParts;
 use rustc_hash::FxHashMap;
 
+use super::cancel::checkpoint;
 use super::source::{
     Frame, Libraries, StackFrame, chain, frames, parent_shift, stack_frame, unescaped,
 };
@@ -18,7 +19,7 @@ pub struct Origin<'d> {
     pub parts: InstructionParts<'d>,
     /// The trace path, decoded: `jit(f)/while/body/add`; of a parameter the argument's path.
     pub op_name: Option<String>,
-    /// The lines of source, the innermost first.
+    /// The lines of source, the innermost first; where a fusion or a call has none, those of what is in it.
     pub frames: Arc<[Frame]>,
 }
 
@@ -26,29 +27,18 @@ impl<'d> Origin<'d> {
     /// Takes `text`, an instruction of `dump`, apart, with so many operands at most.
     pub fn read(dump: &Dump, text: &'d str, operands: usize) -> Self {
         let parts = InstructionParts::read_up_to(text, operands);
-        Self::with(parts, |id| frames(dump, id).collect())
+        let frames = |id| frames(dump, id).collect();
+        let mut own = frames_of(&parts, frames);
+        if own.is_empty() {
+            own = body(dump, &parts).map_or(own, |body| frames_in(dump, body, frames));
+        }
+        Self::with(parts, own)
     }
 
-    fn with(parts: InstructionParts<'d>, frames: impl FnOnce(u64) -> Arc<[Frame]>) -> Self {
-        let op_name = op_name(&parts);
-        let frames = match parts.entry("stack_frame_id").and_then(|id| id.parse().ok()) {
-            Some(id) => frames(id),
-            None => Arc::default(),
-        };
-        let frames = match parts.entry("source_file") {
-            Some(file) if frames.is_empty() => Arc::from([Frame {
-                file: unescaped(file),
-                line: parts
-                    .entry("source_line")
-                    .and_then(|line| line.parse().ok())
-                    .filter(|&line| line > 0),
-                function: None,
-            }]),
-            _ => frames,
-        };
+    fn with(parts: InstructionParts<'d>, frames: Arc<[Frame]>) -> Self {
         Self {
+            op_name: op_name(&parts),
             parts,
-            op_name,
             frames,
         }
     }
@@ -63,6 +53,56 @@ impl<'d> Origin<'d> {
     }
 }
 
+/// The lines of source that an instruction's own metadata names, where `frames` tells the rows of the tables.
+fn frames_of(parts: &InstructionParts, frames: impl Fn(u64) -> Arc<[Frame]>) -> Arc<[Frame]> {
+    let by_id = parts.entry("stack_frame_id").and_then(|id| id.parse().ok());
+    let by_id = by_id.map(frames).filter(|frames| !frames.is_empty());
+    let by_file = || {
+        Some(Arc::from([Frame {
+            file: unescaped(parts.entry("source_file")?),
+            line: parts
+                .entry("source_line")
+                .and_then(|line| line.parse().ok())
+                .filter(|&line| line > 0),
+            function: None,
+        }]))
+    };
+    by_id.or_else(by_file).unwrap_or_default()
+}
+
+/// The computation of the HLO text that an instruction names behind `key=`.
+pub fn called(dump: &Dump, parts: &InstructionParts, key: &str) -> Option<u32> {
+    let name = parts.attribute(key)?.trim_start_matches('%');
+    dump.computation_named(dump.names.get(name)?)
+}
+
+/// The computation of the HLO text that says what a fusion or a call is made of: compilers leave the
+/// metadata out of many, and keep that of what is in them.
+fn body(dump: &Dump, parts: &InstructionParts) -> Option<u32> {
+    let key = match parts.opcode {
+        "fusion" => "calls",
+        "call" => "to_apply",
+        _ => return None,
+    };
+    called(dump, parts, key)
+}
+
+/// The lines of source of the root of a computation, which stands last, else of the first of its instructions
+/// that has some.
+fn frames_in(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Arc<[Frame]> {
+    let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
+        let rows = block.facts().instructions.get(rows).unwrap_or_default();
+        rows.iter().map(|row| row.span.text(block.text()))
+    });
+    let root = texts.next_back();
+    let known = root.into_iter().chain(texts).map(|text| {
+        checkpoint();
+        frames_of(&InstructionParts::read_up_to(text, 0), &frames)
+    });
+    let mut known = known.filter(|frames| !frames.is_empty());
+    known.next().unwrap_or_default()
+}
+
 /// The trace path of an instruction, decoded; `None` where it is not there or empty.
 pub fn op_name(parts: &InstructionParts) -> Option<String> {
     let op_name = parts.entry("op_name").map(unescaped);
@@ -75,6 +115,8 @@ pub struct Origins<'d> {
     dump: &'d Dump,
     by_name: RefCell<FxHashMap<NameId, Arc<Origin<'d>>>>,
     by_frame: RefCell<FxHashMap<u64, Arc<[Frame]>>>,
+    /// By computation: several instructions may call one.
+    by_body: RefCell<FxHashMap<u32, Arc<[Frame]>>>,
     /// Rows of the table of stack frames: many frames have the same callers.
     rows: RefCell<FxHashMap<u64, Option<StackFrame>>>,
 }
@@ -86,6 +128,7 @@ impl<'d> Origins<'d> {
             dump,
             by_name: RefCell::default(),
             by_frame: RefCell::default(),
+            by_body: RefCell::default(),
             rows: RefCell::default(),
         }
     }
@@ -108,7 +151,15 @@ impl<'d> Origins<'d> {
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
         let text = self.dump.instruction_text(name)?;
         let parts = InstructionParts::read(text);
-        Some(Origin::with(parts, |id| self.frames(id)))
+        let mut own = frames_of(&parts, |id| self.frames(id));
+        if own.is_empty()
+            && let Some(body) = body(self.dump, &parts)
+        {
+            let mut known = self.by_body.borrow_mut();
+            let inside = || frames_in(self.dump, body, |id| self.frames(id));
+            own = Arc::clone(known.entry(body).or_insert_with(inside));
+        }
+        Some(Origin::with(parts, own))
     }
 
     fn frames(&self, id: u64) -> Arc<[Frame]> {
@@ -124,5 +175,71 @@ impl<'d> Origins<'d> {
             chain(id, read).collect()
         });
         Arc::clone(frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use buflens_syntax::Document;
+
+    use super::*;
+    use crate::model::File;
+
+    const TEXT: &str = r#"HloModule m
+
+root {
+  a = f32[] parameter(0), metadata={source_file="a.py" source_line=1}
+  ROOT b = f32[] negate(a), metadata={source_file="b.py" source_line=2}
+}
+
+body {
+  c = f32[] parameter(0)
+  d = f32[] negate(c), metadata={source_file="d.py" source_line=3}
+  e = f32[] negate(d), metadata={source_file="e.py" source_line=4}
+  ROOT f = f32[] negate(e)
+}
+
+bare {
+  ROOT g = f32[] parameter(0)
+}
+
+ENTRY main {
+  p = f32[] parameter(0)
+  by_root = f32[] fusion(p), kind=kLoop, calls=root
+  by_body = f32[] call(by_root), to_apply=body
+  again = f32[] fusion(by_body), kind=kLoop, calls=body, metadata={op_name="jit(f)/neg"}
+  own = f32[] fusion(again), kind=kLoop, calls=body, metadata={source_file="own.py" source_line=5}
+  nothing = f32[] fusion(own), kind=kLoop, calls=bare
+  ROOT nowhere = f32[] fusion(nothing), kind=kLoop, calls=gone
+}
+"#;
+
+    #[test]
+    fn a_fusion_without_a_line_has_that_of_what_is_in_it() {
+        let dump = Dump::new(vec![File {
+            path: "m.txt".into(),
+            document: Document::new(TEXT).expect("a small text"),
+            lossy: false,
+        }]);
+        let origins = Origins::new(&dump);
+        let source = |origin: &Origin| {
+            let frame = origin.source(&Libraries::default())?;
+            Some((frame.file.clone(), frame.line?))
+        };
+        for (name, file) in [
+            ("by_root", Some(("b.py", 2))),
+            ("by_body", Some(("d.py", 3))),
+            ("again", Some(("d.py", 3))),
+            ("own", Some(("own.py", 5))),
+            ("nothing", None),
+            ("nowhere", None),
+        ] {
+            let name = dump.names.get(name).expect("a name");
+            let expected = file.map(|(file, line)| (file.to_owned(), line));
+            assert_eq!(source(&origins.named(name)), expected);
+            let text = dump.instruction_text(name).expect("an instruction");
+            let alone = Origin::read(&dump, text, 0);
+            assert_eq!(source(&alone), expected, "{text}");
+        }
     }
 }
