@@ -10,7 +10,7 @@ pub use self::matching::{Evidence, Pair};
 
 use self::traits::Side;
 use super::Audit;
-use super::copies::{Copy, Purpose, copies};
+use super::copies::{Copy, Purpose, copies, written};
 use super::donation::{Parameter, Verdict, donation};
 use super::peak::{Held, peak};
 use crate::model::shapes::shape_text;
@@ -320,13 +320,7 @@ impl Diff {
 
     fn compare_copies(&mut self, audits: Both<&Audit>, partners: &Partners) {
         let [before, after] = audits.map(copies);
-        let bytes = |copies: &[Copy]| {
-            copies
-                .iter()
-                .map(|copy| copy.bytes)
-                .fold(0, u64::saturating_add)
-        };
-        self.copied = [bytes(&before), bytes(&after)];
+        self.copied = [&before, &after].map(|copies| written(copies).unwrap_or(0));
         // First those that write the same value.
         let mut of_value: FxHashMap<u32, usize> = FxHashMap::default();
         for (place, copy) in after.iter().enumerate() {

@@ -54,7 +54,7 @@ pub fn offload(audit: &Audit, copies: &[Copy]) -> Offload {
         from,
         to,
         copies: copies.len(),
-        bytes: written(audit.dump, copies.iter().copied()),
+        bytes: written(copies.iter().copied()),
         most_in_flight: most_in_flight(&copies),
     };
     let mut traffic: Vec<Traffic> = pairs.into_iter().map(traffic).collect();
@@ -79,9 +79,9 @@ pub fn offload(audit: &Audit, copies: &[Copy]) -> Offload {
 fn most_in_flight(copies: &[&Copy]) -> Option<Moment> {
     let mut changes: Vec<(u64, i128)> = Vec::with_capacity(2 * copies.len());
     for copy in copies {
-        if let Some((start, end)) = copy.window {
-            changes.push((start, copy.bytes.into()));
-            changes.push((end.saturating_add(1), -i128::from(copy.bytes)));
+        if let (Some((start, end)), Some(bytes)) = (copy.window, copy.bytes) {
+            changes.push((start, bytes.into()));
+            changes.push((end.saturating_add(1), -i128::from(bytes)));
         }
     }
     // What ends before a step goes before what begins with it.
@@ -182,7 +182,7 @@ mod tests {
             operand: None,
             from: End::default(),
             to: End::default(),
-            bytes,
+            bytes: Some(bytes),
             window: Some((start, end)),
             at_peak: false,
             round_trip: None,

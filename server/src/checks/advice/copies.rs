@@ -30,7 +30,7 @@ impl Advice<'_, '_> {
                 && !is_compression(&self.dump.names[copy.name]);
             if copy.purpose == Purpose::Layout
                 && only_layout
-                && copy.bytes >= self.thresholds.min_bytes
+                && copy.bytes >= Some(self.thresholds.min_bytes)
             {
                 let ends = (copy.from.shape.as_str(), copy.to.shape.as_str());
                 groups.entry(ends).or_default().push(copy);
@@ -60,7 +60,7 @@ impl Advice<'_, '_> {
             "{}{} writes {} only to change the layout, from `{}` to `{}`",
             title(self.dump, value),
             self.source(value),
-            rounded(first.bytes),
+            rounded(first.bytes?),
             cut(&first.from.shape),
             cut(&first.to.shape)
         );
@@ -109,7 +109,7 @@ impl Advice<'_, '_> {
                  steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",
                 self.parameter(parameter.parameter?, copy.from.value),
                 title(self.dump, value),
-                rounded(copy.bytes)
+                rounded(copy.bytes?)
             );
             let place = size_place(self.dump, back.allocation)?;
             let finding = Finding::new(Code::HostOffload, place, message);

@@ -369,11 +369,11 @@ fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Cop
     let spaces = spaces.into_iter().map(|(color, copies)| {
         let is_known = copies.iter().all(|copy| is_timed(dump, copy.to.value));
         let at_peak = copies.iter().copied().filter(|copy| copy.at_peak);
-        let at_peak = written(dump, at_peak).unwrap_or(0);
+        let at_peak = written(at_peak).unwrap_or(0);
         CopiedSpace {
             color,
             name: space::named(color, dump.platforms),
-            copied_bytes: written(dump, copies),
+            copied_bytes: written(copies),
             // Copies on SparseCores have no live range.
             at_peak_bytes: (has_peak(dump) && (is_known || at_peak > 0)).then_some(at_peak),
         }
@@ -399,7 +399,7 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
         name: name(copy.name),
         kind: copy.purpose.name(),
         operand: copy.operand.map(name),
-        bytes: copy.written(dump),
+        bytes: copy.bytes,
         from: end(&copy.from),
         to: end(&copy.to),
         window: copy.window,
