@@ -385,3 +385,57 @@ fn the_server_compares_with_another_dump() {
     );
     assert!(Path::new(&before).exists());
 }
+
+/// A program that donates its parameter, and the same without.
+const DONATED: &str = r#"BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}, output shape is |f32[16]|, maybe-live-out:
+ value: <1 params__encoder____layer_0____attention____query____kernel__.1 @0> (size=64,offset=0): f32[16]{0}
+ value: <2 a.1 @0> (size=64,offset=0): f32[16]{0}
+
+Total bytes used: 64 (64B)
+
+Used values:
+<1 params__encoder____layer_0____attention____query____kernel__.1 @0>
+ positions:
+  params__encoder____layer_0____attention____query____kernel__.1
+ uses:
+  a.1, operand 0
+ from instruction: %params__encoder____layer_0____attention____query____kernel__.1 = f32[16]{0} parameter(0), metadata={op_name="params[\'encoder\'][\'layer_0\'][\'attention\'][\'query\'][\'kernel\']"}
+<2 a.1 @0>
+ positions:
+  a.1
+ uses:
+ from instruction: %a.1 = f32[16]{0} sine(%params__encoder____layer_0____attention____query____kernel__.1)
+
+HloLiveRange (max 2):
+  InstructionSequence:
+    0:params__encoder____layer_0____attention____query____kernel__.1
+    1:a.1
+  BufferLiveRange:
+    params__encoder____layer_0____attention____query____kernel__.1{}:0-1
+    a.1{}:1-2
+  Live ranges at 1 (peak):
+    a.1: 64 bytes
+    params__encoder____layer_0____attention____query____kernel__.1: 64 bytes
+"#;
+
+#[test]
+fn arguments_with_another_donation_are_told_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = DONATED
+        .replace(", output shape is |f32[16]|, maybe-live-out:", ":")
+        .replace(
+            " value: <2",
+            "allocation 1: size 64, output shape is |f32[16]|, maybe-live-out:\n value: <2",
+        )
+        .replace("64 (64B)", "128 (128B)");
+    let paths = [("before.txt", DONATED), ("after.txt", &kept)].map(|(name, text)| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    });
+    let result = output(&["diff", &paths[0], &paths[1]], "80");
+    let text = String::from_utf8(result.stdout).expect("UTF-8");
+    let whole = "      params['encoder']['layer_0']['attention']['query']['kernel']\n";
+    assert!(text.contains(whole), "{text}");
+}

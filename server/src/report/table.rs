@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use self::below::below_lines;
-pub use self::cell::Cell;
+pub use self::cell::{Cell, times};
 
 /// Blanks between columns.
 const GAP: usize = 2;

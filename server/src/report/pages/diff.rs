@@ -8,7 +8,7 @@ use crate::report::page::Page;
 use crate::report::records::{
     Answer, Change, ChangedValue, CopyRecord, Diff, PeakMember, SpaceChange, Value,
 };
-use crate::report::table::{Cell, Column, Place, Table};
+use crate::report::table::{Cell, Column, Place, Table, times};
 
 pub use self::folders::pages;
 
@@ -84,12 +84,10 @@ fn moved(change: &Change) -> Option<String> {
     let (before, after) = change.before.zip(change.after)?;
     let delta = match (change.delta?, growth(change)) {
         (0, _) => return Some(format!("{} as before", rounded(after))),
-        // In percent nobody sees how much that is.
-        (delta, Some(percent)) if percent >= 1000.0 => {
-            let times = percent / 100.0 + 1.0;
-            format!("{}, {times:.0} times as much", signed(delta, rounded))
-        }
-        (delta, Some(percent)) => format!("{}, {percent:+.1} %", signed(delta, rounded)),
+        (delta, Some(percent)) => match times(percent) {
+            Some(times) => format!("{}, {times} times as much", signed(delta, rounded)),
+            None => format!("{}, {percent:+.1} %", signed(delta, rounded)),
+        },
         (delta, None) => signed(delta, rounded),
     };
     Some(format!(
@@ -202,7 +200,7 @@ fn row(what: String, change: &Change, cell: fn(u64) -> Cell, delta: fn(i64) -> C
         change.before.map_or(Cell::text("unknown"), cell),
         change.after.map_or(Cell::text("unknown"), cell),
         change.delta.map_or(Cell::Empty, delta),
-        growth.map_or(Cell::Empty, Cell::Percent),
+        growth.map_or(Cell::Empty, Cell::Growth),
     ]
 }
 
@@ -377,7 +375,8 @@ fn donation<L>(page: &mut Page, diff: &Diff<L>) {
         Column::new("bytes", "", Place::Row),
         Column::new("verdict", "", Place::Row),
         Column::new("parameter", "", Place::Cut),
-        Column::new("argument", "", Place::Cut),
+        // Arguments differ where a long one would be cut.
+        Column::new("argument", "", Place::Whole),
     ]);
     table.rows = diff
         .donation

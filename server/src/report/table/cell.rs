@@ -32,6 +32,16 @@ pub enum Cell {
     Ratio(f64),
     /// Percent.
     Percent(f64),
+    /// By how many percent it is more than before, or less.
+    Growth(f64),
+}
+
+/// How many times as much there is after growth by so many percent, where percent no longer tell people how
+/// much that is.
+#[expect(clippy::cast_sign_loss, reason = "it is 11 at least")]
+pub fn times(percent: f64) -> Option<String> {
+    let times = percent / 100.0 + 1.0;
+    (percent >= 1000.0).then(|| grouped(times.round() as u64))
 }
 
 impl Cell {
@@ -62,6 +72,10 @@ impl Cell {
             Self::Delta(bytes) => signed(*bytes, rounded).into(),
             Self::Difference(number) => signed(*number, grouped).into(),
             Self::Ratio(ratio) => format!("{ratio:.2}x").into(),
+            Self::Growth(percent) => match times(*percent) {
+                Some(times) => format!("{times}x").into(),
+                None => Self::Percent(*percent).shown().into_owned().into(),
+            },
             Self::Percent(percent) => format!("{percent:.1} %").into(),
         }
     }
@@ -96,7 +110,7 @@ impl Cell {
             }
             Self::Delta(number) | Self::Difference(number) => number.to_string().into(),
             Self::Ratio(ratio) => ratio.to_string().into(),
-            Self::Percent(percent) => format!("{percent:.3}").into(),
+            Self::Percent(percent) | Self::Growth(percent) => format!("{percent:.3}").into(),
         }
     }
 
@@ -143,5 +157,22 @@ pub(super) fn line(text: &str) -> Cow<'_, str> {
     match printable(text) {
         clean if clean.contains(['\n', '\t']) => clean.replace(['\n', '\t'], " ").into(),
         clean => clean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_from_next_to_nothing_is_a_factor() {
+        for (percent, shown) in [
+            (-50.0, "-50.0 %"),
+            (999.9, "999.9 %"),
+            (1000.0, "11x"),
+            (614_400_000.0, "6,144,001x"),
+        ] {
+            assert_eq!(Cell::Growth(percent).shown(), shown);
+        }
     }
 }
