@@ -36,7 +36,7 @@ fn whereabouts<L>(value: &Value<L>) -> Option<String> {
 }
 
 /// `13-14`, `7`
-fn range((start, end): (u64, u64)) -> String {
+pub(super) fn range((start, end): (u64, u64)) -> String {
     if start == end {
         return start.to_string();
     }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use self::letters::Letters;
 use super::chart::{self, Chart, Selection};
 use super::page::Page;
+use super::pages::range;
 use super::records::Map;
 use super::table::{Cell, Column, Place, Table, cut, length};
 use crate::model::bytes::{grouped, rounded};
@@ -311,10 +312,7 @@ impl<'c> TextMap<'c> {
                 Cell::text(letter),
                 Cell::text(map.label(value)),
                 Cell::Bytes(values.bytes[value]),
-                Cell::text(match (values.start[value], values.last[value]) {
-                    (start, last) if start == last => start.to_string(),
-                    (start, last) => format!("{start}-{last}"),
-                }),
+                Cell::text(range((values.start[value], values.end[value]))),
                 Cell::text(format!(
                     "{}+{}",
                     allocation.allocation, values.offset[value]

@@ -4,7 +4,7 @@
 export function synthetic(count) {
   let state = 12345;
   const random = () => (state = (state * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
-  const values = { id: [], name: [], index: [], allocation: [], offset: [], bytes: [], logical_bytes: [], start: [], last: [], shape: [], opcode: [], op_name: [], source: [] };
+  const values = { id: [], name: [], index: [], allocation: [], offset: [], bytes: [], logical_bytes: [], start: [], last: [], end: [], shape: [], opcode: [], op_name: [], source: [] };
   const texts = ['{}', 'f32[1024]{0}', 'fusion', 'copy', 'dot', ...Array.from({ length: 20 }, (_, layer) => `jit(f)/layer_${layer}/dot_general`), 'model.py:12'];
   const lanes = new Float64Array(140);
   const unit = 4096;
@@ -15,7 +15,7 @@ export function synthetic(count) {
     lanes[at] = value + length;
     texts.push(`fusion.${value}`);
     const bytes = Math.ceil(random() * unit);
-    const rows = { id: value, name: texts.length - 1, index: 0, allocation: 0, offset: at * unit, bytes, logical_bytes: bytes, start: value, last: value + length - 1, shape: 1, opcode: 2 + (value % 3), op_name: 5 + Math.floor((20 * value) / count), source: 25 };
+    const rows = { id: value, name: texts.length - 1, index: 0, allocation: 0, offset: at * unit, bytes, logical_bytes: bytes, start: value, last: value + length - 1, end: value + length - 1, shape: 1, opcode: 2 + (value % 3), op_name: 5 + Math.floor((20 * value) / count), source: 25 };
     for (const [name, entry] of Object.entries(rows)) values[name].push(entry);
   }
   const allocation = { allocation: 0, space: 0, kind: 'temp', parameter: null, is_donated: false, bytes: lanes.length * unit, fullest: null, at_peak_bytes: null };

@@ -7,7 +7,7 @@
  * @typedef {{allocation: number, space: number, kind: string, parameter: number | null, is_donated: boolean, bytes: number,
  *   fullest: [number, number] | null, at_peak_bytes: number | null}} MapAllocation
  * @typedef {{id: number[], name: number[], index: number[], allocation: number[], offset: number[], bytes: number[],
- *   logical_bytes: (number | null)[], start: number[], last: number[], shape: (number | null)[], opcode: (number | null)[],
+ *   logical_bytes: (number | null)[], start: number[], last: number[], end: number[], shape: (number | null)[], opcode: (number | null)[],
  *   op_name: (number | null)[], source: (number | null)[]}} MapValues
  * @typedef {{module: string, platform: string, reason: string | null, steps: number | null, instructions: number[], spaces: MapSpace[],
  *   xla_peak: {step: number} | null, allocations: MapAllocation[], values: MapValues, values_left_out: number,

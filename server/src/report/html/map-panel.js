@@ -37,7 +37,7 @@ function buflensMapPanel(model, actions) {
   const stepName = (step) => [`step ${step}`, model.instruction(step)].filter(Boolean).join(', ');
   /** @param {number} value */
   const stepsOf = (value) => {
-    const [from, last] = [model.start[value], model.end[value] - 1];
+    const [from, last] = [model.values.start[value], model.values.end[value]];
     return from === last ? `step ${from}` : `steps ${from}-${last}`;
   };
   /** @param {number} value */

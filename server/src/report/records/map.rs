@@ -95,6 +95,9 @@ pub struct MapValues {
     pub start: Vec<u64>,
     /// The last step alive; one of the schedule.
     pub last: Vec<u64>,
+    /// The last step of the live range as it is printed: what is there to the end ends one step behind
+    /// the schedule.
+    pub end: Vec<u64>,
     /// The shape with its layout.
     pub shape: Vec<Option<TextId>>,
     /// The opcode of the defining instruction.
@@ -248,6 +251,7 @@ impl MapValues {
         self.logical_bytes.push(logical_bytes);
         self.start.push(start);
         self.last.push(last);
+        self.end.push(value.live.1);
         let mut id = |text: Option<&str>| text.map(|text| texts.id(text));
         self.shape.push(id(shape_text(dump, value)));
         self.opcode.push(id(dump.opcode(value.name)));

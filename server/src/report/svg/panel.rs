@@ -187,9 +187,9 @@ impl<'c> Values<'c> {
             display(values.bytes[value]),
             values.offset[value]
         ));
-        lines.push(match (values.start[value], values.last[value]) {
-            (start, last) if start == last => format!("step {start}"),
-            (start, last) => format!("steps {start}-{last}"),
+        lines.push(match (values.start[value], values.end[value]) {
+            (start, end) if start == end => format!("step {start}"),
+            (start, end) => format!("steps {start}-{end}"),
         });
         lines.extend(text(values.op_name[value]));
         lines.extend(text(values.source[value]));

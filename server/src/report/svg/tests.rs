@@ -208,6 +208,7 @@ fn synthetic(count: u64) -> Map {
         values.logical_bytes.push(None);
         values.start.push(start);
         values.last.push(start + id % 40);
+        values.end.push(start + id % 40);
         values.shape.push(Some(2));
         values.opcode.push(None);
         values.op_name.push(Some(2));

@@ -38,8 +38,8 @@ fn four_values_of_the_smallest() {
         host RAM peak                            ^ step 3, add.4: 256 B
 
            value  bytes  steps  place
-        X  x.1     64 B  0-3    0+0
-        A  add.4   64 B  3      1+0
+        X  x.1     64 B  0-4    0+0
+        A  add.4   64 B  3-4    1+0
         M  mul.2   64 B  1-3    2+0
         S  sub.3   64 B  2-3    2+64
     "#]]
@@ -71,9 +71,9 @@ fn a_real_program() {
                HBM peak at step 7: 64.0 MiB (XLA marks 9) ^
 
            value               bytes  steps  place
-        B  b.1              16.0 MiB  0-9    0+0
+        B  b.1              16.0 MiB  0-10   0+0
         C  copy-start.1{0}  16.0 MiB  7-9    1+0
-        A  a.1              16.0 MiB  0-9    2+0
+        A  a.1              16.0 MiB  0-10   2+0
         F  fusion.1         16.0 MiB  4-9    4+49152
 
         4 more values have no letter: too small, not alive at the fullest step of a
