@@ -458,3 +458,18 @@ Output size unknown.
         assert!(out.contains(row), "{out}");
     }
 }
+
+#[test]
+fn a_memory_space_has_one_spelling_and_a_list_of_dumps_its_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("error.txt");
+    fs::write(&text, LISTED.replace("jit(oom_args)/slice", "")).expect("a file");
+    for number in 0..7 {
+        let name = format!("module_000{number}.jit_f.after_optimizations-buffer-assignment.txt");
+        fs::write(folder.path().join(name), "BufferAssignment:\n").expect("a file");
+    }
+    let (out, _) = check(&["oom", text.to_str().expect("a path")], "", 0);
+    assert!(out.contains("out of HBM:"), "{out}");
+    let out = out.replace('\n', " ");
+    assert!(out.contains("assignment.txt and 2 more."), "{out}");
+}

@@ -157,7 +157,10 @@ impl Oom {
                     .take(5)
                     .map(|path| path.display().to_string())
                     .collect();
-                let more = if candidates.len() > 5 { ", ..." } else { "" };
+                let more = match candidates.len().saturating_sub(names.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
                 return Err(format!(
                     "there are {} dumps that may be of the program; name one with --dump PATH: {}{more}",
                     candidates.len(),

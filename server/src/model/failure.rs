@@ -94,6 +94,10 @@ pub struct Message<'d> {
     pub available: Option<Printed<'d>>,
     /// By how much more is wanted than there is.
     pub exceeded: Option<Printed<'d>>,
+    /// The program, which newer compilers name.
+    pub module: Option<&'d str>,
+    /// The kernel's instruction, which an allocation's message ends with.
+    pub kernel: Option<&'d str>,
 }
 
 /// Whether a message names the memory of arguments and results so, not that of kernels.
@@ -267,15 +271,25 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
     };
     let size = |at: usize| Some(row.sizes[at]).filter(|span| !span.is_empty());
     let printed = |at| size(at).map(|span| Printed(span.text(text)));
+    let own = &text[row.label.start as usize..row.content.end as usize];
+    // A log may put more behind the name.
+    let name_behind = |words: &str| {
+        let (_, rest) = own.rsplit_once(words)?;
+        let is_name = |char: char| char.is_ascii_alphanumeric() || "_.-".contains(char);
+        let end = rest.find(|char| !is_name(char)).unwrap_or(rest.len());
+        Some(rest[..end].trim_end_matches('.')).filter(|name| !name.is_empty())
+    };
     Message {
         form,
-        text: &text[row.label.start as usize..row.content.end as usize],
+        text: own,
         space: Some(row.space.text(text)).filter(|space| !space.is_empty()),
         wanted: printed(0),
         // The other requests repeat the first size, in bytes.
         available: printed(1)
             .filter(|_| form != Form::Request || row.label.text(text).starts_with("Attempting")),
         exceeded: printed(2).filter(|_| form == Form::Used),
+        module: name_behind("HLO module: "),
+        kernel: name_behind("] :: ").filter(|_| form == Form::Allocation),
     }
 }
 

@@ -92,6 +92,15 @@ pub fn names(platforms: Platforms) -> impl Iterator<Item = (u64, &'static str)> 
     platforms.into_iter().flat_map(of)
 }
 
+/// A TPU's memory space as it is spelled here, however a compiler's message spells it: `HBM` for `hbm`.
+pub fn spelled(text: &str) -> &str {
+    let tpu = Platforms { tpu: true, ..NONE };
+    let mut known = names(tpu).map(|(_, name)| name);
+    known
+        .find(|name| name.eq_ignore_ascii_case(text))
+        .unwrap_or(text)
+}
+
 /// The color of the memory space that people call `text`: `1`, `@1`, `VMEM`, or the start of a name,
 /// in upper or lower case.
 pub fn called(text: &str, platforms: Platforms) -> Option<u64> {

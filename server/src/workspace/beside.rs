@@ -1,6 +1,7 @@
 //! Which dump is that of the program that a failure tells of.
 
 use std::fs;
+use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -50,9 +51,15 @@ struct Sums {
     largest: u64,
 }
 
-/// What the allocations of dumps add up to, kept until their files change: whoever looks at the text of
-/// a failure in an editor asks again and again.
-pub struct Totals(Mutex<LruCache<PathBuf, (Stamp, Option<Sums>)>>);
+/// What the allocations of dumps add up to, and which instructions they have values of, kept until their
+/// files change: whoever looks at the text of a failure in an editor asks again and again.
+pub struct Totals {
+    sums: Kept<PathBuf, Sums>,
+    /// By assignment and instruction.
+    makers: Kept<(PathBuf, String), bool>,
+}
+
+type Kept<K, T> = Mutex<LruCache<K, (Stamp, Option<T>)>>;
 
 /// The length of a file, and when it was written.
 type Stamp = (u64, Option<SystemTime>);
@@ -60,32 +67,56 @@ type Stamp = (u64, Option<SystemTime>);
 impl Default for Totals {
     fn default() -> Self {
         const MOST_KEPT: NonZeroUsize = NonZeroUsize::new(16 * MOST_ADDED_UP).unwrap();
-        Self(Mutex::new(LruCache::new(MOST_KEPT)))
+        Self {
+            sums: Mutex::new(LruCache::new(MOST_KEPT)),
+            makers: Mutex::new(LruCache::new(MOST_KEPT)),
+        }
     }
 }
 
 impl Totals {
     /// Of the assignment at `path`; none if it is large or broken.
     fn of(&self, path: &Path) -> Option<Sums> {
-        let stamp = length(path).ok()?;
-        if let Some((known, added)) = lock(&self.0).get(path)
-            && *known == stamp
-        {
-            return *added;
-        }
-        let added = if stamp.0 <= MOST_BYTES {
-            added_up(path)
-        } else {
-            None
+        kept(&self.sums, path.to_owned(), path, added_up)
+    }
+
+    /// Whether the assignment at `path` has a value of this instruction; `false` if it is large or broken.
+    fn has(&self, path: &Path, instruction: &str) -> bool {
+        let key = (path.to_owned(), instruction.to_owned());
+        let is_made_by = |path: &Path| {
+            let file = read(path).ok()?;
+            let blocks = file.document.blocks();
+            let mut names = blocks.flat_map(|(_, block)| {
+                let values = block.facts().placements.iter();
+                values.map(|it| it.value.name.text(block.text()))
+            });
+            Some(names.any(|name| name == instruction))
         };
-        lock(&self.0).put(path.to_owned(), (stamp, added));
-        added
+        kept(&self.makers, key, path, is_made_by).unwrap_or(false)
     }
 }
 
+/// What `read` says of the file at `path`, unless it is large; kept as `key`.
+fn kept<K: Hash + Eq, T: Copy>(
+    cache: &Kept<K, T>,
+    key: K,
+    path: &Path,
+    read: impl FnOnce(&Path) -> Option<T>,
+) -> Option<T> {
+    let stamp = length(path).ok()?;
+    if let Some((known, said)) = lock(cache).get(&key)
+        && *known == stamp
+    {
+        return *said;
+    }
+    let said = (stamp.0 <= MOST_BYTES).then(|| read(path)).flatten();
+    lock(cache).put(key, (stamp, said));
+    said
+}
+
 /// Looks beside the text at `path`, which is `document`, and in `dumps/` below for the dump of its
-/// program: by the name of the program, which the operators of the list begin with, else by the
-/// name of the text, else by the total, or that of the temporaries, that the message says.
+/// program: by the name of the program, which the message says or the operators of the list begin with, else
+/// by the name of the text, else by the kernel or the total, or that of the temporaries, that the message says.
 pub fn beside(path: &Path, document: &Document, totals: &Totals) -> Beside {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() {
@@ -147,6 +178,9 @@ fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document, totals: &Tot
     if candidates.is_empty() {
         return Beside::None;
     }
+    if let [one] = &with_kernel(&candidates, &failures, totals)[..] {
+        return Beside::One(one.clone());
+    }
     let fitting: Vec<PathBuf> = candidates
         .iter()
         .take(MOST_ADDED_UP)
@@ -176,8 +210,22 @@ fn is_assignment(path: &Path) -> bool {
     path.to_string_lossy().ends_with(SUFFIX)
 }
 
-/// The programs that the listed operators are of: `jit_f` of `jit(f)/add`.
+/// Those of `paths` that have a value of each kernel that a message names.
+fn with_kernel(paths: &[PathBuf], failures: &[Failure], totals: &Totals) -> Vec<PathBuf> {
+    let messages = failures.iter().filter_map(|failure| failure.message);
+    let kernels: Vec<&str> = messages.filter_map(|message| message.kernel).collect();
+    if kernels.is_empty() {
+        return Vec::new();
+    }
+    let has_all = |path: &&PathBuf| kernels.iter().all(|kernel| totals.has(path, kernel));
+    let paths = paths.iter().take(MOST_ADDED_UP);
+    paths.filter(has_all).cloned().collect()
+}
+
+/// The programs that messages name, or that the listed operators are of: `jit_f` of `jit(f)/add`.
 fn programs(failures: &[Failure]) -> Vec<String> {
+    let messages = failures.iter().filter_map(|failure| failure.message);
+    let said = messages.filter_map(|message| message.module.map(str::to_owned));
     let entries = failures.iter().flat_map(|failure| &failure.entries);
     let names = entries.filter_map(|entry| {
         let first = entry.op_name.as_deref()?.split('/').next()?;
@@ -186,7 +234,7 @@ fn programs(failures: &[Failure]) -> Vec<String> {
         let is_kept = |char: char| char.is_ascii_alphanumeric() || "_.-".contains(char);
         Some(called.replace(|char| !is_kept(char), "_"))
     });
-    let mut names: Vec<String> = names.collect();
+    let mut names: Vec<String> = names.chain(said).collect();
     names.sort();
     names.dedup();
     names
@@ -287,13 +335,13 @@ mod tests {
         );
         assert_eq!(
             find("error.txt", &format!("{short} (8.0K)")),
-            Beside::Several(vec![f.clone(), g.clone(), h]),
+            Beside::Several(vec![f.clone(), g.clone(), h.clone()]),
             "none has it"
         );
         let used = "Ran out of memory in memory space hbm. Used";
         assert_eq!(
             find("error.txt", &format!("{used} 4.0K of 1.0K hbm.")),
-            Beside::One(g)
+            Beside::One(g.clone())
         );
         let value = " value: <0 a @0> (size=6144,offset=0): f32[1536]\n";
         let own = dump("jit_own", 6144);
@@ -310,12 +358,32 @@ mod tests {
         ));
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(f)/add\"")),
-            Beside::One(f)
+            Beside::One(f.clone())
         );
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(k)/add\"")),
             Beside::Other(vec!["jit_k".to_owned()])
         );
+        let named = |program: &str| {
+            format!("{short} (9.0K) exceeds available HBM (1.0K). HLO module: {program}.")
+        };
+        assert_eq!(find("h.txt", &named("jit_g")), Beside::One(g.clone()));
+        assert_eq!(
+            find("g.txt", &format!("{}\\nSee", named("jit_k"))),
+            Beside::Other(vec!["jit_k".to_owned()])
+        );
+        let kernel = "Allocation (size=64) would exceed memory (size=32) :: #allocation2 [space=vmem, tag = 'a'] :: ";
+        let with = |name: &str| format!("{kernel}{name}");
+        for (path, name) in [(&f, "a.1"), (&g, "k.1"), (&h, "a.1")] {
+            let value = format!(" value: <0 {name} @0> (size=4,offset=0): f32[1]\n");
+            let text = fs::read_to_string(path).expect("a text");
+            fs::write(path, format!("{text}{value}")).expect("a file");
+        }
+        assert_eq!(find("error.txt", &with("k.1")), Beside::One(g));
+        for name in ["a.1", "b.1"] {
+            let found = find("error.txt", &with(name));
+            assert!(matches!(found, Beside::Several(_)), "{name}: {found:?}");
+        }
         let odd = dump("jit__lambda_", 512);
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(<lambda>)/add\"")),

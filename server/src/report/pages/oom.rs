@@ -3,6 +3,7 @@
 use super::{STATIC, counted, live, short_source, step};
 use crate::model::bytes::{display, rounded};
 use crate::model::failure::is_main_memory;
+use crate::model::space;
 use crate::report::page::Page;
 use crate::report::records::{
     EntryRecord, FailedDump, FailedText, FailureRecord, OutOfMemory, PeakValue, Size,
@@ -65,7 +66,7 @@ fn is_scattered<L>(failure: &FailureRecord<L>) -> bool {
 
 fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
     let place = format!("{}:{}", text.file, failure.line);
-    let space = failure.space.as_deref().unwrap_or("memory");
+    let space = failure.space.as_deref().map_or("memory", space::spelled);
     match (&failure.wanted, &failure.available) {
         (Some(wanted), Some(available)) if failure.form == Some("request") => format!(
             "{place}: out of {space}: {} wanted, {} free",
