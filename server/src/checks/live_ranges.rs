@@ -38,13 +38,18 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     {
         return;
     }
-    // A value whose name is wrong in the assignment alone has the live range of its name below `Used values:`.
+    // A value whose name or index is wrong in the assignment alone has the live range of those below `Used
+    // values:`, whatever it got by the wrong ones.
     let strays = dump.stray_live_ranges.iter().rev();
     let strays = strays.filter_map(|&row| Some((row, dump.at::<facts::LiveRange>(row)?)));
     let mut by_name: FxHashMap<_, Row> = strays.map(|(row, line)| (key(&line), row)).collect();
     let mut explained = FxHashSet::default();
-    let mut missing = Vec::new();
-    for (value, placement) in values_without(dump, doubts) {
+    let (mut missing, mut wrongly_named) = (Vec::new(), FxHashSet::default());
+    for (at, value) in (0..).zip(&dump.values) {
+        let is_doubted = doubts.values.contains(&at);
+        if value.live_range.is_some() && !is_doubted {
+            continue;
+        }
         let used = dump.used(value).filter(|_| !value.is_alike);
         let its = used.and_then(|used| {
             let (name, index) = (used.row.value.name, used.row.value.index);
@@ -53,12 +58,15 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         if let Some(row) = its {
             doubts.live_ranges_incomplete = true;
             explained.insert(row);
-        } else {
-            missing.push(placement);
+            wrongly_named.insert((value.name, value.index));
+        } else if let Some(placement) = needing_one(dump, value).filter(|_| !is_doubted) {
+            missing.push((value, placement));
         }
     }
-    // A line of a wrong name leaves a value without a line.
-    let mut missing = missing.into_iter();
+    // A line of a wrong name leaves a value without a line. One that has its name from a wrong one has lost its
+    // line to that.
+    missing.retain(|(value, _)| !wrongly_named.contains(&(value.name, value.index)));
+    let mut missing = missing.into_iter().map(|(_, placement)| placement);
     for row in &dump.stray_live_ranges {
         let line = dump.at::<facts::LiveRange>(*row);
         let Some(line) = line.filter(|_| !explained.contains(row)) else {
@@ -136,24 +144,13 @@ fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::
     dump.live_range(&dump.values[value as usize])
 }
 
-/// The values that should have a live range, but have none. Scratch of computations called per
-/// element, and constants of computations that are not in the schedule, need none; nor do those that
-/// stand twice.
-fn values_without<'d>(
-    dump: &'d Dump,
-    doubts: &Doubts,
-) -> Vec<(&'d Value, At<'d, facts::Placement>)> {
-    (0..)
-        .zip(&dump.values)
-        .filter(|(at, value)| value.live_range.is_none() && !doubts.values.contains(at))
-        .filter_map(|(_, value)| {
-            let allocation = dump.allocations.get(value.allocation? as usize)?;
-            let needs_none = allocation.kinds.thread_local
-                || (allocation.kinds.constant && dump.step_of(value.name).is_none());
-            let placement = dump.placement(value).filter(|_| !needs_none)?;
-            Some((value, placement))
-        })
-        .collect()
+/// Where a value lies that should have a live range. Scratch of computations called per element, and
+/// constants of computations that are not in the schedule, need none; nor do those that stand twice.
+fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placement>> {
+    let allocation = dump.allocations.get(value.allocation? as usize)?;
+    let needs_none = allocation.kinds.thread_local
+        || (allocation.kinds.constant && dump.step_of(value.name).is_none());
+    dump.placement(value).filter(|_| !needs_none)
 }
 
 /// A parameter of the entry is there from the first step on, and one that is not donated to the last.

@@ -67,6 +67,18 @@ struct Slot {
     values: Vec<u32>,
 }
 
+/// A row that is not as the assignment has it.
+struct Strange<'r, 'd> {
+    at: &'r At<'d, ReportRow>,
+    /// What in it is off.
+    span: Span,
+    message: String,
+    /// The values at its offset.
+    values: &'r [u32],
+    /// How many more values it has than there are.
+    excess: i128,
+}
+
 impl<'d> Report<'d> {
     /// All rows, each with its block.
     fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> {
@@ -331,25 +343,28 @@ impl<'d> Report<'d> {
         let expected = bytes::human(allocation.size);
         let there = self.dump.at::<facts::Allocation>(allocation.header)?;
         let found = at.text(header.human_size);
-        // An allocation stands in the report twice.
-        if doubts.headers.contains(&number) {
+        let has_other_size = !doubts.allocations.contains(&number) && found != expected;
+        let has_other_header = header.color.value != allocation.color
+            || header.parameter.get() != allocation.parameter;
+        if !has_other_size && !has_other_header {
             return Some(number);
         }
-        if !doubts.allocations.contains(&number) && found != expected {
-            doubts.headers.insert(number);
-            let message =
-                format!("allocation {number} has {found} here and {expected} in the assignment");
-            let finding = Finding::new(Code::ReportTotal, at.place(header.human_size), message);
-            findings.push(finding.related(there.place(there.row.size.span), "its size"));
-        } else if header.color.value != allocation.color
-            || header.parameter.get() != allocation.parameter
-        {
-            doubts.headers.insert(number);
-            let message = format!("allocation {number} has another header in the assignment");
-            let finding = Finding::new(Code::ReportTotal, at.place(header.line), message);
-            findings.push(finding.related(there.place(there.row.line), "the header"));
+        // Whose rows follow is not known then, and one finding is enough where two headers have the number.
+        if doubts.headers.insert(number) {
+            let finding = |span, message| Finding::new(Code::ReportTotal, at.place(span), message);
+            findings.push(if has_other_size {
+                let message = format!(
+                    "allocation {number} has {found} here and {expected} in the assignment"
+                );
+                let finding = finding(header.human_size, message);
+                finding.related(there.place(there.row.size.span), "its size")
+            } else {
+                let message = format!("allocation {number} has another header in the assignment");
+                let finding = finding(header.line, message);
+                finding.related(there.place(there.row.line), "the header")
+            });
         }
-        Some(number)
+        None
     }
 
     /// Compares the rows of one table with the values of its allocation.
@@ -385,16 +400,25 @@ impl<'d> Report<'d> {
             };
             let slot = slots.get(&offset.value);
             let Some(slot) = slot.filter(|_| matched.insert(offset.value)) else {
-                strange.push((
+                strange.push(Strange {
                     at,
-                    offset.span,
-                    format!(
+                    span: offset.span,
+                    message: format!(
                         "no value of allocation {number} lies at offset {}",
                         offset.value
                     ),
-                    Vec::new(),
-                ));
+                    values: &[],
+                    excess: values.value.into(),
+                });
                 continue;
+            };
+            let excess = i128::from(values.value) - slot.values.len() as i128;
+            let strange_at = |span, message| Strange {
+                at,
+                span,
+                message,
+                values: &slot.values,
+                excess,
             };
             let expected = bytes::human(slot.size);
             if at.text(*size) != expected {
@@ -403,15 +427,15 @@ impl<'d> Report<'d> {
                     at.text(*size),
                     offset.value
                 );
-                strange.push((at, *size, message, slot.values.clone()));
-            } else if slot.values.len() as u64 != values.value {
+                strange.push(strange_at(*size, message));
+            } else if excess != 0 {
                 let message = format!(
                     "{} values at offset {} where the assignment has {}",
                     values.value,
                     offset.value,
                     slot.values.len()
                 );
-                strange.push((at, values.span, message, slot.values.clone()));
+                strange.push(strange_at(values.span, message));
             }
         }
         // Values that a row is short of lie elsewhere now: where there is no row.
@@ -421,10 +445,22 @@ impl<'d> Report<'d> {
             .flat_map(|(_, slot)| &slot.values)
             .copied()
             .collect();
-        for (at, span, message, mut values) in strange {
-            values.extend(others.iter().take(8));
-            push(self.dump, at, span, message, &values, findings);
+        if !strange.is_empty() {
             doubts.allocations.insert(number);
+        }
+        // A value that lies elsewhere is missing in one row, and too many in another.
+        let excess: i128 = strange.iter().map(|it| it.excess).sum();
+        let is_moved = strange.len() > 1 && excess == 0 && strange.iter().all(|it| it.excess != 0);
+        let further = strange.split_off(if is_moved { 1 } else { strange.len() });
+        for it in strange {
+            let moved = further.iter().flat_map(|other| other.values);
+            let values = it.values.iter().chain(moved).chain(others.iter().take(8));
+            let values: Vec<u32> = values.copied().collect();
+            let mut finding = finding(self.dump, it.at, it.span, it.message, &values);
+            for other in &further {
+                finding = finding.related(other.at.place(other.span), other.message.clone());
+            }
+            findings.push(finding);
         }
         if !doubts.allocations.contains(&number) {
             let are_right = running::check_slots(self.dump, rows, &slots, doubts, findings);
@@ -464,6 +500,16 @@ fn push(
     values: &[u32],
     findings: &mut Findings,
 ) {
+    findings.push(finding(dump, at, span, message, values));
+}
+
+fn finding(
+    dump: &Dump,
+    at: &At<ReportRow>,
+    span: Span,
+    message: String,
+    values: &[u32],
+) -> Finding {
     let mut finding = Finding::new(Code::ReportTotal, at.place(span), message);
     for &value in values.iter().take(24) {
         if let Some(placement) = dump.placement(&dump.values[value as usize]) {
@@ -473,5 +519,5 @@ fn push(
             );
         }
     }
-    findings.push(finding);
+    finding
 }

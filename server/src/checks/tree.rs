@@ -108,6 +108,7 @@ fn check_remaining(
         );
         return Err(());
     }
+    let printed = totals(nodes, &currents);
     // What remains before a node, by what was printed for the node before.
     let mut before = u128::from(total);
     for at in 0..nodes.len() {
@@ -141,6 +142,18 @@ fn check_remaining(
             );
             findings.push(finding.fixed_by(grouped(expected)));
             before = expected;
+        } else if printed[at] == u128::from(node.row.total.value) {
+            // All that the node says of itself agrees; the totals above it lack the same bytes.
+            let message = format!(
+                "remaining {} where {} remain behind the node before, and this one has {}: a line is \
+                 missing between them, or stands twice",
+                grouped(remaining),
+                grouped(before),
+                grouped(currents[at])
+            );
+            let place = node.place(node.row.remaining.span);
+            findings.push(Finding::new(Code::TreeBytes, place, message));
+            return Err(());
         } else {
             let current = before.saturating_sub(remaining);
             let message = format!(
@@ -155,6 +168,16 @@ fn check_remaining(
             currents[at] = current;
             before = remaining;
         }
+    }
+    if before > 0 && !findings.has(Code::TreeBytes) {
+        let last = &nodes[nodes.len() - 1];
+        let message = format!(
+            "{} bytes remain behind the last node: a line is missing",
+            grouped(before)
+        );
+        let place = last.place(last.row.remaining.span);
+        findings.push(Finding::new(Code::TreeBytes, place, message));
+        return Err(());
     }
     Ok(currents)
 }

@@ -1,5 +1,7 @@
 //! What is damaged gives one finding, on its line or with it related, however much depends on it.
 
+use std::path::PathBuf;
+
 use super::{CONCAT, CONCAT_REPORT, Code, check, dump, finds};
 
 #[test]
@@ -228,4 +230,95 @@ fn a_log_with_several_dumps_is_no_contradiction() {
         codes(&format!("{wrapped}{wrapped}")),
         [Code::XlaPeakStep, Code::SecondDump]
     );
+}
+
+/// The files of a real dump, by what stands behind its stem.
+fn fixture(stem: &str, suffixes: &[&str]) -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
+    let read = |suffix: &&str| {
+        let path = folder.join(format!("{stem}-{suffix}.txt"));
+        std::fs::read_to_string(path).expect("a fixture")
+    };
+    suffixes.iter().map(read).collect()
+}
+
+const LOOP: &str = "cpu-split/module_0047.jit_scan_cumsum.cpu_after_optimizations";
+
+/// Whatever name or index of a value the assignment has, its live range is that of those below `Used values:`.
+#[test]
+fn a_wrong_name_in_the_assignment_leaves_no_live_range_over() {
+    let suffixes = [
+        "buffer-assignment",
+        "buffer-assignment-values",
+        "live-range",
+    ];
+    let texts = fixture(LOOP, &suffixes);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for (from, to, code) in [
+        (
+            "<54 while.6{2} (phi)",
+            "<54 while.6{1} (phi)",
+            "value-shape",
+        ),
+        (
+            "<33 constant.11 @0>",
+            "<33 xonstant.11 @0>",
+            "value-mismatch",
+        ),
+        ("<40 tuple.5{} @0>", "<40 tuple.7{} @0>", "value-mismatch"),
+    ] {
+        finds(&texts, from, to, code);
+    }
+}
+
+#[test]
+fn a_value_at_the_offset_of_others_is_one_finding_in_the_report() {
+    let texts = fixture(LOOP, &["buffer-assignment", "memory-usage-report"]);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let finding = finds(
+        &texts,
+        "<52 while.6{0} (phi) @0> (size=4,offset=4224)",
+        "<52 while.6{0} (phi) @0> (size=4,offset=4160)",
+        "report-total",
+    );
+    let related: Vec<&str> = finding.related.iter().map(|it| &*it.1).collect();
+    assert!(
+        related.contains(&"5 values at offset 4224 where the assignment has 4"),
+        "{related:?}"
+    );
+}
+
+#[test]
+fn rows_below_the_header_of_another_allocation_are_not_compared_with_its_values() {
+    let stem = "cpu-combined/module_0015.jit_attention.cpu_after_optimizations";
+    let texts = fixture(stem, &["memory-usage-report", "buffer-assignment"]);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    finds(
+        &texts,
+        "\nallocation 0: size",
+        "\nallocation 12: size",
+        "report-total",
+    );
+}
+
+#[test]
+fn a_missing_or_doubled_line_of_the_breakdown() {
+    let texts = fixture(LOOP, &["live-range"]);
+    let lines: Vec<&str> = texts[0].split_inclusive('\n').collect();
+    // One without bytes of its own is missed by nobody.
+    let is_node =
+        |at: &usize| lines[*at].contains("remaining: ") && !lines[*at].contains("current: 0 bytes");
+    for at in (0..lines.len()).filter(is_node) {
+        for times in [0, 2] {
+            let text: String = lines
+                .iter()
+                .enumerate()
+                .flat_map(|(other, line)| vec![*line; if other == at { times } else { 1 }])
+                .collect();
+            let findings = check(&dump(&[&text]));
+            let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
+            assert_eq!(codes, [Code::TreeBytes], "{times} of {}", lines[at]);
+            assert_eq!(findings[0].fix, None);
+        }
+    }
 }
