@@ -143,6 +143,7 @@ function paddingEntry(value: PaddedValue): Entry {
 
 const VERDICTS: Record<string, string> = {
   donated: '$(check) donated',
+  'not-usable': '$(warning) donated, but no output is written over it',
   'could-match': '$(lightbulb) not donated, as large as an output',
   dead: '$(lightbulb) not donated, dead before the peak',
   kept: 'kept',

@@ -310,18 +310,11 @@ fn shown_at(dump: &Dump, name: NameId, index: NameId) -> Option<u32> {
     dump.values_at(name, index).next().or_else(shown)
 }
 
-/// The steps of a copy: of an asynchronous one those for which its tuple is alive, up to the
-/// instruction that waits for it.
+/// The steps of a copy: of an asynchronous one up to the instruction that waits for it.
 fn window(dump: &Dump, name: NameId, is_async: bool) -> Option<(u64, u64)> {
     let step = u64::from(dump.step_of(name)?);
-    let tuple = is_async
-        .then(|| dump.values_at(name, dump.names.get("{}")?).next())
-        .flatten();
-    let tuple = tuple.map(|at| &dump.values[at as usize]);
-    let end = tuple
-        .filter(|tuple| tuple.live_range.is_some())
-        .map(|tuple| tuple.live.1);
-    Some((step, end.unwrap_or(step).max(step)))
+    let flight = dump.flight(name).filter(|_| is_async);
+    Some((step, flight.map_or(step, |(_, end)| end.max(step))))
 }
 
 /// Finds the copies that bring the result of an earlier one back into the layout and memory space

@@ -18,6 +18,8 @@ const MAX_OUTPUTS: usize = 16;
 pub enum Verdict {
     /// It is the buffer of a part of the result as well.
     Donated,
+    /// The caller donates it, but no output is written over it.
+    NotUsable,
     /// It is not donated, and could be to an output that has its size: each output is matched with
     /// one parameter at most.
     CouldMatch,
@@ -30,10 +32,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// `donated`, `could-match`, `dead`, `kept`, `unknown`
+    /// `donated`, `not-usable`, `could-match`, `dead`, `kept`, `unknown`
     pub fn name(self) -> &'static str {
         match self {
             Self::Donated => "donated",
+            Self::NotUsable => "not-usable",
             Self::CouldMatch => "could-match",
             Self::Dead => "dead",
             Self::Kept => "kept",
@@ -132,6 +135,8 @@ pub fn donation(audit: &Audit) -> Donation {
         });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
+        } else if dump.is_donated_in_vain(allocation) {
+            Verdict::NotUsable
         } else if output.is_some() {
             Verdict::CouldMatch
         } else if peak.is_none() || !is_known {
@@ -240,7 +245,10 @@ type Key = (u64, u64, Option<Array>);
 fn keys(audit: &Audit) -> Vec<(u32, Key)> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
-        allocation.parameter.is_some() && !allocation.is_donated() && allocation.size > 0
+        allocation.parameter.is_some()
+            && !allocation.is_donated()
+            && !dump.is_donated_in_vain(allocation)
+            && allocation.size > 0
     };
     let numbered = (0..).zip(&dump.allocations);
     numbered

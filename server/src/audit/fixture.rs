@@ -32,7 +32,8 @@ pub(crate) fn real(stem: &str) -> Dump {
     dump(paths.into_iter().map(read).collect())
 }
 
-fn dump(files: Vec<(PathBuf, String)>) -> Dump {
+/// A dump of these files, by their paths.
+pub(crate) fn dump(files: Vec<(PathBuf, String)>) -> Dump {
     let file = |(path, text): (PathBuf, String)| File {
         path,
         document: Document::new(&text).unwrap(),

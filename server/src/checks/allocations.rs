@@ -4,7 +4,8 @@ use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
-use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use super::{Code, Context, Doubts, Finding, Findings};
+use crate::model::shapes::index_numbers;
 use crate::model::{Allocation, At, Dump, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.

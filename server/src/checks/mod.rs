@@ -344,12 +344,3 @@ fn keep_single_fix(findings: &mut [Finding]) {
         }
     }
 }
-
-/// An index such as `{1,0}` as numbers.
-fn index_numbers(index: &str) -> Vec<u64> {
-    index
-        .trim_matches(['{', '}'])
-        .split(',')
-        .filter_map(|number| number.parse().ok())
-        .collect()
-}

@@ -4,7 +4,8 @@ use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
-use super::{Code, Context, Doubts, Finding, Findings, index_numbers, keep_single_fix};
+use super::{Code, Context, Doubts, Finding, Findings, keep_single_fix};
+use crate::model::shapes::index_numbers;
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
 /// A live range with its value's name and index.

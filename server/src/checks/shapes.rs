@@ -5,7 +5,8 @@ use buflens_syntax::{Shape, facts};
 use rustc_hash::FxHashMap;
 
 use super::allocations::shortened;
-use super::{Code, Context, Doubts, Finding, Findings, index_numbers};
+use super::{Code, Context, Doubts, Finding, Findings};
+use crate::model::shapes::index_numbers;
 use crate::model::{Allocation, At, Platforms, Value, bytes};
 
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.

@@ -6,11 +6,12 @@ use std::sync::OnceLock;
 
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
+use super::module::Leaf;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::shapes::ShapeTexts;
@@ -261,6 +262,8 @@ pub struct Dump {
     pub(super) extents: OnceLock<Extents>,
     /// Computed when it is asked for first.
     pub(super) branches: OnceLock<Branches>,
+    /// Computed when it is asked for first.
+    pub(super) donors: OnceLock<FxHashSet<Leaf>>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].
@@ -451,6 +454,28 @@ impl Dump {
     /// How many bytes of each memory space are occupied at each step. The first call computes it.
     pub fn occupancy(&self) -> &Occupancy {
         self.occupancy.get_or_init(|| Occupancy::without(self, &[]))
+    }
+
+    /// The steps of an asynchronous operation, which `name` starts: its tuple is alive until an instruction waits
+    /// for it, or updates it and hands it on.
+    pub fn flight(&self, name: NameId) -> Option<(u64, u64)> {
+        let whole = self.names.get("{}")?;
+        let alive = |name| {
+            let tuple = &self.values[self.values_at(name, whole).next()? as usize];
+            tuple.live_range.map(|_| tuple.live)
+        };
+        let (start, mut end) = alive(name)?;
+        while let Some(step) = usize::try_from(end)
+            .ok()
+            .and_then(|end| self.steps.get(end))
+            && self
+                .opcode(step.name)
+                .is_some_and(|opcode| opcode.ends_with("-update"))
+            && let Some((_, next)) = alive(step.name).filter(|&(_, next)| next > end)
+        {
+            end = next;
+        }
+        Some((start, end))
     }
 
     /// The name of the instruction that runs at `step`.

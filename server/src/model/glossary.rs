@@ -3,7 +3,7 @@
 use buflens_syntax::SyntaxKind;
 
 /// What is counted, a word and what it means.
-pub const NUMBERS: [(&str, &str); 12] = [
+pub const NUMBERS: [(&str, &str); 13] = [
     (
         "reserved",
         "The sizes of the allocations of a memory space: what the device has to have. Thread-local ones are not in it.",
@@ -36,6 +36,10 @@ pub const NUMBERS: [(&str, &str); 12] = [
     (
         "donated",
         "Of a parameter: the result takes over its buffer.",
+    ),
+    (
+        "not-usable",
+        "Of a parameter: the caller donates it, but no output is written over it.",
     ),
     (
         "could-match",

@@ -2,12 +2,81 @@
 
 use std::ops::Range;
 
-use buflens_syntax::{Block, facts};
+use buflens_syntax::ast::{AstNode, Attribute};
+use buflens_syntax::facts::Heading;
+use buflens_syntax::{Block, SyntaxKind, facts};
+use rowan::NodeOrToken;
+use rustc_hash::FxHashSet;
 
-use super::dump::{Dump, FileId, Instruction, Part, Row};
+use super::dump::{Allocation, Dump, FileId, Instruction, Part, Row};
 use super::names::NameId;
+use super::shapes::index_numbers;
+
+/// A parameter of the entry computation, and the index of a leaf of it.
+pub(super) type Leaf = (u64, Vec<u64>);
 
 impl Dump {
+    /// Whether the caller donates the parameter whose buffer this is, and no output is written over it. Those that
+    /// one is written over the compiler takes out of the `buffer_donor` in the header of the HLO text.
+    pub fn is_donated_in_vain(&self, allocation: &Allocation) -> bool {
+        let Some(number) = allocation.parameter.filter(|_| !allocation.is_donated()) else {
+            return false;
+        };
+        let donors = self.donors.get_or_init(|| self.read_donors());
+        let header = self.at::<facts::Allocation>(allocation.header);
+        !donors.is_empty()
+            && header.is_some_and(|header| {
+                let index = header.text(header.row.parameter_index);
+                donors.contains(&(number, index_numbers(index)))
+            })
+    }
+
+    /// The leaves in `buffer_donor={ (0, {}), (2, {1}) }`.
+    fn read_donors(&self) -> FxHashSet<Leaf> {
+        const KEY: &str = "buffer_donor";
+        let is_header = |block: &Block| {
+            let mut lines = block.facts().headings.iter();
+            lines.any(|(heading, line)| {
+                matches!(heading, Heading::Module(_)) && line.text(block.text()).contains(KEY)
+            })
+        };
+        let document = self
+            .file_of(Part::Module)
+            .map(|file| &self.files[file].document);
+        let tree = document.and_then(|document| {
+            let header = document.blocks().position(|(_, block)| is_header(block))?;
+            Some(document.tree(header)?.1)
+        });
+        let attributes = tree.into_iter().flat_map(|tree| tree.descendants());
+        let donors = attributes
+            .filter_map(Attribute::cast)
+            .find(|attribute| attribute.key().is_some_and(|key| key.text() == KEY));
+        let tokens = donors
+            .into_iter()
+            .flat_map(|it| it.syntax().descendants_with_tokens());
+        let mut leaves: Vec<Leaf> = Vec::new();
+        // A leaf is a parameter's number and an index, in parentheses.
+        let mut is_index = false;
+        for token in tokens.filter_map(NodeOrToken::into_token) {
+            let number = || token.text().parse().ok();
+            match (token.kind(), token.text()) {
+                (SyntaxKind::Punctuation, "(") => is_index = false,
+                (SyntaxKind::Number, _) if is_index => {
+                    leaves
+                        .last_mut()
+                        .into_iter()
+                        .for_each(|(_, index)| index.extend(number()));
+                }
+                (SyntaxKind::Number, _) => {
+                    leaves.extend(number().map(|parameter| (parameter, Vec::new())));
+                    is_index = true;
+                }
+                _ => {}
+            }
+        }
+        leaves.into_iter().collect()
+    }
+
     /// The first computation of this name, as a number into [`Dump::computations`].
     pub fn computation_named(&self, name: NameId) -> Option<u32> {
         self.computations_by_name.get(&name).copied()

@@ -130,3 +130,12 @@ impl<'d> Shapes<'d> {
 pub fn shape_text<'d>(dump: &'d Dump, value: &Value) -> Option<&'d str> {
     Some(&dump.shapes[value.shape?])
 }
+
+/// An index such as `{1,0}` as numbers.
+pub fn index_numbers(index: &str) -> Vec<u64> {
+    index
+        .trim_matches(['{', '}'])
+        .split(',')
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}

@@ -158,6 +158,7 @@ end
 
 local VERDICTS = {
   donated = 'donated',
+  ['not-usable'] = 'donated, but no output is written over it',
   ['could-match'] = 'not donated, as large as an output',
   dead = 'not donated, not read any more at the peak',
   kept = 'not donated',

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::audit::fixture::{audited, real};
+use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
 
 fn check(dump: &Dump, expected: &Expect) {
@@ -232,6 +232,38 @@ fn an_output_is_promised_once() {
             0 (p.0) could-match, read None, at peak false, outputs [3], saves 64/None
             1 (p.1) unknown, read None, at peak false, outputs [3], saves 
             2 (p.2) unknown, read None, at peak false, outputs [3], saves 
+            all in @0: 64/None
+        "#]],
+    );
+}
+
+#[test]
+fn a_buffer_donor_that_no_output_is_written_over_is_donated_in_vain() {
+    let mut text = "BufferAssignment:\n".to_owned();
+    for (at, leaf) in ["{}", "{}", "{1,0}", "{0}"].iter().enumerate() {
+        writeln!(
+            text,
+            "allocation {at}: size 64, parameter {at}, shape |f32[16]| at ShapeIndex {leaf}:\n value: \
+             <{at} p.{at} @0> (size=64,offset=0): f32[16]{{0}}"
+        )
+        .unwrap();
+    }
+    text += "allocation 4: size 64, maybe-live-out:\n value: <4 out.1 @0> (size=64,offset=0): \
+             f32[16]{0}\n";
+    let module = "HloModule jit_f, is_scheduled=true, buffer_donor={ (0, {}), (2, {1, 0}), (3, {1}) }, \
+                  replica_count=1\n\nENTRY main {\n  ROOT p.0 = f32[16]{0} parameter(0)\n}\n";
+    let files = [("a.txt", text.as_str()), ("m.txt", module)];
+    check(
+        &dump(
+            files
+                .map(|(path, text)| (path.into(), text.to_owned()))
+                .into(),
+        ),
+        &expect![[r#"
+            0 (p.0) not-usable, read None, at peak false, outputs [], saves 
+            1 (p.1) could-match, read None, at peak false, outputs [4], saves 64/None
+            2 (p.2) not-usable, read None, at peak false, outputs [], saves 
+            3 (p.3) unknown, read None, at peak false, outputs [4], saves 
             all in @0: 64/None
         "#]],
     );

@@ -15,7 +15,7 @@ use crate::model::occupancy::Kind;
 
 impl Advice<'_, '_> {
     /// `missed-donation`: one finding for each output that some parameter could be donated to, as
-    /// far as there are parameters. Also tells these outputs.
+    /// far as there are parameters, and for each that is donated in vain. Also tells these outputs.
     pub(super) fn missed_donations(&self, donation: &Donation) -> (Vec<Finding>, FxHashSet<u32>) {
         let key = |parameter: &Parameter| {
             let allocation = &self.dump.allocations[parameter.allocation as usize];
@@ -34,6 +34,14 @@ impl Advice<'_, '_> {
         let mut findings = Vec::new();
         for parameter in &donation.parameters {
             let (color, size) = key(parameter);
+            if parameter.verdict == Verdict::NotUsable && size >= self.thresholds.min_bytes {
+                let message = format!(
+                    "{} is donated, but no output is written over its {}",
+                    self.parameter(parameter.number, parameter.value),
+                    rounded(size)
+                );
+                findings.extend(self.parameter_finding(Code::MissedDonation, parameter, message));
+            }
             let output = parameter.output();
             let Some((output, saving)) = output.zip(parameter.saving) else {
                 continue;

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::audit::copies::Purpose;
-use crate::audit::fixture::{audited, real};
+use crate::audit::fixture::{audited, dump, real};
 use crate::checks::check_with;
 
 /// Everything from the first byte on.
@@ -350,4 +350,23 @@ Used values:
         &text.replace("f32[8,16]{0,1}", "bf16[8,16]{0,1}")
     ));
     assert!(!is_advised(&text.replace("copy.1", "p.1.remat_compressed")));
+}
+
+#[test]
+fn a_donation_that_no_output_takes() {
+    let text = "BufferAssignment:
+allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+ value: <1 p.1 @0> (size=64,offset=0): f32[16]{0}
+";
+    let module = "HloModule m, buffer_donor={ (0, {}) }\n\nENTRY e {\n  ROOT p.1 = f32[16] parameter(0)\n}\n";
+    let files = [("a.txt", text), ("m.txt", module)];
+    let dump = dump(
+        files
+            .map(|(path, text)| (path.into(), text.to_owned()))
+            .into(),
+    );
+    expect![[r#"
+        2 `64` missed-donation: parameter 0 is donated, but no output is written over its 64 B
+    "#]]
+    .assert_eq(&shown(&dump, &advice(&dump, &small())));
 }

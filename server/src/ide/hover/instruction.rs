@@ -216,18 +216,11 @@ impl<'d> Instruction<'d> {
             && dump.positions_at(name).next().is_none()
     }
 
-    /// `in flight at steps 1-10`, of an asynchronous operation: as long as its tuple is alive.
+    /// `in flight at steps 1-10`, of an asynchronous operation.
     fn flight(&self, context: &Context, name: NameId) -> Option<String> {
-        if !self.opcode().ends_with("-start") {
-            return None;
-        }
-        let whole = context
-            .dump
-            .values_at(name, context.dump.names.get("{}")?)
-            .next()?;
-        let value = &context.dump.values[whole as usize];
-        value.live_range?;
-        Some(format!("in flight at {}", steps(value.live)))
+        let is_start = self.opcode().ends_with("-start");
+        let flight = context.dump.flight(name).filter(|_| is_start)?;
+        Some(format!("in flight at {}", steps(flight)))
     }
 
     /// The layouts of the operand and the result of a copy, if they differ.

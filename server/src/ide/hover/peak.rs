@@ -384,7 +384,12 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
         ),
         None => String::new(),
     };
-    Some(format!("not donated{}{output}", read.unwrap_or_default()))
+    let verdict = if dump.is_donated_in_vain(allocation) {
+        "donated, but no output is written over it"
+    } else {
+        "not donated"
+    };
+    Some(format!("{verdict}{}{output}", read.unwrap_or_default()))
 }
 
 /// The bytes that `values` occupy together by memory space, in the order of the spaces: `HBM 325.0 MiB`.

@@ -69,6 +69,14 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         let is_worth = u128::from(bytes) * 100 >= u128::from(space.whole_bytes);
         bytes > 0 && (bytes >= MIN_TOLD || is_worth)
     };
+    for space in spaces.iter().filter(|it| is_told(it.not_usable_bytes, it)) {
+        page.text(format!(
+            "not-usable: {}{} are donated in vain: no output is written over them (`buffer_donor` in the HLO \
+             text). None has their size, or the compiler took another buffer for it.",
+            rounded(space.not_usable_bytes),
+            within(space, &spaces)
+        ));
+    }
     for space in spaces.iter().filter(|it| is_told(it.could_match_bytes, it)) {
         page.text(could_match_text(space, &within(space, &spaces)));
     }
@@ -384,6 +392,7 @@ mod tests {
             name: "HBM".into(),
             parameter_bytes: 8 << 20,
             donated_bytes: 0,
+            not_usable_bytes: 0,
             could_match_bytes: 4 << 20,
             could_match_reserved_bytes: 3 << 20,
             could_match_peak_bytes: Some(0),
@@ -398,6 +407,7 @@ mod tests {
                 parameters_left_out: 0,
                 parameter_bytes: None,
                 donated_bytes: None,
+                not_usable_bytes: None,
                 could_match_bytes: None,
                 could_match_reserved_bytes: None,
                 could_match_peak_bytes: None,
@@ -425,6 +435,8 @@ mod tests {
         );
         space.could_match_peak_bytes = None;
         assert!(!text(&[&space]).contains("occupied peak"));
+        space.not_usable_bytes = 2 << 20;
+        assert!(text(&[&space]).contains("not-usable: 2.0 MiB are donated in vain"));
         // A few bytes are not worth a sentence.
         (space.could_match_bytes, space.dead_bytes) = (4, Some(4));
         assert!(!text(&[&space]).contains("could-match"));

@@ -38,6 +38,8 @@ pub struct Donation<L> {
     pub parameter_bytes: Option<u64>,
     /// Of those that are donated.
     pub donated_bytes: Option<u64>,
+    /// Of those that the caller donates, but that no output is written over.
+    pub not_usable_bytes: Option<u64>,
     /// Of those that could be donated, each to an output of its own.
     pub could_match_bytes: Option<u64>,
     /// By so many bytes at most less would be reserved if these were donated.
@@ -61,6 +63,8 @@ pub struct DonationSpace {
     pub parameter_bytes: u64,
     /// As in [`Donation`].
     pub donated_bytes: u64,
+    /// As in [`Donation`].
+    pub not_usable_bytes: u64,
     /// As in [`Donation`].
     pub could_match_bytes: u64,
     /// As in [`Donation`].
@@ -91,7 +95,7 @@ pub struct DonationParameter<L> {
     pub space: u64,
     /// Bytes.
     pub bytes: u64,
-    /// `donated`, `could-match`, `dead` or `kept`.
+    /// `donated`, `not-usable`, `could-match`, `dead`, `kept` or `unknown`.
     pub verdict: &'static str,
     /// The last step at which it is read.
     pub last_read: Option<LastRead>,
@@ -285,6 +289,7 @@ pub fn donation<L>(source: &Source<'_, '_, L>, limit: usize) -> Donation<L> {
         parameters_left_out: found.len().saturating_sub(limit),
         parameter_bytes: sum(|space| Some(space.parameter_bytes)),
         donated_bytes: sum(|space| Some(space.donated_bytes)),
+        not_usable_bytes: sum(|space| Some(space.not_usable_bytes)),
         could_match_bytes: sum(|space| Some(space.could_match_bytes)),
         could_match_reserved_bytes: sum(|space| Some(space.could_match_reserved_bytes)),
         could_match_peak_bytes: sum(|space| space.could_match_peak_bytes),
@@ -313,6 +318,7 @@ fn donation_space(
         name: space::named(color, dump.platforms),
         parameter_bytes,
         donated_bytes: bytes_of(&|it| it == Verdict::Donated),
+        not_usable_bytes: bytes_of(&|it| it == Verdict::NotUsable),
         could_match_bytes: bytes_of(&|it| it == Verdict::CouldMatch),
         could_match_reserved_bytes: saving.map_or(0, |saving| saving.reserved),
         could_match_peak_bytes: saving.map_or(peak.map(|_| 0), |saving| saving.peak),

@@ -277,3 +277,41 @@ fn frames_that_repeat_are_shown_once() {
         - `a.py:1` in `f`"#]]
     .assert_eq(&hover(&dump, 0, at).unwrap().markdown);
 }
+
+#[test]
+fn an_asynchronous_operation_is_in_flight_through_its_updates() {
+    let text = "BufferAssignment:
+allocation 0: size 64, preallocated-temp:
+ value: <1 a-start{} @0> (size=16,offset=0): ((), f32[4]{0}, u32[])
+ value: <2 a-update{} @0> (size=16,offset=16): ((), f32[4]{0}, u32[])
+
+Used values:
+<1 a-start{} @0>
+ positions:
+  a-start {}
+ uses:
+  a-update, operand 0 {}
+ from instruction: %a-start = ((), f32[4]{0}, u32[]) async-start(), calls=%a
+<2 a-update{} @0>
+ positions:
+  a-update {}
+ uses:
+  a-done, operand 0 {}
+ from instruction: %a-update = ((), f32[4]{0}, u32[]) custom-call-update(%a-start)
+
+HloLiveRange (max 3):
+  InstructionSequence:
+    0:a-start
+    1:a-update
+    2:a-done
+  BufferLiveRange:
+    a-start{}:0-1
+    a-update{}:1-2
+";
+    let told = hover_on(TPU, text, "  a-start {}", "a-start").unwrap();
+    assert!(
+        told.markdown.contains("in flight at steps 0-2"),
+        "{}",
+        told.markdown
+    );
+}
