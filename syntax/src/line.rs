@@ -101,7 +101,9 @@ pub(crate) enum LineKind {
 /// Judges `line` (without its line end) in `mode`.
 pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
     match mode {
-        Mode::Foreign if !is_marker(line) => return LineKind::Foreign,
+        Mode::Foreign if !is_marker(line) && !out_of_memory::opens(line) => {
+            return LineKind::Foreign;
+        }
         Mode::OutOfMemory => {
             return out_of_memory::part(line).map_or(LineKind::Foreign, |part| part.kind);
         }
@@ -174,7 +176,7 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         | LineKind::OutOfMemoryProperty => Mode::OutOfMemory,
         LineKind::Foreign if mode == Mode::OutOfMemory => mode,
         LineKind::Foreign => Mode::Foreign,
-        LineKind::Marker => Mode::Start,
+        LineKind::Marker => mode_behind_marker(line),
         LineKind::Blank => match mode {
             Mode::Positions | Mode::Uses | Mode::Instruction => Mode::Values,
             Mode::Table if !is_comment(line) => Mode::Module,
@@ -395,6 +397,21 @@ fn restarts(line: &str) -> bool {
 
 fn is_marker(line: &str) -> bool {
     (line.starts_with("*** Begin ") || line.starts_with("*** End ")) && line.ends_with(" ***")
+}
+
+/// What a compiler writes to its standard output are all files of all programs, and between them is
+/// what a program prints.
+fn mode_behind_marker(line: &str) -> Mode {
+    const READ: [&str; 4] = [
+        "-buffer-assignment.txt",
+        "-buffer-assignment-values.txt",
+        "-live-range.txt",
+        "-memory-usage-report.txt",
+    ];
+    let name = line.strip_prefix("*** Begin ");
+    let name = name.and_then(|name| name.strip_suffix(" ***"));
+    let is_read = name.is_some_and(|name| READ.iter().any(|suffix| name.ends_with(suffix)));
+    if is_read { Mode::Start } else { Mode::Foreign }
 }
 
 fn starts_tree_line(mode: Mode, line: &str) -> bool {

@@ -219,7 +219,15 @@ fn what_a_file_lacks_or_has_twice() {
 
 #[test]
 fn a_log_with_several_dumps_is_no_contradiction() {
-    let wrapped = format!("*** Begin a.txt ***\n{CONCAT}*** End a.txt ***\n");
+    const HLO: &str = "HloModule jit_f\n\nENTRY %main () -> f32[] {\n  ROOT %a = f32[] constant(1)\n}\n";
+    // As compilers write their files to standard output: also those that are no part of a dump.
+    let wrapped = format!(
+        "*** Begin a.before_optimizations.txt ***\n{HLO}*** End a.before_optimizations.txt ***\n\
+         loss: 0.5\n\
+         *** Begin a.ir-no-opt.ll ***\ndefine i32 @main() {{\n}}\n*** End a.ir-no-opt.ll ***\n\
+         *** Begin a-buffer-assignment.txt ***\n{CONCAT}*** End a-buffer-assignment.txt ***\n\
+         allocation 7: of memory failed\n"
+    );
     let codes = |text: &str| -> Vec<Code> {
         let findings = check(&dump(&[text]));
         findings.iter().map(|finding| finding.code).collect()
