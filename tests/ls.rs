@@ -78,7 +78,7 @@ fn what_is_wrong_with_files_is_told() {
         let path = folder.path().join(format!("module_0001.{name}.txt"));
         fs::write(path, text).expect("a file");
     };
-    let assignment = "BufferAssignment:\nallocation 0: size 4, constant:\n value: <0 c @0> (size=4,offset=0): f32[]\n";
+    let assignment = "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 b @0> (size=4,offset=0): f32[]\n value: <1 c @0> (size=4,offset=4): f32[]\n";
     write("jit_twice.x-buffer-assignment", &assignment.repeat(2));
     write(
         "jit_values.x-buffer-assignment-values",
@@ -135,4 +135,61 @@ fn many_files_that_are_no_dumps_and_folders_that_are_closed() {
     let output = ls(&[&nowhere.to_string_lossy()]);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("nowhere"), "{}", output.stderr);
+}
+
+#[test]
+fn a_file_of_another_compilation_is_told_and_left_out() {
+    const PARTS: [&str; 5] = [
+        "-buffer-assignment",
+        "-buffer-assignment-values",
+        "-live-range",
+        "-memory-usage-report",
+        "",
+    ];
+    let of = |program: &str, part: &str| {
+        let name = format!("{program}.cpu_after_optimizations{part}.txt");
+        let text = fs::read_to_string(fixtures().join("cpu-split").join(name));
+        text.expect("a fixture")
+    };
+    for strange in &PARTS[1..] {
+        let [mixed, sound] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let write = |folder: &Path, part: &str, text: &str| {
+            let path = folder.join(format!(
+                "module_0001.jit_f.cpu_after_optimizations{part}.txt"
+            ));
+            fs::write(path, text).expect("a file");
+        };
+        for part in PARTS {
+            let own = of("module_0012.jit_mlp_sgd", part);
+            if part == *strange {
+                let other = of("module_0016.jit_attention_grad", part);
+                write(mixed.path(), part, &other);
+            } else {
+                write(mixed.path(), part, &own);
+                write(sound.path(), part, &own);
+            }
+        }
+        let (answer, output) = json(mixed.path());
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let problems = &answer["compilations"][0]["problems"];
+        let problems = problems.as_array().expect("a list");
+        let name = format!("optimizations{strange}.txt");
+        let told = |text: &str| text.contains(&name) && text.contains("of another compilation");
+        assert!(
+            matches!(&problems[..], [one] if one.as_str().is_some_and(told)),
+            "{problems:#?}"
+        );
+        // In whatever order the files are found, all answers are those without the stranger.
+        for command in ["summary", "peak", "padding", "audit", "export"] {
+            let of = |folder: &Path| {
+                let path = folder.to_string_lossy().into_owned();
+                let output = run([command, &path, "--format", "json"], LIMIT);
+                (output.stdout.replace(&path, "DIR"), output)
+            };
+            let ((mixed, output), (sound, _)) = (of(mixed.path()), of(sound.path()));
+            assert_eq!(mixed, sound, "{command} {strange}");
+            assert_eq!(output.code, Some(2), "{command}: {}", output.stderr);
+            assert!(told(&output.stderr), "{command}: {}", output.stderr);
+        }
+    }
 }

@@ -127,6 +127,19 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
     findings.finish()
 }
 
+/// The files that are of another compilation than the rest of their dump, each with one finding.
+pub fn strangers(dump: &Dump) -> Vec<Finding> {
+    let mut doubts = Doubts::default();
+    // Damage takes something for a stranger that is none. It is looked for where there may be one.
+    if strangers::strangers(dump, &doubts).is_empty() {
+        return Vec::new();
+    }
+    let findings = &mut Findings::default();
+    structure::check_syntax(dump, &mut doubts, findings);
+    structure::check_completeness(dump, &mut doubts, findings);
+    strangers::strangers(dump, &doubts)
+}
+
 /// Where a dump contradicts itself or the format.
 fn contradictions(dump: &Dump) -> Findings {
     let mut findings = Findings::default();

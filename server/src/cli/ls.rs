@@ -12,6 +12,7 @@ use super::one::{is_broken, no_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
+use crate::checks;
 use crate::model::source::Libraries;
 use crate::report::pages::listing as page;
 use crate::report::records::{self, Listed, Listing};
@@ -107,7 +108,14 @@ fn read(loaded: Loaded) -> (Result<Listed, Option<String>>, Arc<[Note]>) {
     let path = &dump.files[loaded.file].path;
     let listed = if is_part {
         let audit = Audit::new(dump, Libraries::default());
-        Ok(records::listed(&audit, path))
+        let mut listed = records::listed(&audit, path);
+        let strangers = checks::strangers(dump).into_iter();
+        listed.problems.extend(strangers.map(|finding| {
+            let path = &dump.files[finding.place.file].path;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name}: {}", finding.message)
+        }));
+        Ok(listed)
     } else {
         let problem = || format!("{}: {}", path.display(), no_dump(&loaded));
         Err(is_broken(&loaded).then(problem))

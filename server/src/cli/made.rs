@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::is_dump;
+use super::one::{is_dump, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, dumps};
 use crate::audit::Audit;
@@ -54,6 +54,7 @@ impl Where {
         let mut is_unreadable = !problems.is_empty();
         let mut parts = Vec::new();
         let read = |loaded: Loaded| {
+            let loaded = without_strangers(loaded);
             let part = is_dump(&loaded.dump).then(|| self.part(&loaded, &map, limit));
             (part, loaded.notes)
         };

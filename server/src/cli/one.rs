@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use buflens_syntax::DocumentKind;
 use clap::Args;
@@ -14,9 +15,9 @@ use super::{UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::checks;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Part, Place, space};
+use crate::model::{Dump, FileId, Part, Place, space};
 use crate::report::records::{FileLocation, Source, space_problem};
-use crate::workspace::{self, Found, Loaded};
+use crate::workspace::{self, Found, Loaded, Note};
 
 /// So many dumps are named where one was wanted.
 const MOST_NAMED: usize = 20;
@@ -102,7 +103,7 @@ impl Given {
 /// # Errors
 /// With the reason, also if nothing in it is about memory.
 pub fn load(path: &Path) -> Result<Loaded, Problem> {
-    let loaded = workspace::load(path).map_err(|error| error.to_string())?;
+    let loaded = without_strangers(workspace::load(path).map_err(|error| error.to_string())?);
     if !is_dump(&loaded.dump) {
         return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
     }
@@ -126,6 +127,30 @@ impl One {
     /// Whether the number of rows was chosen.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
+    }
+}
+
+/// The dump without the files that are of another compilation, whose numbers have nothing to do with
+/// it. Each is noted.
+pub fn without_strangers(loaded: Loaded) -> Loaded {
+    let strangers = checks::strangers(&loaded.dump);
+    if strangers.is_empty() {
+        return loaded;
+    }
+    let files = &loaded.dump.files;
+    let is_own = |file: &FileId| strangers.iter().all(|it| it.place.file != *file);
+    let own: Vec<FileId> = (0..files.len()).filter(is_own).collect();
+    let left_out = strangers.iter().map(|finding| Note::LeftOut {
+        path: files[finding.place.file].path.clone(),
+        reason: finding.message.clone(),
+    });
+    Loaded {
+        // Whichever file was asked for, it stands for the whole dump.
+        file: own.iter().position(|&it| it == loaded.file).unwrap_or(0),
+        notes: loaded.notes.iter().cloned().chain(left_out).collect(),
+        dump: Arc::new(Dump::new(
+            own.iter().map(|&file| files[file].clone()).collect(),
+        )),
     }
 }
 

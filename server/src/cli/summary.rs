@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_broken, is_dump, no_dump};
+use super::one::{is_broken, is_dump, no_dump, without_strangers};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit;
@@ -97,6 +97,7 @@ impl Summary {
 }
 
 fn read(loaded: Loaded) -> Read {
+    let loaded = without_strangers(loaded);
     let path = loaded.dump.files[loaded.file].path.clone();
     let module = if is_dump(&loaded.dump) {
         let audit = audit::Audit::new(&loaded.dump, Libraries::default());

@@ -165,7 +165,7 @@ impl Cache {
             Ok(found) => found,
             Err(error) if is_missing(&error) => return None,
             Err(error) => {
-                notes.push(Note::Unreadable {
+                notes.push(Note::LeftOut {
                     path: path.to_owned(),
                     reason: error.to_string(),
                 });
@@ -186,7 +186,7 @@ impl Cache {
         match content {
             Some(Ok(file)) => return Some((stamp, file.clone())),
             Some(Err(reason)) => {
-                notes.push(Note::Unreadable {
+                notes.push(Note::LeftOut {
                     path: path.to_owned(),
                     reason: reason.clone(),
                 });

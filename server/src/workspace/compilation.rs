@@ -85,41 +85,7 @@ pub fn problems(dump: &Dump) -> Vec<String> {
             there.join(", ")
         ));
     }
-    let has_values = has(Part::Assignment) || has(Part::Values);
-    if repeated.is_none() && has_values {
-        problems.extend(strangers(dump));
-    }
     problems
-}
-
-/// Files that know less than half of each other's values: of other compilations or compilers, or of
-/// another stage.
-fn strangers(dump: &Dump) -> Option<String> {
-    let placed = dump.values.iter().filter(|it| it.placement.is_some());
-    let all = placed.clone().count();
-    let used = placed.clone().filter(|it| it.used.is_some()).count();
-    let named = placed
-        .filter(|it| dump.instructions.contains_key(&it.name))
-        .count();
-    let ranges = dump
-        .values
-        .iter()
-        .filter(|it| it.live_range.is_some())
-        .count();
-    let strays = dump.stray_live_ranges.len();
-    let (what, known, of) = if dump.has_used_values() && used * 2 < all {
-        ("used values", used, all)
-    } else if ranges < strays {
-        ("live ranges", ranges, ranges + strays)
-    } else if !dump.instructions.is_empty() && named * 2 < all {
-        ("HLO text", named, all)
-    } else {
-        return None;
-    };
-    Some(format!(
-        "the {what} and the rest have only {known} of {of} values in common: the files are of \
-         several compilations, compilers or stages"
-    ))
 }
 
 #[cfg(test)]
@@ -186,11 +152,6 @@ mod tests {
 
     #[test]
     fn files_that_do_not_belong_together_are_told() {
-        let other = |text: &str| {
-            text.replace("a ", "x ")
-                .replace("a{", "x{")
-                .replace('b', "y")
-        };
         check(
             &[
                 ("-buffer-assignment-values", VALUES),
@@ -215,31 +176,6 @@ mod tests {
             ],
             &expect![[r#"
                 the files hold 2 lists of used values: several compilations were written under one name
-            "#]],
-        );
-        let values = VALUES.replace("<0 a", "<7 x").replace("<1 b", "<8 y");
-        check(
-            &[
-                ("-buffer-assignment", ASSIGNMENT),
-                ("-buffer-assignment-values", &values),
-            ],
-            &expect![[r#"
-                the used values and the rest have only 0 of 2 values in common: the files are of several compilations, compilers or stages
-            "#]],
-        );
-        check(
-            &[
-                ("-buffer-assignment", ASSIGNMENT),
-                ("-live-range", &other(RANGES)),
-            ],
-            &expect![[r#"
-                the live ranges and the rest have only 0 of 2 values in common: the files are of several compilations, compilers or stages
-            "#]],
-        );
-        check(
-            &[("-buffer-assignment", ASSIGNMENT), ("", &other(MODULE))],
-            &expect![[r#"
-                the HLO text and the rest have only 0 of 2 values in common: the files are of several compilations, compilers or stages
             "#]],
         );
     }

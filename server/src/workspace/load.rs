@@ -34,8 +34,8 @@ pub enum Note {
         /// Its length in bytes.
         bytes: u64,
     },
-    /// It is there, but cannot be read.
-    Unreadable {
+    /// It is there, but cannot be read or is of another compilation.
+    LeftOut {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -54,7 +54,7 @@ impl fmt::Display for Note {
                     bytes >> 20
                 )
             }
-            Self::Unreadable { path, reason } => {
+            Self::LeftOut { path, reason } => {
                 write!(f, "{} is left out: {reason}", path.display())
             }
         }
@@ -122,7 +122,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         match length(&sibling).and_then(|_| read(&sibling)) {
             Ok(file) => files.push((part, file)),
             Err(error) if is_missing(&error) => {}
-            Err(error) => notes.push(Note::Unreadable {
+            Err(error) => notes.push(Note::LeftOut {
                 path: sibling,
                 reason: error.to_string(),
             }),
@@ -137,7 +137,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
             match length(&path).and_then(|_| read(&path)) {
                 Ok(file) => files.push((part, file)),
                 Err(error) if is_missing(&error) => {}
-                Err(error) => notes.push(Note::Unreadable {
+                Err(error) => notes.push(Note::LeftOut {
                     path,
                     reason: error.to_string(),
                 }),
@@ -342,7 +342,7 @@ mod tests {
         let loaded = load(&folder.path().join("m-buffer-assignment.txt")).expect("a dump");
         assert!(loaded.dump.files[0].lossy);
         assert!(
-            matches!(&*loaded.notes, [Note::Unreadable { path, .. }] if path.ends_with("m-live-range.txt"))
+            matches!(&*loaded.notes, [Note::LeftOut { path, .. }] if path.ends_with("m-live-range.txt"))
         );
     }
 

@@ -219,7 +219,8 @@ fn what_a_file_lacks_or_has_twice() {
 
 #[test]
 fn a_log_with_several_dumps_is_no_contradiction() {
-    const HLO: &str = "HloModule jit_f\n\nENTRY %main () -> f32[] {\n  ROOT %a = f32[] constant(1)\n}\n";
+    const HLO: &str =
+        "HloModule jit_f\n\nENTRY %main () -> f32[] {\n  ROOT %a = f32[] constant(1)\n}\n";
     // As compilers write their files to standard output: also those that are no part of a dump.
     let wrapped = format!(
         "*** Begin a.before_optimizations.txt ***\n{HLO}*** End a.before_optimizations.txt ***\n\
