@@ -348,7 +348,7 @@ impl Outputs {
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
 pub(super) fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
     let is_parameter = |&at: &u32| {
-        let instruction = dump.instruction(&dump.values[at as usize]);
+        let instruction = dump.instruction_named(dump.values[at as usize].name);
         instruction.and_then(|at| at.row.parameter.get()) == allocation.parameter
     };
     let mut values = allocation.values.clone();

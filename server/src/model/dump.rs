@@ -489,8 +489,7 @@ impl Dump {
         self.allocations.get(value.allocation? as usize)
     }
 
-    /// The text of the instruction called `name`: as printed with one of its values, else in the
-    /// HLO text.
+    /// The text of the instruction called `name`.
     pub fn instruction_text(&self, name: NameId) -> Option<&str> {
         let at = self.instruction_named(name)?;
         Some(at.text(at.row.span))
@@ -507,7 +506,8 @@ impl Dump {
         Some(at.text(at.row.opcode))
     }
 
-    fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
+    /// The instruction called `name`: as printed with one of its values, else in the HLO text.
+    pub fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
         let with_value = self.values_of(name).next();
         with_value
             .and_then(|at| self.instruction(&self.values[at as usize]))

@@ -270,6 +270,23 @@ fn a_buffer_donor_that_no_output_is_written_over_is_donated_in_vain() {
 }
 
 #[test]
+fn without_used_values_the_hlo_text_tells_which_value_is_the_parameter() {
+    let assignment = "BufferAssignment:\nallocation 0: size 4, parameter 0, shape |f32[]| at ShapeIndex {}, \
+                      maybe-live-out:\n value: <1 new.1 @0> (size=4,offset=0): f32[]\n value: <2 old.1 @0> \
+                      (size=4,offset=0): f32[]\n";
+    let module = "HloModule jit_f, is_scheduled=true\n\nENTRY main {\n  old.1 = f32[] parameter(0)\n  \
+                  ROOT new.1 = f32[] negate(old.1)\n}\n";
+    let files = [("m-buffer-assignment.txt", assignment), ("m.txt", module)];
+    let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+    check(
+        &dump(files.into()),
+        &expect![[r#"
+            0 (old.1) donated, read None, at peak false, outputs [], saves 
+        "#]],
+    );
+}
+
+#[test]
 fn a_real_dump() {
     check(
         &real("donation/module_0669."),
