@@ -153,9 +153,12 @@ function known(count: number | null): string {
   return count === null ? 'bytes not known' : bytes(count);
 }
 
-function donationTitle({ module, donated_bytes, could_match_bytes, dead_bytes }: Donation): string {
+function donationTitle(donation: Donation): string {
+  const { module, donated_bytes, not_usable_bytes, could_match_bytes, dead_bytes } = donation;
   const parts: [number | null, string][] = [
     [donated_bytes, 'donated'],
+    // Hardly ever there, and a mistake where it is.
+    [not_usable_bytes || null, 'donated in vain'],
     [could_match_bytes, 'could match an output'],
     [dead_bytes, 'dead before the peak'],
   ];

@@ -116,6 +116,7 @@ export interface Donation {
   parameters: Parameter[];
   parameters_left_out: number;
   donated_bytes: number | null;
+  not_usable_bytes: number | null;
   could_match_bytes: number | null;
   dead_bytes: number | null;
 }

@@ -113,9 +113,10 @@ t.test(function()
     '5:2 +448 B (8.00x)  ' .. rows[2]:sub(5),
   })
   t.equal('donation', list('BuflensDonation'), {
-    'donation: 0 B donated; 512 B could match an output; 320.0 MiB dead before the peak',
+    'donation: 0 B donated; 64 B donated in vain; 512 B could match an output; 320.0 MiB dead before the peak',
     '3:2 320.0 MiB, parameter 0 Arg_0.1: not donated, not read any more at the peak, last read at step 5 by pad, alive at the peak',
     '4:2 512 B, parameter 1{1} Arg_1.2: not donated, as large as an output, allocation 4',
+    '5:2 64 B, parameter 2 Arg_2.3: donated, but no output is written over it',
   })
   t.equal('copies', list('BuflensCopies'), {
     'copies: HBM 325.0 MiB, 0 B at the peak',

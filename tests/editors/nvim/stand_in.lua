@@ -73,7 +73,7 @@ M.answers = {
   end,
   ['buflens.donation'] = function()
     return {
-      schema = 1, module = 'jit_f', donated_bytes = 0, could_match_bytes = 512, dead_bytes = 335544320,
+      schema = 1, module = 'jit_f', donated_bytes = 0, not_usable_bytes = 64, could_match_bytes = 512, dead_bytes = 335544320,
       parameters = {
         {
           parameter = 0, index = '{}', name = 'Arg_0.1', allocation = 2, space = 0, bytes = 335544320, verdict = 'dead',
@@ -82,6 +82,10 @@ M.answers = {
         {
           parameter = 1, index = '{1}', name = 'Arg_1.2', allocation = 3, space = 0, bytes = 512, verdict = 'could-match',
           alive_at_peak = false, outputs = { 4 }, location = place(3),
+        },
+        {
+          parameter = 2, index = '{}', name = 'Arg_2.3', allocation = 5, space = 0, bytes = 64, verdict = 'not-usable',
+          alive_at_peak = false, outputs = {}, location = place(4),
         },
       },
     }

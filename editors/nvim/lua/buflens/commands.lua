@@ -184,8 +184,10 @@ function M.list_donation(result)
       }, ', '),
     }
   end, result.parameters)
-  local title = ('donation: %s donated; %s could match an output; %s dead before the peak'):format(
+  local in_vain = result.not_usable_bytes or 0
+  local title = ('donation: %s donated; %s%s could match an output; %s dead before the peak'):format(
     text.bytes(result.donated_bytes),
+    in_vain > 0 and text.bytes(in_vain) .. ' donated in vain; ' or '',
     text.bytes(result.could_match_bytes),
     text.bytes(result.dead_bytes)
   )
