@@ -399,14 +399,14 @@ fn is_marker(line: &str) -> bool {
     (line.starts_with("*** Begin ") || line.starts_with("*** End ")) && line.ends_with(" ***")
 }
 
-/// What a compiler writes to its standard output are all files of all programs, and between them is
-/// what a program prints.
+/// A compiler writes all files of all programs to its standard output, and between them is what the
+/// program prints. Together the sections A, C and D are as good as the combined form; the report, which has
+/// headings of theirs, and the HLO texts are files of their own.
 fn mode_behind_marker(line: &str) -> Mode {
-    const READ: [&str; 4] = [
+    const READ: [&str; 3] = [
         "-buffer-assignment.txt",
         "-buffer-assignment-values.txt",
         "-live-range.txt",
-        "-memory-usage-report.txt",
     ];
     let name = line.strip_prefix("*** Begin ");
     let name = name.and_then(|name| name.strip_suffix(" ***"));

@@ -219,6 +219,7 @@ fn what_a_file_lacks_or_has_twice() {
 
 #[test]
 fn a_log_with_several_dumps_is_no_contradiction() {
+    const REPORT: &str = "Total bytes used: 36864 (36.0KiB)\n\nAllocations sorted by size:\n";
     const HLO: &str =
         "HloModule jit_f\n\nENTRY %main () -> f32[] {\n  ROOT %a = f32[] constant(1)\n}\n";
     // As compilers write their files to standard output: also those that are no part of a dump.
@@ -227,6 +228,7 @@ fn a_log_with_several_dumps_is_no_contradiction() {
          loss: 0.5\n\
          *** Begin a.ir-no-opt.ll ***\ndefine i32 @main() {{\n}}\n*** End a.ir-no-opt.ll ***\n\
          *** Begin a-buffer-assignment.txt ***\n{CONCAT}*** End a-buffer-assignment.txt ***\n\
+         *** Begin a-memory-usage-report.txt ***\n{REPORT}*** End a-memory-usage-report.txt ***\n\
          allocation 7: of memory failed\n"
     );
     let codes = |text: &str| -> Vec<Code> {
