@@ -148,7 +148,8 @@ fn parameters_come_from_no_line() {
     assert_eq!(parameters[0]["bytes"], peak["kinds"]["parameter"]);
     let (out, _) = run(&["peak", &file()], 0);
     assert!(
-        out.contains("  parameters\n") && !out.contains("(the dump does not tell)"),
+        out.contains("  parameters and their copies\n")
+            && !out.contains("(the dump does not tell)"),
         "{out}"
     );
 }

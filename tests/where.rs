@@ -238,9 +238,6 @@ StackFrames
 6 {file_location_id=4 parent_frame_id=3}
 7 {file_location_id=99 parent_frame_id=2}
 
-ENTRY %main () -> f32[4] {
-  ROOT %a = f32[4]{0} iota(), iota_dimension=0
-}
 "#;
 
 /// An assignment with a value for each of these pieces of metadata: 16 bytes each, all alive at the peak.
@@ -264,7 +261,7 @@ fn assignment(metadata: &[&str]) -> String {
     )
 }
 
-/// A folder with a dump of this assignment and HLO text.
+/// A folder with a dump of this assignment and an HLO text with this head.
 fn folder(metadata: &[&str], module: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let stem = "module_0001.jit_f.cpu_after_optimizations";
@@ -274,7 +271,11 @@ fn folder(metadata: &[&str], module: &str) -> tempfile::TempDir {
         format!("{stem}-buffer-assignment.txt"),
         &assignment(metadata),
     );
-    write(format!("{stem}.txt"), module);
+    let mut text = format!("{module}\nENTRY %main () -> f32[4] {{\n");
+    for at in 0..metadata.len() {
+        let _ = writeln!(text, "  %v.{at} = f32[4]{{0}} iota(), iota_dimension=0");
+    }
+    write(format!("{stem}.txt"), &(text + "}\n"));
     folder
 }
 

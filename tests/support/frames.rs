@@ -66,7 +66,7 @@ impl Tables {
 
 /// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
 /// in the HLO text. A fusion or a call without one has that of the root of what it calls, else of the first
-/// instruction there that has one.
+/// instruction there that has one; what is without metadata has that of what it hands on.
 pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
     let tables = facts.module.map_or_else(Tables::default, |file| {
         Tables::read(&facts.files[file].text)
@@ -91,24 +91,116 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
         let mut stacks = std::iter::once(own).chain(inside);
         stacks.find(|stack| !stack.is_empty()).unwrap_or_default()
     };
-    let mut known: HashMap<&str, Vec<Frame>> = HashMap::new();
     // One text is printed with each value of an instruction; that of the first counts.
-    let mut stacks = Vec::new();
+    let mut printed: HashMap<&str, Spot> = HashMap::new();
+    for value in &facts.values {
+        if let Some(used) = value.used {
+            let spot = facts.used[used].instruction.name.spot;
+            let name = value.reference.name.text.as_str();
+            printed.entry(name).or_insert(spot);
+        }
+    }
+    let spot = |name: &str| {
+        let printed = printed.get(name).copied();
+        printed.or_else(|| Some(facts.instructions.get(name)?.0))
+    };
+    let mut loops: HashMap<String, &str> = HashMap::new();
+    for (name, (spot, _)) in &facts.instructions {
+        let text = instruction(facts, *spot);
+        if behind(&text, " while(").is_some() {
+            let runs = [" body=", " condition="].map(|key| behind(&text, key));
+            let runs = runs.into_iter().flatten().map(first_name);
+            loops.extend(runs.map(|it| (it.to_owned(), name.as_str())));
+        }
+    }
+    let mut known: HashMap<&str, Vec<Frame>> = HashMap::new();
     for value in &facts.values {
         let name = value.reference.name.text.as_str();
-        if let Some(stack) = known.get(name) {
-            stacks.push(stack.clone());
-            continue;
-        }
-        let printed = value
-            .used
-            .map(|used| facts.used[used].instruction.name.spot);
-        let spot = printed.or_else(|| Some(facts.instructions.get(name)?.0));
-        let stack = spot.map_or_else(Vec::new, of_spot);
-        known.insert(name, stack.clone());
-        stacks.push(stack);
+        known.entry(name).or_insert_with(|| {
+            let (mut name, mut element) = (name.to_owned(), 0);
+            for hop in 0..17 {
+                let Some(spot) = spot(&name) else {
+                    break;
+                };
+                let (text, stack) = (instruction(facts, spot), of_spot(spot));
+                let named = metadata(&text)
+                    .iter()
+                    .any(|(key, path)| key == "op_name" && path.len() > "\"\"".len());
+                if named || !stack.is_empty() {
+                    return stack;
+                }
+                let computation = facts.instructions.get(&name).map(|(_, it)| it.as_str());
+                let looped = computation.and_then(|it| loops.get(it).copied());
+                let is_inner = hop > 0;
+                match handed_on(&text, element, looped, is_inner) {
+                    Some(next) => (name, element) = next,
+                    None => break,
+                }
+            }
+            Vec::new()
+        });
     }
-    stacks
+    let names = facts
+        .values
+        .iter()
+        .map(|value| value.reference.name.text.as_str());
+    names.map(|name| known[name].clone()).collect()
+}
+
+/// What is handed on by an instruction without metadata: a copy's operand, an element of a tuple, the state
+/// of the loop.
+fn handed_on(
+    text: &str,
+    element: usize,
+    looped: Option<&str>,
+    is_inner: bool,
+) -> Option<(String, usize)> {
+    const COPIES: [&str; 8] = [
+        " bitcast(",
+        " copy(",
+        " copy-start(",
+        " copy-done(",
+        " slice-start(",
+        " slice-done(",
+        " async-update(",
+        " async-done(",
+    ];
+    if behind(text, " parameter(").is_some() {
+        return Some((looped?.to_owned(), 0));
+    }
+    if let Some(operands) = COPIES.iter().find_map(|opcode| behind(text, opcode)) {
+        return Some((operand(operands, 0)?, 0));
+    }
+    if let Some(operands) = behind(text, " get-tuple-element(") {
+        let index = behind(text, " index=")?;
+        let digits = index.find(|char: char| !char.is_ascii_digit());
+        let index = index[..digits.unwrap_or(index.len())].parse().ok()?;
+        return Some((operand(operands, 0)?, index));
+    }
+    let operands = behind(text, " tuple(").filter(|_| is_inner)?;
+    Some((operand(operands, element)?, 0))
+}
+
+/// The name of an operand in a list that ends with `)`; its shape may stand before it.
+fn operand(list: &str, number: usize) -> Option<String> {
+    let (mut open, mut start, mut found) = (0, 0, Vec::new());
+    for (at, char) in list.char_indices() {
+        match char {
+            '(' | '[' | '{' => open += 1,
+            ',' if open == 0 => {
+                found.push(&list[start..at]);
+                start = at + 1;
+            }
+            ')' if open == 0 => {
+                found.push(&list[start..at]);
+                break;
+            }
+            ')' | ']' | '}' => open -= 1,
+            _ => {}
+        }
+    }
+    let name = found.get(number)?.split_whitespace().last()?;
+    Some(name.trim_start_matches('%').to_owned())
 }
 
 fn stack(metadata: &[(String, String)], tables: &Tables) -> Vec<Frame> {
@@ -131,22 +223,27 @@ fn stack(metadata: &[(String, String)], tables: &Tables) -> Vec<Frame> {
     }
 }
 
+/// What stands behind `words`, outside of strings.
+fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    let mut free = scanned(text).filter(|it| !it.is_quoted);
+    free.find_map(|it| text[it.at..].strip_prefix(words))
+}
+
 /// The computation that a fusion or a call is made of.
 fn called(text: &str) -> Option<&str> {
-    let behind = |words: &str| {
-        let mut free = scanned(text).filter(|it| !it.is_quoted);
-        free.find_map(|it| text[it.at..].strip_prefix(words))
-    };
-    let name = if behind(" fusion(").is_some() {
-        behind(" calls=")?
+    let name = if behind(text, " fusion(").is_some() {
+        behind(text, " calls=")?
     } else {
-        behind(" call(").and(behind(" to_apply="))?
+        behind(text, " call(").and(behind(text, " to_apply="))?
     };
-    let name = name.trim_start_matches('%');
+    Some(first_name(name))
+}
+
+fn first_name(text: &str) -> &str {
+    let name = text.trim_start_matches('%');
     // Old compilers begin the next value right behind it.
     let end = name.find([',', ' ', '\n', '<']);
-    let end = end.unwrap_or(name.len());
-    Some(&name[..end])
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// The instruction whose name is at `spot`. It may be printed in several lines.

@@ -65,7 +65,10 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Group> {
         };
         match by {
             By::OpName => {
-                let origin = audit.origins.of(value);
+                let mut origin = audit.origins.of(value);
+                if let Some(name) = origin.stands_for {
+                    origin = audit.origins.named(name);
+                }
                 let path = origin.op_name.as_deref().unwrap_or_default();
                 level_ends(path).for_each(|end| add(&path[..end], held));
             }
@@ -83,6 +86,26 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Group> {
 pub fn source(audit: &Audit, value: &Value) -> Option<String> {
     let origin = audit.origins.of(value);
     origin.source(&audit.libraries).map(shown)
+}
+
+/// Whether `value` is a parameter of the program, or a copy of one, that comes from no line of source,
+/// which is no gap in the dump. Parameters of its computations are another thing.
+pub fn is_argument(audit: &Audit, value: &Value) -> bool {
+    let origin = audit.origins.of(value);
+    let dump = audit.dump;
+    let is_argument = |value: &Value| {
+        dump.opcode(value.name) == Some("parameter")
+            && dump
+                .allocation_of(value)
+                .is_some_and(|it| it.parameter.is_some())
+    };
+    origin.frames.is_empty()
+        && match origin.stands_for {
+            Some(name) => dump
+                .values_of(name)
+                .any(|at| is_argument(&dump.values[at as usize])),
+            None => is_argument(value),
+        }
 }
 
 /// The file as the dump names it, and the line.

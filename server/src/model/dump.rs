@@ -264,6 +264,8 @@ pub struct Dump {
     pub(super) branches: OnceLock<Branches>,
     /// Computed when it is asked for first.
     pub(super) donors: OnceLock<FxHashSet<Leaf>>,
+    /// The `while` that runs a computation of the HLO text, found when it is asked for first.
+    pub(super) loops: OnceLock<FxHashMap<u32, NameId>>,
 }
 
 /// Gives access to one kind of facts' rows; see [`Dump::at`].

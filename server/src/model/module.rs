@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::facts::Heading;
-use buflens_syntax::{Block, SyntaxKind, facts};
+use buflens_syntax::{Block, InstructionParts, SyntaxKind, facts};
 use rowan::NodeOrToken;
 use rustc_hash::FxHashSet;
 
 use super::dump::{Allocation, Dump, FileId, Instruction, Part, Row};
 use super::names::NameId;
+use super::origin::called;
 use super::shapes::index_numbers;
 
 /// A parameter of the entry computation, and the index of a leaf of it.
@@ -113,6 +114,26 @@ impl Dump {
     pub fn computation_name(&self, number: u32) -> Option<&str> {
         let at = self.at::<facts::Computation>(*self.computations.get(number as usize)?)?;
         Some(at.text(at.row.name))
+    }
+
+    /// The `while` that runs `computation` of the HLO text, as its body or its condition.
+    pub fn loop_of(&self, computation: u32) -> Option<NameId> {
+        let loops = self.loops.get_or_init(|| {
+            let all = self.all_instructions().filter_map(|(name, it)| {
+                let line = self.at::<facts::Instruction>(it.row)?;
+                let is_loop = line.text(line.row.opcode) == "while";
+                is_loop.then(|| (it.row, name, line.text(line.row.span)))
+            });
+            let mut all: Vec<_> = all.collect();
+            all.sort_unstable_by_key(|&(row, ..)| std::cmp::Reverse(row));
+            let runs = all.iter().flat_map(|&(_, name, text)| {
+                let parts = InstructionParts::read_up_to(text, 0);
+                let runs = ["body", "condition"].map(|key| called(self, &parts, key));
+                runs.into_iter().flatten().map(move |it| (it, name))
+            });
+            runs.collect()
+        });
+        loops.get(&computation).copied()
     }
 
     /// All instructions of the HLO text, with their names, in no order.

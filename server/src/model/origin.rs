@@ -19,28 +19,24 @@ pub struct Origin<'d> {
     pub parts: InstructionParts<'d>,
     /// The trace path, decoded: `jit(f)/while/body/add`; of a parameter the argument's path.
     pub op_name: Option<String>,
-    /// The lines of source, the innermost first; where a fusion or a call has none, those of what is in it.
+    /// The lines of source, the innermost first; where a fusion or a call has none, those of what is in it,
+    /// and else those of `stands_for`.
     pub frames: Arc<[Frame]>,
+    /// Of an instruction that tells nothing of itself the one whose result it hands on, or the loop whose
+    /// state it is: compilers make copies and the parameters of computations without metadata.
+    pub stands_for: Option<NameId>,
 }
 
 impl<'d> Origin<'d> {
     /// Takes `text`, an instruction of `dump`, apart, with so many operands at most.
-    pub fn read(dump: &Dump, text: &'d str, operands: usize) -> Self {
-        let parts = InstructionParts::read_up_to(text, operands);
+    pub fn read(dump: &'d Dump, text: &'d str, operands: usize) -> Self {
         let frames = |id| frames(dump, id).collect();
-        let mut own = frames_of(&parts, frames);
-        if own.is_empty() {
-            own = body(dump, &parts).map_or(own, |body| frames_in(dump, body, frames));
-        }
-        Self::with(parts, own)
-    }
-
-    fn with(parts: InstructionParts<'d>, frames: Arc<[Frame]>) -> Self {
-        Self {
-            op_name: op_name(&parts),
-            parts,
-            frames,
-        }
+        let told = Told {
+            dump,
+            frames: &frames,
+            inside: &|body| frames_in(dump, body, frames),
+        };
+        told.origin(InstructionParts::read_up_to(text, operands))
     }
 
     /// The innermost line that is not a library's, else the innermost.
@@ -51,6 +47,91 @@ impl<'d> Origin<'d> {
             .find(|frame| !libraries.hold(&frame.file));
         own.or(self.frames.first())
     }
+}
+
+/// What there is to ask of a dump for the lines behind an instruction.
+struct Told<'a, 'd> {
+    dump: &'d Dump,
+    /// Of a row of the tables.
+    frames: &'a dyn Fn(u64) -> Arc<[Frame]>,
+    /// Of what is in a computation.
+    inside: &'a dyn Fn(u32) -> Arc<[Frame]>,
+}
+
+impl<'d> Told<'_, 'd> {
+    fn origin(&self, parts: InstructionParts<'d>) -> Origin<'d> {
+        let (op_name, mut frames) = (op_name(&parts), self.lines(&parts));
+        let mut stands_for = None;
+        if op_name.is_none()
+            && frames.is_empty()
+            && let Some((name, lines)) = self.behind(&parts)
+        {
+            (stands_for, frames) = (Some(name), lines);
+        }
+        Origin {
+            parts,
+            op_name,
+            frames,
+            stands_for,
+        }
+    }
+
+    /// The lines of an instruction's own, else of what is in it.
+    fn lines(&self, parts: &InstructionParts) -> Arc<[Frame]> {
+        let own = frames_of(parts, self.frames);
+        match body(self.dump, parts) {
+            Some(body) if own.is_empty() => (self.inside)(body),
+            _ => own,
+        }
+    }
+
+    /// The first instruction that tells of itself, or hands on no other's result, of those whose result
+    /// this one hands on; and its lines.
+    fn behind(&self, parts: &InstructionParts) -> Option<(NameId, Arc<[Frame]>)> {
+        let mut next = handed_on(self.dump, parts)?;
+        for _ in 0..MOST_COPIES {
+            let Some(text) = self.dump.instruction_text(next.0) else {
+                break;
+            };
+            let parts = InstructionParts::read_up_to(text, next.1.saturating_add(1));
+            let lines = self.lines(&parts);
+            if !lines.is_empty() || op_name(&parts).is_some() {
+                return Some((next.0, lines));
+            }
+            let behind = match parts.opcode {
+                "tuple" => named(self.dump, &parts, next.1).map(|name| (name, 0)),
+                _ => handed_on(self.dump, &parts),
+            };
+            match behind {
+                Some(behind) => next = behind,
+                None => break,
+            }
+        }
+        Some((next.0, Arc::default()))
+    }
+}
+
+/// So many copies of copies are followed: no program has as many, and some may go in circles.
+const MOST_COPIES: usize = 16;
+
+/// The instruction whose result `parts` hands on as it is, and which element of it, if it is a tuple; of the
+/// parameter of a loop's computation the loop.
+fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
+    let element = match parts.opcode {
+        "get-tuple-element" => parts.attribute("index")?.parse().ok()?,
+        "parameter" => {
+            let own = dump.instructions.get(&dump.names.get(parts.name)?)?;
+            return Some((dump.loop_of(own.computation?)?, 0));
+        }
+        "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done"
+        | "async-update" | "async-done" => 0,
+        _ => return None,
+    };
+    Some((named(dump, parts, 0)?, element))
+}
+
+fn named(dump: &Dump, parts: &InstructionParts, operand: usize) -> Option<NameId> {
+    dump.names.get(parts.operands.get(operand)?.name)
 }
 
 /// The lines of source that an instruction's own metadata names, where `frames` tells the rows of the tables.
@@ -150,16 +231,17 @@ impl<'d> Origins<'d> {
 
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
         let text = self.dump.instruction_text(name)?;
-        let parts = InstructionParts::read(text);
-        let mut own = frames_of(&parts, |id| self.frames(id));
-        if own.is_empty()
-            && let Some(body) = body(self.dump, &parts)
-        {
+        let inside = |body| {
             let mut known = self.by_body.borrow_mut();
             let inside = || frames_in(self.dump, body, |id| self.frames(id));
-            own = Arc::clone(known.entry(body).or_insert_with(inside));
-        }
-        Some(Origin::with(parts, own))
+            Arc::clone(known.entry(body).or_insert_with(inside))
+        };
+        let told = Told {
+            dump: self.dump,
+            frames: &|id| self.frames(id),
+            inside: &inside,
+        };
+        Some(told.origin(InstructionParts::read(text)))
     }
 
     fn frames(&self, id: u64) -> Arc<[Frame]> {
@@ -210,12 +292,29 @@ ENTRY main {
   again = f32[] fusion(by_body), kind=kLoop, calls=body, metadata={op_name="jit(f)/neg"}
   own = f32[] fusion(again), kind=kLoop, calls=body, metadata={source_file="own.py" source_line=5}
   nothing = f32[] fusion(own), kind=kLoop, calls=bare
-  ROOT nowhere = f32[] fusion(nothing), kind=kLoop, calls=gone
+  nowhere = f32[] fusion(nothing), kind=kLoop, calls=gone
+  copied = (f32[], f32[], u32[]) copy-start(f32[]{0} %own)
+  done = f32[] copy-done(copied)
+  pair = (f32[], f32[]) tuple(p, done)
+  element = f32[] get-tuple-element(pair), index=1
+  argument = f32[] get-tuple-element(pair), index=0
+  named = f32[] copy(again)
+  loop = (f32[], f32[]) while(pair), condition=until, body=turn, metadata={source_file="loop.py" source_line=6}
+  one = f32[] copy(other)
+  other = f32[] bitcast(one)
+  ROOT last = f32[] copy(gone)
+}
+
+turn {
+  state = (f32[], f32[]) parameter(0)
+  carried = f32[] get-tuple-element(state), index=1
+  moved = f32[] copy(carried)
+  ROOT next = (f32[], f32[]) tuple(moved, moved)
 }
 "#;
 
     #[test]
-    fn a_fusion_without_a_line_has_that_of_what_is_in_it() {
+    fn what_has_no_line_has_that_of_what_it_stands_for() {
         let dump = Dump::new(vec![File {
             path: "m.txt".into(),
             document: Document::new(TEXT).expect("a small text"),
@@ -233,13 +332,29 @@ ENTRY main {
             ("own", Some(("own.py", 5))),
             ("nothing", None),
             ("nowhere", None),
+            ("done", Some(("own.py", 5))),
+            ("element", Some(("own.py", 5))),
+            ("argument", None),
+            ("named", Some(("d.py", 3))),
+            ("state", Some(("loop.py", 6))),
+            ("moved", Some(("loop.py", 6))),
+            ("next", None),
+            ("one", None),
+            ("last", None),
         ] {
             let name = dump.names.get(name).expect("a name");
             let expected = file.map(|(file, line)| (file.to_owned(), line));
             assert_eq!(source(&origins.named(name)), expected);
             let text = dump.instruction_text(name).expect("an instruction");
-            let alone = Origin::read(&dump, text, 0);
+            let alone = Origin::read(&dump, text, 1);
             assert_eq!(source(&alone), expected, "{text}");
         }
+        let stands_for = |name: &str| {
+            let name = dump.names.get(name).expect("a name");
+            Some(&dump.names[origins.named(name).stands_for?])
+        };
+        assert_eq!(stands_for("argument"), Some("p"));
+        assert_eq!(stands_for("named"), Some("again"), "its op_name");
+        assert_eq!(stands_for("again"), None);
     }
 }

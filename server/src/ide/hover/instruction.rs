@@ -26,7 +26,7 @@ pub(super) struct Instruction<'d> {
 
 impl<'d> Instruction<'d> {
     /// Takes `text`, an instruction of `dump`, apart.
-    pub(super) fn read(dump: &Dump, text: &'d str) -> Self {
+    pub(super) fn read(dump: &'d Dump, text: &'d str) -> Self {
         Self {
             origin: Origin::read(dump, text, MAX_OPERANDS),
         }

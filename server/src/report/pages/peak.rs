@@ -508,7 +508,7 @@ fn table(by: By, groups: &[&Attributed], occupied: u64) -> Table {
                 match &group.name {
                     Some(name) if by == By::Source => Cell::text(short(name)),
                     Some(name) => Cell::text(name),
-                    None if group.parameters => Cell::text("parameters"),
+                    None if group.parameters => Cell::text("parameters and their copies"),
                     None => Cell::text("(the dump does not tell)"),
                 },
             ]

@@ -314,7 +314,8 @@ fn ids(dump: &Dump, values: &[u32]) -> Vec<u64> {
 pub struct Attributed {
     /// The origin; `null` for what the dump does not tell.
     pub name: Option<String>,
-    /// Whether these are parameters, which come from no line of source: their `name` is `null`.
+    /// Whether these are parameters of the program and copies of them, which come from no line of source:
+    /// their `name` is `null`.
     pub parameters: bool,
     /// Bytes, none of them counted twice.
     pub bytes: u64,
@@ -326,14 +327,9 @@ pub struct Attributed {
 
 /// The bytes of `values` by origin.
 pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Attributed> {
-    // That a parameter has no line of source is no gap in the dump.
     let is_parameter = |held: &Held| {
         let value = audit.dump.values.get(held.value as usize);
-        by == By::Source
-            && value.is_some_and(|value| {
-                audit.dump.opcode(value.name) == Some("parameter")
-                    && attribution::source(audit, value).is_none()
-            })
+        by == By::Source && value.is_some_and(|value| attribution::is_argument(audit, value))
     };
     let (parameters, others): (Vec<Held>, Vec<Held>) =
         values.iter().partition(|it| is_parameter(it));
