@@ -385,6 +385,19 @@ fn a_stage_without_buffers_says_so() {
         let is_said = hover.contains("see the program's `after_optimizations`. Its layouts, and");
         assert_eq!(is_said, says, "{name}: {hover}");
     }
+    // Tiles come with the last layouts: what an array without one takes is not known before.
+    let uri = server.open(
+        Path::new("/stages/module_0001.jit_f.cl_1.before_optimizations.txt"),
+        "HloModule m\n\nENTRY e {\n  ROOT %p = f32[20]{0} parameter(0)\n}\n",
+    );
+    for column in [9, 13] {
+        let hover = server.request("textDocument/hover", &at(&uri, 3, column));
+        let hover = hover.expect("a hover").to_string();
+        assert!(
+            hover.contains("80 B") && !hover.contains("4,096"),
+            "{hover}"
+        );
+    }
     server.finish();
 }
 

@@ -87,6 +87,18 @@ struct Context<'d> {
     computation: Option<u32>,
 }
 
+impl Context<'_> {
+    /// By whose rules arrays take bytes. Stages to which no buffers are assigned have layouts, and tiles, that are
+    /// not final.
+    fn takers(&self) -> Platforms {
+        if self.dump.allocations.is_empty() {
+            Platforms::default()
+        } else {
+            self.platforms
+        }
+    }
+}
+
 /// The token under the cursor and what is around it.
 struct Cursor<'c, 'd> {
     context: &'c Context<'d>,
@@ -113,7 +125,7 @@ impl Cursor<'_, '_> {
         {
             let range: Range<usize> = node.text_range().into();
             let shape = &self.block.text()[range];
-            let text = shape::hover(&self.token, &node, shape, self.context.platforms)?;
+            let text = shape::hover(&self.token, &node, shape, self.context)?;
             let text = match self.header_layout(shape) {
                 Some(layout) => format!("{text}\n\n{layout}"),
                 None => text,

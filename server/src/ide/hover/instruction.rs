@@ -370,7 +370,7 @@ fn row(context: &Context, label: &str, text: &str) -> [String; 4] {
     let shape = Shape::read(text).ok();
     let logical = shape.as_ref().and_then(bytes::logical_bytes);
     let padded = match &shape {
-        Some(Shape::Array(array)) => bytes::taken(array, context.platforms),
+        Some(Shape::Array(array)) => bytes::taken(array, context.takers()),
         _ => None,
     };
     let logical_text = logical.map_or_else(String::new, bytes::display);

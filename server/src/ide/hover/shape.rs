@@ -2,7 +2,7 @@
 
 use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
 
-use super::token;
+use super::{Context, token};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::Platforms;
 use crate::model::bytes::{self, PaddedDimension, Padding};
@@ -17,17 +17,21 @@ pub(super) fn hover(
     token: &SyntaxToken,
     node: &SyntaxNode,
     text: &str,
-    platforms: Platforms,
+    context: &Context,
 ) -> Option<String> {
     if node.kind() == SyntaxKind::TupleShape {
         // It may have tens of thousands of elements, of which few are shown.
         let elements = node.children().take(MAX_ELEMENTS);
         let shapes = elements.map(|element| Shape::read(&element.text().to_string()).ok());
-        return tuple(text, &shapes.collect::<Option<Vec<Shape>>>()?, platforms);
+        return tuple(
+            text,
+            &shapes.collect::<Option<Vec<Shape>>>()?,
+            context.takers(),
+        );
     }
     let array = array_shape(text)?;
-    let focus = token::meaning(token, &array, platforms);
-    let body = self::array(text, &array, platforms);
+    let focus = token::meaning(token, &array, context.platforms);
+    let body = self::array(text, &array, context.takers());
     Some(if focus.is_empty() {
         body
     } else {
