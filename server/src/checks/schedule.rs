@@ -22,6 +22,7 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
     let is_counted = is_sound && check_count(dump, &lines, findings);
     if is_counted && !lines.is_empty() {
         check_scheduled(dump, doubts, findings);
+        check_known(dump, &lines, doubts, findings);
     }
     for (at, line) in lines.iter().enumerate() {
         let name = dump.steps[at].name;
@@ -35,6 +36,25 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
             let place = line.place(line.row.name);
             findings.push(Finding::new(Code::Sequence, place, message));
         }
+    }
+}
+
+/// The schedule runs what the HLO text has.
+fn check_known(dump: &Dump, lines: &[At<facts::Step>], doubts: &Doubts, findings: &mut Findings) {
+    if dump.instructions.is_empty() || !doubts.are_whole(&[Section::Module]) {
+        return;
+    }
+    let unknown = dump.steps.iter().zip(lines).filter(|(step, _)| {
+        !dump.instructions.contains_key(&step.name) && !doubts.steps.contains(&step.name)
+    });
+    for (_, line) in unknown {
+        let message = format!(
+            "`{}` runs at step {}, and is no instruction of the HLO text",
+            line.text(line.row.name),
+            line.row.step.value
+        );
+        let place = line.place(line.row.name);
+        findings.push(Finding::new(Code::Sequence, place, message));
     }
 }
 

@@ -333,3 +333,25 @@ fn a_missing_or_doubled_line_of_the_breakdown() {
         }
     }
 }
+
+#[test]
+fn a_step_that_is_no_instruction_of_the_hlo_text() {
+    let mut texts = fixture(LOOP, &["live-range"]);
+    let module = format!("{LOOP}.txt");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
+    texts.push(std::fs::read_to_string(folder.join(module)).expect("a fixture"));
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let finding = finds(
+        &texts,
+        "    13:get-tuple-element.19\n",
+        "    13:get-tuple-element.91\n",
+        "sequence",
+    );
+    assert!(
+        finding
+            .message
+            .contains("`get-tuple-element.91` runs at step 13"),
+        "{}",
+        finding.message
+    );
+}
