@@ -111,9 +111,14 @@ impl Advice<'_, '_> {
                 }
                 None => "is never read".to_owned(),
             };
+            let way_out = if parameter.outputs.is_empty() {
+                "no output of its size could take its place, so its bytes are free before the end only in a \
+                 program that is split there"
+            } else {
+                "if it were donated to an output of its size, its bytes would be free from then on"
+            };
             let message = format!(
-                "{} {last}, but keeps its {} at the peak of {}, {}: if it were donated to an output \
-                 of its size, its bytes would be free from then on",
+                "{} {last}, but keeps its {} at the peak of {}, {}: {way_out}",
                 self.parameter(parameter.number, parameter.value),
                 rounded(allocation.size),
                 space_title(self.dump, allocation.color),
@@ -172,9 +177,10 @@ impl Advice<'_, '_> {
                     rounded(sum)
                 ),
             };
+            // Those that one could be donated to are left out.
             let message = format!(
-                "{what} empty at the peak of {}, {}: if parameters of the same size were donated, \
-                 no memory would have to be reserved for the result",
+                "{what} empty at the peak of {}, {}: reserved for a result that does not exist yet, and no \
+                 parameter is left that could be donated to it",
                 space_title(self.dump, space.color),
                 step_title(self.dump, peak.step)
             );
