@@ -480,7 +480,7 @@ fn what_is_not_in_the_files_is_no_number() {
             Some(13),
             None,
         ),
-        ("memory-usage-report", None, None, None),
+        ("memory-usage-report", Some(100_712_452), None, None),
     ] {
         let name = format!("{STEM}-{part}.txt");
         let text = std::fs::read_to_string(from.join(&name)).expect("a fixture");

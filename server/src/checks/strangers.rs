@@ -359,18 +359,9 @@ impl<'a> Pairs<'a> {
         }
         let file = dump.file_of(Part::Report)?;
         let blocks = || dump.files[file].document.blocks();
-        let older = blocks().flat_map(|(_, block)| &block.facts().totals);
-        let newer = blocks().flat_map(|(_, block)| &block.facts().report);
-        let newer = newer.filter_map(|row| match row {
-            ReportRow::SpaceTotal(total) => Some(total),
-            _ => None,
-        });
-        let total: u128 = older
-            .chain(newer)
-            .map(|it| u128::from(it.bytes.value))
-            .sum();
-        let sum: u128 = dump.allocations.iter().map(|it| u128::from(it.size)).sum();
-        if total == sum {
+        let sizes = dump.allocations.iter().map(|it| it.size);
+        let sum = sizes.reduce(u64::saturating_add);
+        if dump.reported_bytes() == sum {
             return None;
         }
         let numbered = dump.allocations.iter().rev();
@@ -421,7 +412,7 @@ impl<'a> Pairs<'a> {
         }
         // An assignment that adds up to its own total is whole.
         let own = dump.total.and_then(|row| dump.at::<facts::Total>(row));
-        let is_whole = own.is_some_and(|own| u128::from(own.row.bytes.value) == sum);
+        let is_whole = own.is_some_and(|own| Some(own.row.bytes.value) == sum);
         let is_known = (rows.len() - absent) * 2 >= slot_count.min(rows.len());
         if !is_whole && is_known {
             return None;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use buflens_syntax::facts::{self, Heading, Span};
+use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -514,6 +514,22 @@ impl Dump {
         with_value
             .and_then(|at| self.instruction(&self.values[at as usize]))
             .or_else(|| self.at(self.instructions.get(&name)?.row))
+    }
+
+    /// The bytes of all allocations as the memory-usage report prints them: in all, or by memory space.
+    pub fn reported_bytes(&self) -> Option<u64> {
+        let document = &self.files[self.file_of(Part::Report)?].document;
+        let facts = document.blocks().map(|(_, block)| block.facts());
+        let totals = facts.flat_map(|facts| {
+            let spaces = facts.report.iter().filter_map(|row| match row {
+                ReportRow::SpaceTotal(total) => Some(total),
+                _ => None,
+            });
+            facts.totals.iter().chain(spaces)
+        });
+        totals
+            .map(|total| total.bytes.value)
+            .reduce(u64::saturating_add)
     }
 
     /// The bytes that the compiler's peak list adds up to: unpadded, all memory spaces mixed.

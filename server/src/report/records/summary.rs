@@ -102,8 +102,11 @@ pub fn module(audit: &Audit, path: &Path) -> Module {
 /// The sizes of all allocations; where these are not there, the total that the compiler prints.
 fn total_bytes(dump: &Dump) -> Option<u64> {
     if dump.allocations.is_empty() {
-        let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
-        return at.row.bytes.get();
+        let printed = || {
+            let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
+            at.row.bytes.get()
+        };
+        return printed().or_else(|| dump.reported_bytes());
     }
     let sizes = dump.allocations.iter().map(|allocation| allocation.size);
     Some(sizes.fold(0, u64::saturating_add))
