@@ -292,6 +292,19 @@ fn one_value_that_is_more_than_the_memory_is_no_kernels() {
     );
     let (of_kernel, _) = check(&["oom", "-"], &message("vmem"), 0);
     assert!(of_kernel.contains("scratch of a kernel"), "{of_kernel}");
+    // The dump has the value that the tag names.
+    let tag = |tag: &str| message("hbm").replace("reshape.1@{}", tag);
+    let dump = "tests/fixtures/dumps/out-of-memory-peak-not-listed/module_0008.jit_oom_padded.cl_933746096.after_optimizations-buffer-assignment.txt";
+    let json = ["oom", "-", "--dump", dump, "--format", "json"];
+    let tagged = &failure(&json, &tag("sort.6@{0}"))["dump"]["tagged"];
+    assert_eq!(tagged["id"], 41, "{tagged:#}");
+    let (text, _) = check(&["oom", "-", "--dump", dump], &tag("sort.6@{0}"), 0);
+    let text = text.replace('\n', " ");
+    assert!(
+        text.contains("tag names is sort.6{0}: output, 256.0 MiB, alive at"),
+        "{text}"
+    );
+    assert!(failure(&json, &tag("gone.1@{}"))["dump"]["tagged"].is_null());
 }
 
 #[test]

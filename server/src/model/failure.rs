@@ -100,6 +100,16 @@ pub struct Message<'d> {
     pub kernel: Option<&'d str>,
 }
 
+impl<'d> Message<'d> {
+    /// The value whose allocation failed, by name and index, as the tag of an allocation's message tells it:
+    /// `tag = 'output of fusion.2@{1}'`.
+    pub fn tagged(&self) -> Option<(&'d str, &'d str)> {
+        let (_, behind) = self.text.split_once("tag = 'output of ")?;
+        let (tag, _) = behind.split_once('\'')?;
+        Some(tag.split_once('@').unwrap_or((tag, "{}")))
+    }
+}
+
 /// Whether a message names the memory of arguments and results so, not that of kernels.
 pub fn is_main_memory(name: &str) -> bool {
     name.eq_ignore_ascii_case("hbm")

@@ -259,6 +259,24 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     if let Some(sentence) = counts(failure, dump) {
         page.text(sentence);
     }
+    if let Some(value) = &dump.tagged {
+        let told = [
+            value.kind.map(str::to_owned),
+            value.bytes.map(rounded),
+            value
+                .live
+                .map(|[first, last]| format!("alive at steps {first}-{last}")),
+            value.shape.clone(),
+            short_source(value.source.as_deref()),
+            value.op_name.clone(),
+        ];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        page.text(format!(
+            "The value that the message's tag names is {}: {}.",
+            value.label(),
+            told.join(", ")
+        ));
+    }
     match &dump.peak {
         Some(peak) => page.text(format!(
             "At the true peak, {}, {} are occupied, {} of it padding.",

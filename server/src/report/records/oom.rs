@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Moment, PeakQuery, PeakValue, SCHEMA, Source, module_name, peak, source_line};
+use super::{
+    Moment, PeakQuery, PeakValue, SCHEMA, Source, Value, module_name, peak, source_line, value,
+};
 use crate::audit::out_of_memory::{Match, space_of, values_of};
 use crate::audit::{Audit, padding};
 use crate::model::failure::{self, Form, Printed};
@@ -137,6 +139,8 @@ pub struct FailedDump<L> {
     pub constant_bytes: u64,
     /// Of all that comes and goes.
     pub temp_bytes: u64,
+    /// The value that the message's tag names: it alone is more than there is.
+    pub tagged: Option<Value<L>>,
     /// What of this the message's first number is: `reserved` or `temp`; `null` if neither.
     pub message_counts: Option<&'static str>,
     /// The true peak.
@@ -287,6 +291,11 @@ fn failed_dump<L>(
         output_bytes,
         constant_bytes,
         temp_bytes,
+        tagged: failure.message.and_then(|message| {
+            let (name, index) = message.tagged()?;
+            let (name, index) = (dump.names.get(name)?, dump.names.get(index)?);
+            value(source, dump.values_at(name, index).next()?)
+        }),
         message_counts: if is(sum) {
             Some("reserved")
         } else {
