@@ -35,6 +35,7 @@ impl<'d> Origin<'d> {
             dump,
             frames: &frames,
             inside: &|body| frames_in(dump, body, frames),
+            hops: None,
         };
         told.origin(InstructionParts::read_up_to(text, operands))
     }
@@ -56,7 +57,11 @@ struct Told<'a, 'd> {
     frames: &'a dyn Fn(u64) -> Arc<[Frame]>,
     /// Of what is in a computation.
     inside: &'a dyn Fn(u32) -> Arc<[Frame]>,
+    /// What has been read: thousands of copies may be of one tuple.
+    hops: Option<&'a Hops>,
 }
+
+type Hops = RefCell<FxHashMap<NameId, Arc<Hop>>>;
 
 impl<'d> Told<'_, 'd> {
     fn origin(&self, parts: InstructionParts<'d>) -> Origin<'d> {
@@ -88,29 +93,80 @@ impl<'d> Told<'_, 'd> {
     /// The first instruction that tells of itself, or hands on no other's result, of those whose result
     /// this one hands on; and its lines.
     fn behind(&self, parts: &InstructionParts) -> Option<(NameId, Arc<[Frame]>)> {
-        let mut next = handed_on(self.dump, parts)?;
+        let (mut name, mut element) = handed_on(self.dump, parts)?;
         for _ in 0..MOST_COPIES {
-            let Some(text) = self.dump.instruction_text(next.0) else {
+            let Some(hop) = self.hop(name) else {
                 break;
             };
-            let parts = InstructionParts::read_up_to(text, next.1.saturating_add(1));
-            let lines = self.lines(&parts);
-            if !lines.is_empty() || op_name(&parts).is_some() {
-                return Some((next.0, lines));
+            if !hop.lines.is_empty() || hop.has_op_name {
+                return Some((name, Arc::clone(&hop.lines)));
             }
-            let behind = match parts.opcode {
-                "tuple" => named(self.dump, &parts, next.1).map(|name| (name, 0)),
-                _ => handed_on(self.dump, &parts),
+            let next = match &hop.next {
+                Next::Nothing => None,
+                Next::One(name, element) => Some((*name, *element)),
+                Next::Elements(names) => names.get(element).map(|&name| (name, 0)),
             };
-            match behind {
-                Some(behind) => next = behind,
+            match next {
+                Some(next) => (name, element) = next,
                 None => break,
             }
         }
-        Some((next.0, Arc::default()))
+        Some((name, Arc::default()))
+    }
+
+    fn hop(&self, name: NameId) -> Option<Arc<Hop>> {
+        let text = self.dump.instruction_text(name)?;
+        let Some(known) = self.hops else {
+            return (text.len() <= MOST_READ).then(|| Arc::new(self.read_hop(text)));
+        };
+        if let Some(hop) = known.borrow().get(&name) {
+            return Some(Arc::clone(hop));
+        }
+        let hop = Arc::new(self.read_hop(text));
+        known.borrow_mut().insert(name, Arc::clone(&hop));
+        Some(hop)
+    }
+
+    fn read_hop(&self, text: &str) -> Hop {
+        checkpoint();
+        let parts = InstructionParts::read_up_to(text, 1);
+        let next = if parts.opcode == "tuple" {
+            let parts = InstructionParts::read_up_to(text, usize::MAX);
+            let names = (0..parts.operands.len()).map_while(|at| named(self.dump, &parts, at));
+            Next::Elements(names.collect())
+        } else {
+            let one = handed_on(self.dump, &parts);
+            one.map_or(Next::Nothing, |(name, element)| Next::One(name, element))
+        };
+        Hop {
+            lines: self.lines(&parts),
+            has_op_name: op_name(&parts).is_some(),
+            next,
+        }
     }
 }
 
+/// An instruction on the way to the one that another stands for.
+#[derive(Debug)]
+struct Hop {
+    lines: Arc<[Frame]>,
+    has_op_name: bool,
+    next: Next,
+}
+
+/// Whose result an instruction hands on.
+#[derive(Debug)]
+enum Next {
+    Nothing,
+    /// An instruction's, or so many-th element.
+    One(NameId, usize),
+    /// Those of a tuple.
+    Elements(Box<[NameId]>),
+}
+
+/// Of longer instructions nothing is read for the sake of another one that is asked for alone: no request waits
+/// for a loop over thousands of arrays, whose line has hundreds of kilobytes.
+const MOST_READ: usize = 32 * 1024;
 /// So many copies of copies are followed: no program has as many, and some may go in circles.
 const MOST_COPIES: usize = 16;
 
@@ -198,6 +254,7 @@ pub struct Origins<'d> {
     by_frame: RefCell<FxHashMap<u64, Arc<[Frame]>>>,
     /// By computation: several instructions may call one.
     by_body: RefCell<FxHashMap<u32, Arc<[Frame]>>>,
+    hops: Hops,
     /// Rows of the table of stack frames: many frames have the same callers.
     rows: RefCell<FxHashMap<u64, Option<StackFrame>>>,
 }
@@ -210,6 +267,7 @@ impl<'d> Origins<'d> {
             by_name: RefCell::default(),
             by_frame: RefCell::default(),
             by_body: RefCell::default(),
+            hops: RefCell::default(),
             rows: RefCell::default(),
         }
     }
@@ -240,6 +298,7 @@ impl<'d> Origins<'d> {
             dump: self.dump,
             frames: &|id| self.frames(id),
             inside: &inside,
+            hops: Some(&self.hops),
         };
         Some(told.origin(InstructionParts::read(text)))
     }
