@@ -200,7 +200,7 @@ function copyEntry(copy: Copy, names: Map<number, string>): Entry {
 function valueEntry(value: Value): Entry {
   return {
     label: nameOf(value),
-    description: [exactBytes(value.bytes), value.kind, value.live && `steps ${value.live.join('-')}`].filter(Boolean).join(', '),
+    description: [value.bytes !== null && exactBytes(value.bytes), value.kind, value.live && `steps ${value.live.join('-')}`].filter(Boolean).join(', '),
     detail: [value.shape, value.op_name].filter(Boolean).join('  '),
     location: value.location,
   };

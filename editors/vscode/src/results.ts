@@ -14,8 +14,9 @@ export interface Value {
   index: string;
   kind: string | null;
   allocation: number | null;
-  offset: number;
-  bytes: number;
+  /** `null` where no assignment tells it, as `bytes`. */
+  offset: number | null;
+  bytes: number | null;
   /** `null` for an element type that the server does not know. */
   logical_bytes: number | null;
   live: [number, number] | null;
@@ -26,7 +27,13 @@ export interface Value {
   location: Location | null;
 }
 
-export interface PeakValue extends Value {
+/** One that lies in an allocation. */
+export interface PlacedValue extends Value {
+  offset: number;
+  bytes: number;
+}
+
+export interface PeakValue extends PlacedValue {
   what_if: Moment | null;
 }
 
@@ -59,7 +66,7 @@ export interface Peak {
   values: PeakValue[];
   values_left_out: number;
   /** Where there is no peak, the largest values of the memory space. */
-  largest: Value[];
+  largest: PlacedValue[];
 }
 
 export interface WhatIf {

@@ -206,11 +206,14 @@ fn plan(session: &Session, due: &Due, cancelled: &CancellationToken) -> Plan {
     found.retain(|found| {
         found.is_compilation && !index.has(&found.stem(), found.stamp) && !is_open(session, found)
     });
-    problems.extend(within_bounds(
-        &mut found,
-        index.size(),
-        config.index_bytes(),
-    ));
+    // What is read again takes the place of what was kept of it, and what finds none is not kept.
+    let stems: FxHashSet<PathBuf> = found.iter().map(Found::stem).collect();
+    let others = index.size_without(|stem| stems.contains(stem));
+    problems.extend(within_bounds(&mut found, others, config.index_bytes()));
+    let kept: FxHashSet<PathBuf> = found.iter().map(Found::stem).collect();
+    if kept.len() < stems.len() {
+        index.retain(|stem| kept.contains(stem) || !stems.contains(stem));
+    }
     Plan {
         read: found,
         libraries,

@@ -99,7 +99,7 @@ impl LanguageServer for Buflens {
     }
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
-        sync::configuration_changed(&self.0, params);
+        sync::configuration_changed(&self.0, &params);
     }
 
     async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {

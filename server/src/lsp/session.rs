@@ -1,7 +1,7 @@
 //! The state of the server, and how a request is answered from it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
@@ -40,6 +40,8 @@ pub struct Session {
     /// Trips when the process that started the server has ended.
     pub orphaned: CancellationToken,
     pub is_shut_down: AtomicBool,
+    /// How often the client was asked for its settings.
+    pub asked: AtomicU64,
     capabilities: OnceLock<Arc<Capabilities>>,
     checks: Arc<Checks>,
     source_files: Arc<SourceFiles>,
@@ -90,6 +92,7 @@ impl Session {
                 freed: Notify::new(),
                 orphaned: CancellationToken::new(),
                 is_shut_down: AtomicBool::new(false),
+                asked: AtomicU64::new(0),
                 capabilities: OnceLock::new(),
                 checks: Arc::default(),
                 source_files: Arc::default(),
@@ -199,8 +202,8 @@ impl Session {
         }
     }
 
-    /// Takes over the settings of the editor.
-    pub async fn configure(self: &Arc<Self>, settings: &serde_json::Value) {
+    /// Takes over the settings of the editor, at once: those that come last count.
+    pub fn configure(self: &Arc<Self>, settings: &serde_json::Value) {
         let (config, problems) = Config::read(settings);
         let (is_new, is_other_index) = {
             let mut state = self.state();
@@ -221,7 +224,8 @@ impl Session {
         if is_new {
             publish::schedule_all(self);
         }
-        self.warn_once(problems).await;
+        let session = Arc::clone(self);
+        tokio::spawn(async move { session.warn_once(problems).await });
     }
 
     /// Shows messages that have not been shown before.

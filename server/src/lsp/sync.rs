@@ -4,9 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
+use tokio::task::JoinHandle;
 use tower_lsp::ls_types as lsp;
 
 use super::config::SECTION;
@@ -63,7 +65,7 @@ pub fn files_changed(session: &Arc<Session>, params: &lsp::DidChangeWatchedFiles
     let paths = params.changes.iter().map(|it| convert::path(&it.uri));
     session.indexing.touch(paths.clone());
     for path in paths {
-        if stems.insert(workspace::stem(&path)) {
+        if stems.insert(workspace::stem_or_path(&path)) {
             publish::schedule_related(session, &path);
         }
     }
@@ -88,15 +90,12 @@ pub fn folders_changed(session: &Arc<Session>, params: &lsp::DidChangeWorkspaceF
     session.indexing.refresh();
 }
 
-pub fn configuration_changed(session: &Arc<Session>, params: lsp::DidChangeConfigurationParams) {
-    let session = Arc::clone(session);
-    tokio::spawn(async move {
-        if session.capabilities().answers_configuration {
-            ask_configuration(&session).await;
-        } else {
-            session.configure(&params.settings).await;
-        }
-    });
+pub fn configuration_changed(session: &Arc<Session>, params: &lsp::DidChangeConfigurationParams) {
+    if session.capabilities().answers_configuration {
+        ask_configuration(session);
+    } else {
+        session.configure(&params.settings);
+    }
 }
 
 /// Asks the client for its settings and registers for news of them and of files. No request waits
@@ -107,10 +106,8 @@ pub fn initialized(session: &Arc<Session>) {
         let session = Arc::clone(session);
         tokio::spawn(async move { session.warn_once(problems).await });
     }
-    let asked = session.capabilities().answers_configuration.then(|| {
-        let session = Arc::clone(session);
-        tokio::spawn(async move { ask_configuration(&session).await })
-    });
+    let answers = session.capabilities().answers_configuration;
+    let asked = answers.then(|| ask_configuration(session));
     indexing::start(session);
     memory::start(session);
     let indexed = Arc::clone(session);
@@ -132,18 +129,23 @@ pub fn initialized(session: &Arc<Session>) {
     }
 }
 
-async fn ask_configuration(session: &Arc<Session>) {
-    let item = lsp::ConfigurationItem {
-        scope_uri: None,
-        section: Some(SECTION.to_owned()),
-    };
-    match session.client.configuration(vec![item]).await {
-        Ok(settings) => {
-            let settings = settings.into_iter().next().unwrap_or_default();
-            session.configure(&settings).await;
+/// Asks the client for its settings. An answer that comes when it has been asked again is out of date.
+fn ask_configuration(session: &Arc<Session>) -> JoinHandle<()> {
+    let session = Arc::clone(session);
+    let number = session.asked.fetch_add(1, Ordering::SeqCst) + 1;
+    tokio::spawn(async move {
+        let item = lsp::ConfigurationItem {
+            scope_uri: None,
+            section: Some(SECTION.to_owned()),
+        };
+        match session.client.configuration(vec![item]).await {
+            Ok(settings) if session.asked.load(Ordering::SeqCst) == number => {
+                session.configure(&settings.into_iter().next().unwrap_or_default());
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("the client does not tell its settings: {error}"),
         }
-        Err(error) => tracing::warn!("the client does not tell its settings: {error}"),
-    }
+    })
 }
 
 fn registrations(session: &Session) -> Vec<lsp::Registration> {

@@ -88,14 +88,15 @@ pub fn checkpoint() {
     CURRENT.with_borrow(|token| token.iter().for_each(Token::check));
 }
 
-/// Calls `each` for all items on all cores, with a checkpoint before each of them.
+/// Calls `each` for all items on all cores, with a checkpoint before each of them. Checkpoints in it look at
+/// the token of this thread: a thread that waits for other work of another request takes items, too.
 pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
     let token = CURRENT.with_borrow(|token| token.clone().unwrap_or_default());
-    let checked = |item| {
-        token.check();
-        each(item)
+    let whole = |item| {
+        let done = run(&token, || each(item));
+        done.unwrap_or_else(|| resume_unwind(Box::new(Cancelled)))
     };
-    items.into_par_iter().map(checked).collect()
+    items.into_par_iter().map(whole).collect()
 }
 
 /// Calls `take` for the items in their order on this thread, up to the first break, while all cores
@@ -117,7 +118,10 @@ pub fn for_each_prepared<T: Sync>(
     };
     rayon::in_place_scope(|scope| {
         for _ in 1..rayon::current_num_threads() {
-            scope.spawn(|_| while prepare_next() {});
+            // If it is cancelled, this thread comes to a checkpoint as well.
+            scope.spawn(|_| {
+                let _: Option<()> = run(&token, || while prepare_next() {});
+            });
         }
         for (number, item) in items.iter().enumerate() {
             token.check();
@@ -155,6 +159,7 @@ pub fn on_few_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 #[cfg(test)]
 mod tests {
     use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -203,6 +208,42 @@ mod tests {
         assert_eq!(outcome, None);
         assert!(turns.into_inner() < 100_000);
         assert_eq!(map(vec![1, 2], |number| number + 1), [2, 3]);
+    }
+
+    #[test]
+    fn checkpoints_on_all_threads_look_at_their_own_token() {
+        // Until the checkpoint ends it, or for as long as nobody wants to wait.
+        let wait = || {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(20) {
+                checkpoint();
+            }
+            panic!("the checkpoint looks at another token");
+        };
+        let cancels = || {
+            let token = Token::default();
+            let outcome = run(&token, || {
+                map((0..64).collect(), |number: u32| {
+                    if number == 0 {
+                        token.cancel();
+                    }
+                    wait();
+                })
+            });
+            assert_eq!(outcome, None);
+        };
+        // On threads that are at other work, which nobody cancels, and the other way round.
+        cancels();
+        join(cancels, cancels);
+        let (own, other) = (Token::default(), Token::default());
+        other.cancel();
+        let outcome = run(&own, || {
+            join(
+                || map((0..1000).collect(), |_: u32| checkpoint()).len(),
+                || run(&other, checkpoint),
+            )
+        });
+        assert_eq!(outcome, Some((1000, None)));
     }
 
     #[test]

@@ -247,11 +247,13 @@ impl Index {
         state.compact();
     }
 
-    /// How many dumps there are, and the bytes of their files.
-    pub fn size(&self) -> (usize, u64) {
+    /// How many dumps there are besides those that are `left_out`, and the bytes of their files.
+    pub fn size_without(&self, left_out: impl Fn(&Path) -> bool) -> (usize, u64) {
         let state = lock(&self.0);
-        let bytes = state.entries.values().map(|entry| entry.bytes);
-        (state.entries.len(), bytes.fold(0, u64::saturating_add))
+        let entries = state.entries.iter().filter(|(stem, _)| !left_out(stem));
+        entries.fold((0, 0), |(dumps, bytes): (usize, u64), (_, entry)| {
+            (dumps + 1, bytes.saturating_add(entry.bytes))
+        })
     }
 
     /// One file of each dump that holds a value made by a file of source that is called as that of
@@ -553,12 +555,18 @@ mod tests {
         let all = lock(&index.0).names.count();
         let stem = folder.path().join("module_0001.jit_g.after_optimizations");
         assert!(!index.has(&stem, 0));
+        let (dumps, bytes) = index.size_without(|_| false);
+        let (others, of_others) = index.size_without(|it| it == stem);
+        assert!((dumps, others) == (2, 1) && of_others < bytes);
         index.remove(&stem);
-        assert_eq!((index.size().0, names(&index, "value")), (1, vec![]));
+        assert_eq!(
+            (index.size_without(|_| false).0, names(&index, "value")),
+            (1, vec![])
+        );
         assert_eq!(names(&index, "a"), ["a"]);
         assert!(lock(&index.0).names.count() < all / 10);
         index.remove(folder.path());
-        assert_eq!(index.size(), (0, 0));
+        assert_eq!(index.size_without(|_| false), (0, 0));
     }
 
     #[test]
