@@ -103,12 +103,11 @@ pub struct Donation {
 /// What becomes of each parameter.
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
-    let outputs = Outputs::of(audit);
-    let keys = keys(audit);
-    let matched = outputs.matched(&keys);
+    let allocations = (0..).zip(&dump.allocations);
+    let matching = Matching::of(audit, allocations.clone());
     let mut parameters = Vec::new();
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
-    for (at, allocation) in (0..).zip(&dump.allocations) {
+    for (at, allocation) in allocations {
         let Some(number) = allocation.parameter else {
             continue;
         };
@@ -117,10 +116,7 @@ pub fn donation(audit: &Audit) -> Donation {
         let peak = dump.occupancy().peak(allocation.color);
         let is_alive = |step: u64| value.is_some_and(|at| dump.values[at as usize].is_alive(step));
         let at_peak = peak.is_some_and(|peak| is_alive(peak.step));
-        let output = matched.get(&at).copied();
-        let key = keys.binary_search_by_key(&at, |(at, _)| *at);
-        let candidates =
-            key.map_or_else(|_| Vec::new(), |key| outputs.of_size(&keys[key].1, output));
+        let (output, outputs) = matching.of_parameter(at);
         // Where nobody is known to read it, that may be for want of the section that tells.
         let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
         // A loop stands behind its body in the schedule, but has the bytes from before it on.
@@ -162,7 +158,7 @@ pub fn donation(audit: &Audit) -> Donation {
             verdict,
             last_read,
             at_peak,
-            outputs: candidates,
+            outputs,
             saving,
         });
     }
@@ -175,6 +171,18 @@ pub fn donation(audit: &Audit) -> Donation {
     Donation {
         parameters,
         savings: savings.collect(),
+    }
+}
+
+/// The output that the parameter in an allocation of the dump is matched with, as [`donation`] has it, and
+/// all outputs that have its size, as in [`Parameter::outputs`]. Looks at its memory space alone.
+pub fn outputs_for(audit: &Audit, parameter: &Allocation) -> (Option<u32>, Vec<u32>) {
+    let of_space = audit.dump.allocations_in(parameter.color);
+    let mut of_size = of_space.filter(|(_, other)| other.size == parameter.size);
+    let matching = Matching::of(audit, of_size.clone());
+    match of_size.find(|(_, other)| std::ptr::eq(*other, parameter)) {
+        Some((at, _)) => matching.of_parameter(at),
+        None => (None, Vec::new()),
     }
 }
 
@@ -241,8 +249,48 @@ type Array = (ElementType, Vec<Dimension>);
 /// What a parameter and an output have in common: memory space, size in bytes, and the array.
 type Key = (u64, u64, Option<Array>);
 
+/// Parameters that are not donated, and the outputs that they could be donated to.
+struct Matching {
+    outputs: Outputs,
+    /// The parameters, in the order of their numbers.
+    keys: Vec<(u32, Key)>,
+    /// The output that a parameter is matched with.
+    matched: FxHashMap<u32, u32>,
+}
+
+impl Matching {
+    /// Of `allocations`, which come in the order of their numbers. Only those of one memory space and size
+    /// are matched with each other.
+    fn of<'d>(
+        audit: &Audit,
+        allocations: impl Iterator<Item = (u32, &'d Allocation)> + Clone,
+    ) -> Self {
+        let outputs = Outputs::of(audit, allocations.clone());
+        let keys = keys(audit, allocations);
+        let matched = outputs.matched(&keys);
+        Self {
+            outputs,
+            keys,
+            matched,
+        }
+    }
+
+    /// The output that a parameter is matched with, and all that have its size.
+    fn of_parameter(&self, at: u32) -> (Option<u32>, Vec<u32>) {
+        let output = self.matched.get(&at).copied();
+        let outputs = match self.keys.binary_search_by_key(&at, |(at, _)| *at) {
+            Ok(key) => self.outputs.of_size(&self.keys[key].1, output),
+            Err(_) => Vec::new(),
+        };
+        (output, outputs)
+    }
+}
+
 /// The parameters that are not donated, with what an output must have for them.
-fn keys(audit: &Audit) -> Vec<(u32, Key)> {
+fn keys<'d>(
+    audit: &Audit,
+    allocations: impl Iterator<Item = (u32, &'d Allocation)>,
+) -> Vec<(u32, Key)> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
         allocation.parameter.is_some()
@@ -250,8 +298,7 @@ fn keys(audit: &Audit) -> Vec<(u32, Key)> {
             && !dump.is_donated_in_vain(allocation)
             && allocation.size > 0
     };
-    let numbered = (0..).zip(&dump.allocations);
-    numbered
+    allocations
         .filter(|(_, allocation)| is_free(allocation))
         .map(|(at, allocation)| {
             let value = value_of(dump, allocation);
@@ -280,9 +327,9 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn of(audit: &Audit) -> Self {
+    fn of<'d>(audit: &Audit, allocations: impl Iterator<Item = (u32, &'d Allocation)>) -> Self {
         let mut outputs = Self::default();
-        for (at, allocation) in (0..).zip(&audit.dump.allocations) {
+        for (at, allocation) in allocations {
             let output = output_of(audit, allocation);
             if output.is_some() {
                 let (color, size) = (allocation.color, allocation.size);

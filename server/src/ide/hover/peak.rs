@@ -2,8 +2,7 @@
 
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
-use crate::audit::Audit;
-use crate::audit::donation::holds_output;
+use crate::audit::{Audit, donation};
 use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{display, grouped, rounded};
@@ -365,24 +364,12 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
         format!(": last read at step {step} by {reader}{before}")
     });
     let audit = Audit::new(dump, Libraries::default());
-    let near = |other: &&Allocation| {
-        other.size.abs_diff(allocation.size) <= allocation.size / NEAR_SIZE
-            && holds_output(&audit, other)
-    };
-    let of_space = dump
-        .allocations_in(allocation.color)
-        .map(|(_, other)| other);
-    let outputs = of_space.filter(near);
-    let nearest = outputs.min_by_key(|other| other.size.abs_diff(allocation.size));
-    let nearest = nearest.map(|other| (other, other.size.abs_diff(allocation.size)));
-    let output = match nearest {
-        Some((other, 0)) => format!("; the output in allocation {} has its size", other.index),
-        Some((other, _)) => format!(
-            "; no output has its size, that in allocation {} comes nearest ({})",
-            other.index,
-            rounded(other.size)
-        ),
-        None => String::new(),
+    let index = |at: u32| dump.allocations[at as usize].index;
+    let (matched, of_size) = donation::outputs_for(&audit, allocation);
+    let output = match (matched, of_size.is_empty()) {
+        (Some(output), _) => format!("; the output in allocation {} has its size", index(output)),
+        (None, false) => "; the outputs of its size are matched with other parameters".to_owned(),
+        (None, true) => nearest(&audit, allocation),
     };
     let verdict = if dump.is_donated_in_vain(allocation) {
         "donated, but no output is written over it"
@@ -390,6 +377,26 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
         "not donated"
     };
     Some(format!("{verdict}{}{output}", read.unwrap_or_default()))
+}
+
+/// The output whose size comes nearest to that of a parameter.
+fn nearest(audit: &Audit, allocation: &Allocation) -> String {
+    let distance = |other: &Allocation| other.size.abs_diff(allocation.size);
+    let of_space = audit.dump.allocations_in(allocation.color);
+    let near = of_space.filter(|(_, other)| {
+        distance(other) <= allocation.size / NEAR_SIZE && donation::holds_output(audit, other)
+    });
+    match near.min_by_key(|(_, other)| distance(other)) {
+        Some((_, other)) if distance(other) == 0 => {
+            format!("; the output in allocation {} has its size", other.index)
+        }
+        Some((_, other)) => format!(
+            "; no output has its size, that in allocation {} comes nearest ({})",
+            other.index,
+            rounded(other.size)
+        ),
+        None => String::new(),
+    }
 }
 
 /// The bytes that `values` occupy together by memory space, in the order of the spaces: `HBM 325.0 MiB`.
