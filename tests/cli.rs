@@ -463,6 +463,20 @@ fn syntax_errors_can_be_listed() {
     let path = path.to_str().unwrap();
     let (out, _) = check(&["parse", "--errors", path], 1);
     assert!(out.starts_with(&format!("{path}:2:20: ")), "{out}");
+    // A mark of UTF-8 is no text, and the facts have no such number.
+    for (size, problem) in [
+        ("18446744073709551614", ""),
+        (
+            "18446744073709551615",
+            ":2:20: expected a size in bytes, found a number of 2^64 - 1 or more\n",
+        ),
+    ] {
+        let text = format!("\u{feff}BufferAssignment:\nallocation 0: size {size}:\n");
+        fs::write(path, text).unwrap();
+        let code = i32::from(!problem.is_empty());
+        let (out, _) = check(&["parse", "--errors", path], code);
+        assert_eq!(out.strip_prefix(path).unwrap_or(&out), problem);
+    }
 }
 
 #[test]

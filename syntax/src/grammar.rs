@@ -25,7 +25,7 @@ pub(crate) use instruction::instruction;
 pub(crate) use live_range::tree_prefix;
 pub(crate) use shape::shape;
 
-/// Any number of so many digits fits into 64 bits.
+/// Any number of so many digits is below 2^64 - 1.
 const MOST_DIGITS: usize = 19;
 
 /// A rule gave up; the error is reported and the rest of the line is not read.
@@ -411,18 +411,18 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         }
     }
 
-    /// A number of up to 64 bits.
+    /// A number below 2^64 - 1: the facts have that for one that is too large, and no size comes near it.
     pub(crate) fn number(&mut self, kind: SyntaxKind, expected: &str) -> Rule {
         if !self.at(Token::Int) {
             return Err(self.fail(expected));
         }
         let word = self.word();
-        if word.len() > MOST_DIGITS && word.parse::<u64>().is_err() {
+        if word.len() > MOST_DIGITS && word.parse().unwrap_or(u64::MAX) == u64::MAX {
             let (start, end) = (self.position(), self.position() + word.len());
             self.report(
                 start,
                 end,
-                format!("expected {expected}, found a number that does not fit into 64 bits"),
+                format!("expected {expected}, found a number of 2^64 - 1 or more"),
             );
         }
         self.give(kind);

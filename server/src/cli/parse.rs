@@ -10,6 +10,7 @@ use rowan::{NodeOrToken, WalkEvent};
 
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::report::printable;
+use crate::workspace;
 
 /// Print the syntax tree of a file, to see how it is read.
 #[derive(Debug, Args)]
@@ -23,15 +24,9 @@ pub struct Parse {
 
 impl Parse {
     pub fn run(&self) -> io::Result<ExitCode> {
-        let path = self.file.display();
-        let text = std::fs::read(&self.file).map_err(|error| error.to_string());
-        let document = text.and_then(|text| {
-            let text = String::from_utf8_lossy(&text);
-            Document::new(&text).map_err(|error| error.to_string())
-        });
-        match document {
+        match workspace::read(&self.file).map(|file| file.document) {
             Err(problem) => {
-                complain(format_args!("{path}: {problem}"));
+                complain(format_args!("{}: {problem}", self.file.display()));
                 Ok(ExitCode::from(UNREADABLE))
             }
             Ok(document) if self.errors => self.print_errors(&document),
@@ -46,7 +41,8 @@ impl Parse {
 
     fn print_errors(&self, document: &Document) -> io::Result<ExitCode> {
         let mut out = BufWriter::new(io::stdout().lock());
-        let path = self.file.display();
+        let path = self.file.to_string_lossy();
+        let path = printable(&path);
         let mut code = ExitCode::SUCCESS;
         // Block by block: a text that is no dump can have an error on every line.
         for (start, block) in document.blocks() {

@@ -173,8 +173,8 @@ pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)
     Ok((length, metadata.modified().ok()))
 }
 
-/// Reads a file, piece by piece. What is not UTF-8 is replaced, and the file marked.
-pub(super) fn read(path: &Path) -> Result<File, ReadError> {
+/// Reads a file alone, piece by piece. What is not UTF-8 is replaced, and the file marked.
+pub fn read(path: &Path) -> Result<File, ReadError> {
     tracing::debug!("reading {}", path.display());
     let mut file = DiskFile::open(path).map_err(ReadError::Io)?;
     let (document, lossy) = read_from(&mut file)?;

@@ -25,7 +25,7 @@ pub use buffer::{Buffer, Change, Moment, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};
 pub use find::{Found, find, find_while, head_problem, is_part};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
-pub use load::{LoadError, Loaded, Note, ReadError, load};
+pub use load::{LoadError, Loaded, Note, ReadError, load, read};
 pub use names::{
     SUFFIXES, Sibling, module_name, name_in_every_run, program_path, siblings, stem, stem_or_path,
 };

@@ -34,7 +34,7 @@ impl Span {
 pub struct Number {
     /// Where it stands. Empty when it is not printed.
     pub span: Span,
-    /// Its value; `u64::MAX` when it does not fit into 64 bits (a syntax error then).
+    /// Its value; `u64::MAX` when it is that or larger (a syntax error then).
     pub value: u64,
 }
 
@@ -44,7 +44,7 @@ impl Number {
         (!self.span.is_empty()).then_some(self.value)
     }
 
-    /// Whether it is printed and fits into 64 bits. If not, that is a syntax error, and `value` says nothing.
+    /// Whether it is printed and below 2^64 - 1. If not, that is a syntax error, and `value` says nothing.
     pub fn is_read(self) -> bool {
         self.get().is_some_and(|value| value != u64::MAX)
     }
