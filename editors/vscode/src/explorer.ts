@@ -45,6 +45,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly chosen = new Map<number, number>();
   /** Above the tree: the program, why it is empty, and what remains without the ticked values. */
   private readonly messages = { module: '', problem: '', whatIf: '' };
+  /** How often the dump was asked for, and what remains without the ticked values: late answers are dropped. */
+  private readonly asked = { peak: 0, whatIf: 0 };
   private order: Order = 'bytes';
   private filter = '';
 
@@ -82,6 +84,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** Asks the server again. */
   refresh(): void {
     this.peaks.clear();
+    this.asked.peak += 1;
     this.say({ problem: '' });
     void this.showWhatIf();
     this.changed.fire();
@@ -111,7 +114,9 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       this.uri === undefined ? Promise.resolve(undefined) : this.server.command('buflens.peak', this.uri, { space: color, step });
     this.peaks.set(key, asked);
     // What failed may succeed the next time.
-    asked.catch(() => this.peaks.delete(key));
+    asked.catch(() => {
+      if (this.peaks.get(key) === asked) this.peaks.delete(key);
+    });
     return asked;
   }
 
@@ -173,6 +178,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   async getChildren(node?: Node): Promise<Node[]> {
+    const asked = this.asked.peak;
     try {
       if (node === undefined) return await this.roots();
       if (node.kind === 'space') return await this.steps(node.space);
@@ -181,7 +187,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (node !== undefined) return [note(problem)];
-      this.say({ problem });
+      if (asked === this.asked.peak) this.say({ problem });
       return [];
     }
   }
@@ -198,7 +204,9 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private async roots(): Promise<Node[]> {
     if (this.uri === undefined) return [];
+    const asked = this.asked.peak;
     const peak = await this.peak(0);
+    if (asked !== this.asked.peak) return [];
     if (peak === undefined) return [note('The server has not read this dump yet; refresh in a moment')];
     this.say({ module: peak.module, problem: peak.spaces.length > 0 ? '' : (peak.reason ?? 'This dump has no allocations') });
     return peak.spaces.map((space, index) => ({ kind: 'space', space, isFirst: index === 0 }));
@@ -247,6 +255,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private async showWhatIf(): Promise<void> {
     this.showTicks();
+    this.asked.whatIf += 1;
+    const asked = this.asked.whatIf;
     const uri = this.uri;
     const chosen = [...this.ticked].filter(([, ids]) => ids.size > 0);
     if (uri === undefined) return;
@@ -258,7 +268,8 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         return String(error instanceof Error ? error.message : error);
       }
     });
-    this.say({ whatIf: (await Promise.all(sentences)).join('. ') });
+    const whatIf = (await Promise.all(sentences)).join('. ');
+    if (asked === this.asked.whatIf) this.say({ whatIf });
   }
 
   private say(messages: Partial<Explorer['messages']>): void {
