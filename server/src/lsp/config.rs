@@ -1,7 +1,7 @@
 //! What the user has chosen: `initializationOptions`, and the section `buflens` of the editor's
 //! configuration, which goes first.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::checks::{Code, Severities, Severity, Thresholds};
 use crate::ide::hints::Kind;
@@ -55,10 +55,10 @@ impl Config {
             .get(SECTION)
             .filter(|section| section.is_object())
             .unwrap_or(settings);
-        for (key, value) in settings.as_object().into_iter().flatten() {
+        for (key, value) in settings.as_object().into_iter().flat_map(chosen) {
             match (key.as_str(), value) {
                 ("severity", Value::Object(severities)) => {
-                    for (code, level) in severities {
+                    for (code, level) in chosen(severities) {
                         let chosen = config.severities.choose(code, level.as_str().unwrap_or(""));
                         problems.extend(
                             chosen
@@ -69,11 +69,10 @@ impl Config {
                 }
                 ("inlayHints", Value::Bool(all)) => config.hints = [Some(*all); Kind::ALL.len()],
                 ("inlayHints", Value::Object(kinds)) => {
-                    for (name, value) in kinds {
+                    for (name, value) in chosen(kinds) {
                         let kind = Kind::ALL.iter().position(|kind| kind.name() == name);
                         match (kind, value) {
                             (Some(kind), Value::Bool(is_on)) => config.hints[kind] = Some(*is_on),
-                            (Some(_), Value::Null) => {}
                             (Some(_), _) => problems.push(format!(
                                 "the setting `buflens.inlayHints.{name}` is neither true nor false"
                             )),
@@ -84,28 +83,35 @@ impl Config {
                 }
                 ("codeLens", Value::Bool(is_on)) => config.code_lens = Some(*is_on),
                 ("index", Value::Bool(is_on)) => config.index = Some(*is_on),
-                ("indexBytes", value) if !value.is_null() => match chosen_bytes(value) {
+                ("indexBytes", value) => match chosen_bytes(value) {
                     Ok(bytes) => config.index_bytes = Some(bytes),
                     Err(problem) => problems.push(format!("`buflens.indexBytes`: {problem}")),
                 },
                 ("libraryPaths", Value::Array(paths)) => {
-                    let paths = paths.iter().filter_map(Value::as_str).map(str::to_owned);
-                    config.library_paths = Some(paths.collect());
+                    let texts = paths.iter().filter_map(Value::as_str).map(str::to_owned);
+                    let texts: Vec<String> = texts.collect();
+                    if texts.len() < paths.len() {
+                        problems.push(
+                            "what is no text in the setting `buflens.libraryPaths` is left out"
+                                .to_owned(),
+                        );
+                    }
+                    config.library_paths = Some(texts);
                 }
                 ("sourceMap", Value::Object(folders)) => {
-                    let mut chosen = Vec::new();
-                    for (from, to) in folders {
+                    let mut known = Vec::new();
+                    for (from, to) in chosen(folders) {
                         match Folders::new(from, to.as_str().unwrap_or_default()) {
-                            Ok(folders) => chosen.push(folders),
+                            Ok(folders) => known.push(folders),
                             Err(problem) => {
                                 problems.push(format!("`buflens.sourceMap.{from}`: {problem}"));
                             }
                         }
                     }
-                    config.source_map = Some(SourceMap::new(chosen));
+                    config.source_map = Some(SourceMap::new(known));
                 }
                 ("advice", Value::Object(advice)) => {
-                    for (key, value) in advice {
+                    for (key, value) in chosen(advice) {
                         let chosen = config.advice.choose(key, value);
                         problems.extend(
                             chosen
@@ -120,7 +126,7 @@ impl Config {
                 },
                 ("capacity", Value::Object(spaces)) => {
                     let mut capacity = Vec::new();
-                    for (space, value) in spaces {
+                    for (space, value) in chosen(spaces) {
                         match chosen_capacity(space, value) {
                             Ok(bytes) => capacity.push((space.clone(), bytes)),
                             Err(problem) => {
@@ -130,11 +136,6 @@ impl Config {
                     }
                     config.capacity = Some(capacity);
                 }
-                (
-                    "severity" | "inlayHints" | "codeLens" | "libraryPaths" | "sourceMap"
-                    | "advice" | "device" | "capacity" | "index" | "indexBytes",
-                    Value::Null,
-                ) => {}
                 (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
                     problems.push(format!("the setting `buflens.{key}` is no object"));
                 }
@@ -283,6 +284,11 @@ impl Advice {
     }
 }
 
+/// The settings that are chosen: `null` chooses nothing.
+fn chosen(settings: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    settings.iter().filter(|(_, value)| !value.is_null())
+}
+
 /// The bytes that a memory space has.
 fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
     space::called_anywhere(space)?;
@@ -393,6 +399,10 @@ mod tests {
             "libraryPaths": "/work",
         } }));
         assert_eq!(config, Config::default());
+        let (config, told) =
+            Config::read(&json!({ "libraryPaths": ["/a/", 1], "advice": { "minBytes": null } }));
+        assert!(config.libraries().hold("/a/b.py"));
+        assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(problems.len(), 9, "{problems:?}");
         assert_eq!(Config::read(&Value::Null), (Config::default(), vec![]));
     }
@@ -427,7 +437,8 @@ mod tests {
         );
         assert_eq!(initial.thresholds().min_bytes, 65_536);
         assert_eq!(
-            read(&json!({ "advice": null, "capacity": null, "device": null })),
+            read(&json!({ "advice": null, "capacity": null, "device": null,
+                          "severity": { Code::ALL[0].name(): null }, "inlayHints": { "peak": null } })),
             Config::default()
         );
         let hbm = |config: &Config| config.thresholds().capacity_of(0, Platforms::default());
