@@ -85,6 +85,11 @@ impl Buffer {
         self.queue().0.moved.cancel();
     }
 
+    /// Whether it was closed: an edit has a new state follow the one it ends.
+    pub(super) fn is_closed(&self) -> bool {
+        self.queue().0.moved.is_cancelled()
+    }
+
     /// The state now.
     pub fn moment(&self) -> Moment {
         self.queue().0.clone()

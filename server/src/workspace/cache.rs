@@ -333,5 +333,13 @@ mod tests {
         assert_eq!(kept(&workspace.cache), paths);
         workspace.close(&paths[0]);
         assert_eq!(kept(&workspace.cache), paths[1..]);
+        let late = workspace.snapshot(&paths[2]);
+        workspace.close(&paths[2]);
+        late.load().expect("a dump");
+        assert_eq!(
+            kept(&workspace.cache),
+            paths[1..3],
+            "one that was closed meanwhile"
+        );
     }
 }

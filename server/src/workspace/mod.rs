@@ -172,7 +172,9 @@ impl Snapshot {
         };
         let loaded = self.cache.load(&self.path, self.files.iter().chain(&more));
         for files in [&self.files, &more] {
-            if files.iter().all(|file| file.buffer.is_none()) {
+            // What is closed by now has been forgotten before this was read.
+            let mut open = files.iter().filter_map(|file| file.buffer.as_ref());
+            if open.all(|(buffer, _)| buffer.is_closed()) {
                 self.cache.let_go(files);
             }
         }
