@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::model::is_hidden;
+
 /// `text` as Markdown that shows it and nothing else: no markup, no HTML, no link, one line.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 4);
@@ -60,10 +62,7 @@ pub fn link(markdown: &str, address: &str) -> String {
 fn visible(char: char) -> char {
     match char {
         char if char.is_control() => ' ',
-        '\u{200B}'..='\u{200F}'
-        | '\u{2028}'..='\u{202E}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{FEFF}' => '\u{FFFD}',
+        char if is_hidden(char) => '\u{FFFD}',
         char => char,
     }
 }

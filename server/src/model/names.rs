@@ -168,6 +168,14 @@ fn hash(name: &str) -> u64 {
     FxBuildHasher.hash_one(name)
 }
 
+/// Whether a character reorders the text around it, or hides in it: what is shown is not what stands there.
+pub fn is_hidden(char: char) -> bool {
+    matches!(
+        char,
+        '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}'
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

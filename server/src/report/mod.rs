@@ -24,7 +24,7 @@ use std::path::Path;
 use buflens_syntax::{Encoding, LineColumn};
 
 use crate::checks::{Finding, Severities, Severity};
-use crate::model::{Dump, Place};
+use crate::model::{Dump, Place, is_hidden};
 
 /// A finding with the severity that it has for this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,9 +139,11 @@ impl<'d> Spot<'d> {
     }
 }
 
-/// `text` without control characters: text from a file must not be able to steer a terminal.
+/// `text` without control characters and [`is_hidden`] marks: text from a file must not be able to steer a
+/// terminal, nor to show as another one.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let harmful = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    let harmful =
+        |char: char| (char.is_control() && !matches!(char, '\n' | '\t')) || is_hidden(char);
     if text.contains(harmful) {
         Cow::Owned(text.replace(harmful, "\u{FFFD}"))
     } else {
@@ -156,8 +158,8 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
         assert_eq!(
-            printable("a\u{1b}[31mb\r\n\tc"),
-            "a\u{FFFD}[31mb\u{FFFD}\n\tc"
+            printable("a\u{1b}[31mb\r\n\tc\u{202e}d"),
+            "a\u{FFFD}[31mb\u{FFFD}\n\tc\u{FFFD}d"
         );
         assert!(matches!(printable("a\n\tb"), Cow::Borrowed(_)));
     }
