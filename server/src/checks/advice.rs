@@ -70,17 +70,18 @@ pub(super) fn advise(dump: &Dump, thresholds: &Thresholds, findings: &mut Findin
     };
     // In two parts that take about the same time.
     let (of_copies, others) = join(|| advice().of_copies(), || advice().others());
-    for (findings_of_code, what) in others.into_iter().chain(of_copies) {
-        findings.extend(bounded(findings_of_code, what));
+    for (findings_of_code, one) in others.into_iter().chain(of_copies) {
+        findings.extend(bounded(findings_of_code, one));
     }
 }
 
 /// The first findings, the last of which says how many more there are.
-fn bounded(mut findings: Vec<Finding>, what: &str) -> Vec<Finding> {
+fn bounded(mut findings: Vec<Finding>, one: &str) -> Vec<Finding> {
     let more = findings.len().saturating_sub(MAX_OF_CODE);
     findings.truncate(MAX_OF_CODE);
     if let Some(last) = findings.last_mut().filter(|_| more > 0) {
-        last.message = format!("{} (and {more} more {what})", last.message);
+        let more = bytes::counted(more, &format!("more {one}"));
+        last.message = format!("{} (and {more})", last.message);
     }
     findings
 }
@@ -99,8 +100,8 @@ impl<'d> Advice<'_, 'd> {
     fn of_copies(&self) -> Vec<OfKind> {
         let copies = copies(&self.audit);
         vec![
-            (self.layout_copies(&copies), "pairs of layouts"),
-            (self.host_offload(&copies), "parameters"),
+            (self.layout_copies(&copies), "layout pair"),
+            (self.host_offload(&copies), "parameter"),
         ]
     }
 
@@ -108,16 +109,16 @@ impl<'d> Advice<'_, 'd> {
         let donation = donation(&self.audit);
         let (missed, outputs) = self.missed_donations(&donation);
         vec![
-            (self.padding(), "shapes"),
+            (self.padding(), "shape"),
             (self.peak_step().into_iter().collect(), ""),
-            (missed, "parameters"),
-            (self.dead_parameters(&donation), "parameters"),
-            (self.idle_outputs(&outputs), "memory spaces"),
-            (self.fragmentation(), "allocations"),
-            (self.large_constants(), "constants"),
-            (self.repeated_shapes(), "shapes"),
-            (self.widened(), "values"),
-            (self.capacity(), "memory spaces"),
+            (missed, "parameter"),
+            (self.dead_parameters(&donation), "parameter"),
+            (self.idle_outputs(&outputs), "memory space"),
+            (self.fragmentation(), "allocation"),
+            (self.large_constants(), "constant"),
+            (self.repeated_shapes(), "shape"),
+            (self.widened(), "value"),
+            (self.capacity(), "memory space"),
         ]
     }
 
@@ -174,10 +175,4 @@ impl<'d> Advice<'_, 'd> {
         }
         finding
     }
-}
-
-/// `1 more value`, `12 more values`
-fn more(count: usize, one: &str, several: &str) -> String {
-    let what = if count == 1 { one } else { several };
-    format!("{} more {what}", bytes::grouped(count as u64))
 }

@@ -30,6 +30,7 @@ use buflens_syntax::{DocumentKind, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
+use crate::model::bytes::counted;
 use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
 use crate::model::{Dump, FileId, NameId, Place};
@@ -338,8 +339,8 @@ impl Findings {
                     .rev()
                     .find(|finding| finding.code == code)
             {
-                let more = count - MAX_OF_CODE;
-                last.message = format!("{} (and {more} more findings of this kind)", last.message);
+                let more = counted(count - MAX_OF_CODE, "more finding");
+                last.message = format!("{} (and {more} of this kind)", last.message);
             }
         }
         self.list

@@ -95,7 +95,8 @@ fn of_table_row(dump: &Dump, file: FileId, at: u32) -> Option<Link> {
     let (start, number) = dump.files.get(file)?.document.token_at(at)?;
     let row = TableRow::around(&number)?;
     let place = number.text().parse().ok()?;
-    let is_file = row_of(dump, "file_name_id", place) == row_at(dump, file, at);
+    let here = row_at(dump, file, at);
+    let is_file = here.is_some() && row_of(dump, "file_name_id", place) == here;
     let (range, path, line) = match row.string() {
         // Functions are named by strings as well.
         Some(path) if is_file => {

@@ -309,8 +309,12 @@ fn peak(
     {
         return Err(problem);
     }
-    let ids = asked.without.iter().flatten();
-    let without: Vec<u32> = ids.filter_map(|&id| dump.value_with_id(id)).collect();
+    let known = |&id: &u64| {
+        let value = dump.value_with_id(id);
+        value.ok_or_else(|| format!("the dump has no value `{id}`"))
+    };
+    let without = asked.without.iter().flatten().map(known);
+    let without: Vec<u32> = without.collect::<std::result::Result<_, _>>()?;
     let query = PeakQuery {
         color,
         step: asked.step,

@@ -12,6 +12,7 @@ use tower_lsp::ls_types as lsp;
 use super::convert;
 use super::view::View;
 use crate::checks::{self, Finding, Severity, Thresholds};
+use crate::model::bytes::counted;
 use crate::model::cancel::on_few_threads;
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
@@ -105,7 +106,10 @@ pub fn of_file(
         diagnostics.push(lsp::Diagnostic {
             severity: Some(lsp::DiagnosticSeverity::INFORMATION),
             source: Some(SOURCE.to_owned()),
-            message: format!("{more} more findings are not shown; `buflens check` tells them all"),
+            message: format!(
+                "not shown: {}; `buflens check` tells them all",
+                counted(more, "more finding")
+            ),
             ..lsp::Diagnostic::default()
         });
     }

@@ -153,7 +153,7 @@ async fn run(session: &Arc<Session>, due: Due) {
             problems.truncate(MOST_PROBLEMS);
             problems.extend((more > 0).then(|| {
                 let more = grouped(more as u64);
-                format!("{more} more files or folders cannot be read for the index")
+                format!("of the files and folders {more} more cannot be read for the index")
             }));
             session.warn_once(problems).await;
         }

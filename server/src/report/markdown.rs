@@ -8,6 +8,7 @@ use super::text::summary;
 use super::{Counts, Judged, Spot, Worst};
 use crate::checks::Code;
 use crate::model::Dump;
+use crate::model::bytes::counted;
 
 /// So many findings are shown: a comment on GitHub has at most 65,536 characters.
 const MOST: usize = 50;
@@ -67,7 +68,7 @@ impl Writer {
             }
         }
         if left_out > 0 {
-            page.text(format!("{left_out} more findings are not shown."));
+            page.text(format!("Not shown: {}.", counted(left_out, "more finding")));
         }
         for note in notes {
             page.text(format!("Note: {note}."));
@@ -140,7 +141,7 @@ mod tests {
         let mut out = Vec::new();
         writer.finish(&mut out, &Counts::default(), &[]).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("950 more findings are not shown."));
+        assert!(text.contains("Not shown: 950 more findings."));
         assert!(text.len() < 65_536, "{}", text.len());
     }
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{Judged, Spot, Worst, records};
 use crate::checks::budgets::program;
 use crate::checks::{Code, Finding, Severity};
+use crate::model::bytes::counted;
 use crate::model::{Dump, Place};
 
 /// GitHub takes 25,000 results and shows the first 5,000.
@@ -74,7 +75,8 @@ impl Writer {
         let mut notifications: Vec<Notification> = notes.iter().map(note).collect();
         if left_out > 0 {
             let text = format!(
-                "{left_out} more findings are left out, the least bad ones; --format json has them"
+                "left out: {}, the least bad ones; --format json has them",
+                counted(left_out, "more finding")
             );
             notifications.push(note(&text));
         }
@@ -506,6 +508,6 @@ mod tests {
         );
         let note = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0];
         let note = note["message"]["text"].as_str().unwrap();
-        assert!(note.starts_with("10001 more findings"), "{note}");
+        assert!(note.starts_with("left out: 10,001 more findings"), "{note}");
     }
 }

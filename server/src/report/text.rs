@@ -45,13 +45,10 @@ impl<W: Write> Writer<W> {
         if let Some(file) = dump.files.first()
             && findings.len() > MOST_FINDINGS
         {
-            let more = findings.len() - MOST_FINDINGS;
+            let more = counted(findings.len() - MOST_FINDINGS, "more finding");
             let path = file.path.to_string_lossy();
             let path = printable(&path);
-            writeln!(
-                self.out,
-                "{path}: {more} more findings; --format json shows them\n"
-            )?;
+            writeln!(self.out, "{path}: {more}; --format json has the rest\n")?;
         }
         // What is drawn on stderr in between must not stand in the middle of a finding.
         self.out.flush()

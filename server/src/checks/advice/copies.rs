@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Advice, more};
+use super::Advice;
 use crate::audit::copies::{Copy, Purpose};
 use crate::audit::offload::offload;
 use crate::checks::labels::{cut, size_place, space_title, title, value_place};
 use crate::checks::{Code, Finding};
-use crate::model::bytes::rounded;
+use crate::model::bytes::{grouped, rounded};
 
 /// The element type that a shape's text begins with.
 fn element(shape: &str) -> Option<&str> {
@@ -75,8 +75,8 @@ impl Advice<'_, '_> {
         if group.len() > 1 {
             let _ = write!(
                 message,
-                " ({} like it)",
-                more(group.len() - 1, "copy", "copies")
+                " ({} more like it)",
+                grouped(group.len() as u64 - 1)
             );
         }
         let others = group.iter().filter(|copy| copy.name != first.name);

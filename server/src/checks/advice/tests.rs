@@ -304,7 +304,7 @@ fn real_dumps() {
         &expect![[r#"
             4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
                 56 what it copies
-            11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more copy like it)
+            11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
             22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use buflens_syntax::{ArrayShape, Shape};
 use rustc_hash::FxHashMap;
 
-use super::{Advice, more};
+use super::Advice;
 use crate::audit::padding::{ValuePadding, of_value};
 use crate::checks::labels::{size_place, space_title, step_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
-use crate::model::bytes::rounded;
+use crate::model::bytes::{counted, rounded};
 use crate::model::occupancy::{Kind, alive, exclusive};
 use crate::model::shapes::shape_text;
 
@@ -72,7 +72,7 @@ impl Advice<'_, '_> {
                 let _ = write!(
                     message,
                     " ({} of this shape)",
-                    more(values.len() - 1, "value", "values")
+                    counted(values.len() - 1, "more value")
                 );
             }
             let others = values.iter().copied().filter(|&at| at != first);

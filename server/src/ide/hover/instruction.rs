@@ -285,7 +285,7 @@ impl<'d> Instruction<'d> {
 
     fn more_operands(&self) -> Option<String> {
         let more = self.origin.parts.operand_count() - self.operands().len();
-        (more > 0).then(|| format!("and {} more operands", bytes::grouped(more as u64)))
+        (more > 0).then(|| format!("and {}", bytes::counted(more, "more operand")))
     }
 
     /// The hover on the instruction itself.

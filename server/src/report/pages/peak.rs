@@ -250,7 +250,7 @@ fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
             .collect();
         let more = match near.len().saturating_sub(RANGES) {
             0 => String::new(),
-            more => format!(" and {more} more ranges"),
+            more => format!(" and {}", counted(more, "more range")),
         };
         let steps = match near {
             [(first, last)] if first == last => "step",

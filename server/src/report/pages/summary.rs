@@ -195,7 +195,7 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
     for start in starts.chain([stem.len()]).map(|end| &stem[..end]) {
         let from = sorted.partition_point(|other| *other < start);
         let same = sorted[from..].iter().take_while(|it| it.starts_with(start));
-        if same.count() == 1 {
+        if same.take(2).count() == 1 {
             return format!("{start}*");
         }
     }
