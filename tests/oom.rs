@@ -131,6 +131,40 @@ fn a_listed_allocation_is_found_in_the_dump_beside() {
 }
 
 #[test]
+fn what_several_ranks_say_is_explained_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
+    let (one, other) = (path("rank0.log"), path("rank1.log"));
+    let larger = SHORT.replace("20.00G", "30.00G");
+    fs::write(&one, format!("{SHORT}The cause of\n{SHORT}{larger}{SHORT}")).expect("a file");
+    fs::write(&other, SHORT).expect("a file");
+    let (out, _) = check(&["oom", &one], "", 0);
+    assert!(out.contains(":1: out of HBM: 20.00G wanted"), "{out}");
+    assert!(
+        out.contains("\nThe same is said at lines 3 and 5.\n"),
+        "{out}"
+    );
+    assert!(out.contains(":4: out of HBM: 30.00G wanted"), "{out}");
+    assert_eq!(out.matches(" wanted, ").count(), 2, "{out}");
+    let (out, _) = check(&["oom", &one, &other, "--format", "markdown"], "", 0);
+    assert_eq!(out.matches(" wanted, ").count(), 2, "{out}");
+    assert!(out.contains("rank1"), "{out}");
+    let (out, _) = check(&["oom", &one, "--format", "json"], "", 0);
+    let answer: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        answer["texts"][0]["failures"].as_array().map(Vec::len),
+        Some(4)
+    );
+}
+
+#[test]
 fn every_format_is_written_and_hostile_text_is_harmless() {
     let hostile = LISTED.replace("slice.8", "slice<script>\u{1b}[31m");
     for format in ["text", "json", "csv", "markdown", "html"] {

@@ -1,7 +1,9 @@
 //! Failures for want of memory.
 
+use rustc_hash::FxHashMap;
+
 use super::{STATIC, counted, live, short_source, step};
-use crate::model::bytes::{display, rounded};
+use crate::model::bytes::{display, grouped, rounded};
 use crate::model::failure::is_main_memory;
 use crate::model::space;
 use crate::report::page::Page;
@@ -10,20 +12,76 @@ use crate::report::records::{
 };
 use crate::report::table::{Cell, Column, Place, Table};
 
-/// All texts; at most `limit` rows in a table.
+/// So many places that say the same are named.
+const MAX_PLACES: usize = 8;
+
+/// Where something is said: the name of a text and a line in it, from 1.
+type Said<'t> = (&'t str, u32);
+
+/// All texts; at most `limit` rows in a table. What several ranks say, or an exception and its cause, is
+/// explained once.
 pub fn page<L>(answer: &OutOfMemory<L>, limit: usize) -> Page {
-    let mut page = Page::default();
+    let mut told: Vec<(String, Page, Vec<Said>)> = Vec::new();
+    let mut by_message: FxHashMap<Option<&str>, Vec<usize>> = FxHashMap::default();
     for text in &answer.texts {
         for failure in &text.failures {
-            page.append(failed(text, failure, limit));
+            let (verdict, explained) = (verdict(failure), failed(text, failure, limit));
+            let same = by_message.entry(failure.message.as_deref()).or_default();
+            let place = (text.file.as_str(), failure.line);
+            let is_same = |&&at: &&usize| told[at].0 == verdict && told[at].1 == explained;
+            if let Some(&at) = same.iter().find(is_same) {
+                told[at].2.push(place);
+            } else {
+                same.push(told.len());
+                told.push((verdict, explained, vec![place]));
+            }
         }
+    }
+    let mut page = Page::default();
+    for (verdict, explained, places) in told {
+        let Some((&(file, line), others)) = places.split_first() else {
+            continue;
+        };
+        page.verdict(format!("{file}:{line}: {verdict}"));
+        if !others.is_empty() {
+            page.text(format!("The same is said {}.", at(file, others)));
+        }
+        page.append(explained);
     }
     page
 }
 
+/// `at line 3`, `at lines 3, 5 and 9`, `at rank1.log:1, rank2.log:1 and 40 more`; lines without a name are in
+/// `file`.
+fn at(file: &str, places: &[Said]) -> String {
+    let is_here = places.iter().all(|place| place.0 == file);
+    let named = places.iter().take(MAX_PLACES).map(|(file, line)| {
+        if is_here {
+            line.to_string()
+        } else {
+            format!("{file}:{line}")
+        }
+    });
+    let mut named: Vec<String> = named.collect();
+    let more = places.len() - named.len();
+    if more > 0 {
+        named.push(format!("{} more", grouped(more as u64)));
+    }
+    let what = match (is_here, places.len()) {
+        (false, _) => "",
+        (true, 1) => "line ",
+        (true, _) => "lines ",
+    };
+    match named.split_last() {
+        Some((last, [])) => format!("at {what}{last}"),
+        Some((last, first)) => format!("at {what}{} and {last}", first.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// What is said of a failure, wherever it stands.
 fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> Page {
     let mut page = Page::default();
-    page.verdict(verdict(text, failure));
     if let Some(message) = &failure.message {
         page.text(format!("The message: {message}"));
     }
@@ -64,12 +122,11 @@ fn is_scattered<L>(failure: &FailureRecord<L>) -> bool {
     failure.form == Some("request") && sizes.is_some_and(|(wanted, free)| free >= wanted)
 }
 
-fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
-    let place = format!("{}:{}", text.file, failure.line);
+fn verdict<L>(failure: &FailureRecord<L>) -> String {
     let space = failure.space.as_deref().map_or("memory", space::spelled);
     match (&failure.wanted, &failure.available) {
         (Some(wanted), Some(available)) if failure.form == Some("request") => format!(
-            "{place}: out of {space}: {} wanted, {} free",
+            "out of {space}: {} wanted, {} free",
             sized(wanted),
             sized(available)
         ),
@@ -83,14 +140,14 @@ fn verdict<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> String {
                 (None, _) => String::new(),
             };
             format!(
-                "{place}: out of {space}: {} wanted, {} there{more}",
+                "out of {space}: {} wanted, {} there{more}",
                 sized(wanted),
                 sized(available)
             )
         }
-        (Some(wanted), None) => format!("{place}: out of {space}: {} wanted", sized(wanted)),
-        _ if failure.message.is_some() => format!("{place}: out of {space}"),
-        _ => format!("{place}: the largest allocations of a program that did not fit"),
+        (Some(wanted), None) => format!("out of {space}: {} wanted", sized(wanted)),
+        _ if failure.message.is_some() => format!("out of {space}"),
+        _ => "the largest allocations of a program that did not fit".to_owned(),
     }
 }
 
