@@ -2,10 +2,22 @@
 
 use buflens_syntax::{Document, DocumentKind, TooLarge};
 
+use crate::model::failure::{Form, failures};
 use crate::model::source::unescaped;
 
 /// A record may hold another one, so deep at most.
 const MOST_NESTED: u32 = 4;
+/// A sentence is broken into so many lines at most.
+const MOST_LINES: usize = 8;
+/// The columns of most terminals.
+const TERMINAL: usize = 80;
+/// What the first line of a broken sentence has, unless it is broken in there.
+const BEGINNINGS: [&str; 4] = [
+    "RESOURCE_EXHAUSTED",
+    "Ran out of",
+    "Out of memory",
+    "Attempting to allocate",
+];
 
 /// A text in which every message has its lines again.
 #[derive(Debug)]
@@ -23,11 +35,19 @@ impl Log {
     /// If it is longer than a document can be.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         let (mut plain, mut lines) = (String::with_capacity(text.len()), Vec::new());
-        for (number, line) in (0..).zip(text.split_inclusive('\n')) {
+        let all: Vec<&str> = text.split_inclusive('\n').collect();
+        let mut at = 0;
+        while let Some(line) = all.get(at) {
             let before = plain.len();
+            let sentence = sentence(&all[at..]);
+            let (line, count) = match &sentence {
+                Some((sentence, count)) => (sentence.as_str(), *count),
+                None => (*line, 1),
+            };
             push(&mut plain, line, MOST_NESTED);
             let own = plain[before..].split_inclusive('\n');
-            lines.extend(own.map(|_| number));
+            lines.extend(own.map(|_| at as u32));
+            at += count;
         }
         Ok(Self {
             document: Document::new(&plain)?,
@@ -40,6 +60,72 @@ impl Log {
         let line = self.document.line_at(offset);
         self.lines.get(line as usize).copied().unwrap_or(line)
     }
+}
+
+/// The sentence that says what ran out, of which `lines` begin with a part, as one line; and how many it
+/// was broken into. `None` if the first line does not begin one, or has all of it.
+fn sentence(lines: &[&str]) -> Option<(String, usize)> {
+    let (first, others) = lines.split_first()?;
+    if !BEGINNINGS.iter().any(|beginning| first.contains(beginning)) || is_whole(first) {
+        return None;
+    }
+    let content = |line: &&'_ str| line.trim_end_matches(['\r', '\n']).to_owned();
+    let others = others.iter().take(MOST_LINES - 1).map(content);
+    let others = others.take_while(|line| !line.trim().is_empty() && !is_whole(line));
+    let parts: Vec<String> = std::iter::once(content(first)).chain(others).collect();
+    let joined = |count: usize| {
+        let (first, others) = parts[..count].split_first()?;
+        // A terminal breaks lines where it ends, in the middle of words; people break them between words.
+        let width = first.chars().count();
+        let is_hard = (count > 2 || width == TERMINAL)
+            && others[..others.len() - 1]
+                .iter()
+                .all(|part| part.chars().count() == width);
+        let mut sentence = first.clone();
+        for part in others {
+            let part = &part[log_prefix(first, part)..];
+            if is_hard {
+                sentence.push_str(part);
+            } else {
+                sentence.push(' ');
+                sentence.push_str(part.trim());
+            }
+        }
+        is_whole(&sentence).then(|| (sentence + "\n", count))
+    };
+    let mut whole = (2..=parts.len()).filter_map(joined);
+    let shortest = whole.next()?;
+    // The name of the program may stand behind the sizes.
+    let is_end = |(sentence, _): &(String, usize)| sentence.ends_with(".\n");
+    std::iter::once(shortest.clone())
+        .chain(whole)
+        .find(is_end)
+        .or(Some(shortest))
+}
+
+/// Whether a line has a sentence that says what ran out, with all of its sizes.
+fn is_whole(line: &str) -> bool {
+    Document::new(line).is_ok_and(|document| {
+        let failures = failures(&document);
+        let message = failures
+            .first()
+            .and_then(|failure| failure.message.as_ref());
+        message.is_some_and(|message| {
+            let is_alone = message.form == Form::Request && !message.text.starts_with("Attempting");
+            message.wanted.is_some() && (is_alone || message.available.is_some())
+        })
+    })
+}
+
+/// The length of what a log puts before both lines.
+fn log_prefix(line: &str, other: &str) -> usize {
+    let same = line
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(one, other)| one == other);
+    let same = line.get(..same.count()).unwrap_or_default();
+    let ends = ["] ", ": ", "> "].map(|end| same.rfind(end).map_or(0, |at| at + end.len()));
+    ends.into_iter().max().unwrap_or_default()
 }
 
 /// Gives `plain` the lines of `line`, which it may have as escapes, `nested` times at most.
@@ -96,6 +182,62 @@ mod tests {
         check(
             &format!("raise XlaRuntimeError('{python}')"),
             &format!("raise XlaRuntimeError('{TEXT}')"),
+        );
+    }
+
+    #[test]
+    fn a_sentence_that_is_broken_into_lines_is_one_again() {
+        let whole = "E: RESOURCE_EXHAUSTED: E1000: Ran out of memory on HBM, the total memory required for \
+                     HLO temporaries (80.63G) exceeds available HBM (15.75G). HLO module: jit_long_name.";
+        let check = |prefix: &str, lines: &[&str], expected: &str| {
+            let broken: Vec<String> = lines
+                .iter()
+                .map(|line| format!("{prefix}{line}\n"))
+                .collect();
+            let log = Log::new(&format!("start\n{}See the end.\n", broken.concat()));
+            let log = log.expect("a small text");
+            let text = log.document.text();
+            assert_eq!(text, format!("start\n{prefix}{expected}\nSee the end.\n"));
+            let at =
+                |words: &str| log.line_at(text.find(words).expect("the words") as u32) as usize;
+            assert_eq!((at(&expected[..7]), at("See the")), (1, 1 + lines.len()));
+        };
+        for width in [40, 55, 60, 70, 80, 100, 120] {
+            let mut words: Vec<String> = Vec::new();
+            for word in whole.split(' ') {
+                match words
+                    .last_mut()
+                    .filter(|line| line.len() + word.len() < width)
+                {
+                    Some(line) => *line += &format!(" {word}"),
+                    None => words.push(word.to_owned()),
+                }
+            }
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            for prefix in ["", "> ", "[rank0]: ", "I1123 05:41:12.345 3 train.py:3] "] {
+                check(prefix, &words, whole);
+            }
+        }
+        for width in [40, 60, 72, 80] {
+            let letters: Vec<&[u8]> = whole.as_bytes().chunks(width).collect();
+            let letters = letters
+                .into_iter()
+                .map(|line| str::from_utf8(line).expect("ASCII"));
+            check("", &letters.collect::<Vec<_>>(), whole);
+        }
+        let request = "Attempting to allocate 2.50G. That was not possible. There are 1.20G free.";
+        let (first, other) = request.split_at(request.find("There").expect("the words"));
+        check("", &[first.trim_end(), other], request);
+        // Of two messages each has its own line, and what is no message has them all.
+        check(
+            "",
+            &["RESOURCE_EXHAUSTED: a quota,", whole],
+            &format!("RESOURCE_EXHAUSTED: a quota,\n{whole}"),
+        );
+        check(
+            "",
+            &["Ran out of", "disk (2.0G)."],
+            "Ran out of\ndisk (2.0G).",
         );
     }
 
