@@ -152,7 +152,9 @@ fn totals_are_those_of_summary() {
                 let members = diff[members].as_array().expect("a list").iter();
                 let members = members.filter(|it| it["space"] == space["color"]);
                 let own: i64 = members.map(|it| number(&it["own_bytes"])).sum();
-                assert_eq!(own + number(&space["stayed_bytes"][alone]), occupied);
+                let stayed = number(&space["stayed_bytes"][alone]);
+                let replaced = number(&space["replaced_bytes"]);
+                assert_eq!(own + stayed + replaced, occupied);
                 let kinds = space["kinds"].as_array().expect("a list").iter();
                 let kinds: i64 = kinds
                     .map(|kind| number(&kind["occupied_bytes"][alone]))

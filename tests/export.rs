@@ -341,7 +341,7 @@ fn hostile_text_survives() {
         (
             "\u{1b}[31m</script>\u{2028}",
             "\u{1b}[31m</script>\u{2028}",
-            "\u{fffd}[31m</script>\u{2028}",
+            "\u{fffd}[31m</script>\u{fffd}",
         ),
     ] {
         fs::write(&path, format!("{}{name}{}", &text[..start], &text[end..])).expect("a dump");

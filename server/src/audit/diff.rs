@@ -2,19 +2,20 @@
 //! called now, and what became of the others, of the peaks, of donation and of copies.
 
 mod matching;
+mod peaks;
 mod traits;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 pub use self::matching::{Evidence, Pair};
+pub use self::peaks::Peaks;
 
 use self::traits::Side;
 use super::Audit;
 use super::copies::{Copy, Purpose, copies, written};
 use super::donation::{Parameter, Verdict, donation};
-use super::peak::{Held, peak};
 use crate::model::shapes::shape_text;
-use crate::model::{Dump, space};
+use crate::model::{Dump, Part, space};
 use buflens_syntax::{Shape, facts};
 
 /// Of a pair of dumps the first and the second.
@@ -42,11 +43,11 @@ pub struct Diff {
     pub relaid: usize,
     /// The peaks of the memory spaces, by number, where they are known on both sides.
     pub peaks: Vec<Peaks>,
-    /// The parameters with another verdict.
+    /// The parameters that are donated, or donated in vain, in one of the two alone.
     pub donation: Vec<Both<Parameter>>,
     /// The copies that are in one alone.
     pub copies_alone: Both<Vec<Copy>>,
-    /// The copies that are for something else now.
+    /// The copies that are for something else now, or write more or less.
     pub copies_changed: Vec<Both<Copy>>,
     /// The bytes that all copies write.
     pub copied: Both<u64>,
@@ -88,19 +89,6 @@ impl Cause {
     }
 }
 
-/// What a memory space holds at the peaks of both compiles.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Peaks {
-    /// The memory space.
-    pub color: u64,
-    /// What is there at the peak of one only: what leaves, and what enters; the largest first.
-    pub alone: Both<Vec<Held>>,
-    /// How many values are there at both.
-    pub stayed: usize,
-    /// Their bytes at each peak, those not counted for another value.
-    pub stayed_bytes: Both<u64>,
-}
-
 /// What changed from the first to the second.
 pub fn diff(audits: Both<&Audit>) -> Diff {
     let dumps = audits.map(|audit| audit.dump);
@@ -125,10 +113,13 @@ pub fn diff(audits: Both<&Audit>) -> Diff {
             std::cmp::Reverse(before.max(after)),
         )
     });
+    let is_whole = diff.is_whole == [true; 2];
+    if is_whole {
+        diff.peaks = peaks::peaks(audits, &pairs, &partners);
+    }
     diff.pairs = pairs;
-    diff.compare_peaks(audits, &partners);
     // Who reads what is told with the instructions.
-    if with_instructions && diff.is_whole == [true; 2] {
+    if with_instructions && is_whole {
         diff.compare_donation(audits, &partners);
         diff.compare_copies(audits, &partners);
     }
@@ -203,10 +194,13 @@ fn sizes(dumps: Both<&Dump>, pair: Pair) -> Both<u64> {
 }
 
 impl Diff {
-    /// Whether what is alone in a dump is known not to be in the other one: without allocations values have
-    /// neither shape nor size to be known again by.
-    pub fn is_sure(&self, side: usize) -> bool {
-        self.is_whole[1 - side] && self.has_allocations[side]
+    /// Whether value `at`, which is alone in `dump`, is known not to be in the other one: without its allocation
+    /// a value has neither shape nor size to be known again by.
+    pub fn is_sure(&self, side: usize, dump: &Dump, at: u32) -> bool {
+        let has_place = || dump.values[at as usize].allocation.is_some();
+        self.is_whole[1 - side]
+            && self.has_allocations[side]
+            && (self.is_whole[side] || has_place())
     }
 
     fn compare(&mut self, audits: Both<&Audit>, pair: Pair) {
@@ -251,56 +245,9 @@ impl Diff {
         self.relaid += usize::from(texts[0] != texts[1]);
     }
 
-    fn compare_peaks(&mut self, audits: Both<&Audit>, partners: &Partners) {
-        let is_known = audits.iter().all(|audit| has_peaks(audit.dump));
-        if self.is_whole != [true; 2] || !is_known {
-            return;
-        }
-        let spaces = audits.map(|audit| &audit.dump.occupancy().spaces);
-        let mut colors: Vec<u64> = spaces
-            .into_iter()
-            .flatten()
-            .map(|space| space.color)
-            .collect();
-        colors.sort_unstable();
-        colors.dedup();
-        for color in colors {
-            // A space that only one of them has is empty in the other.
-            let held = audits.map(|audit| match audit.dump.occupancy().space(color) {
-                Some(_) => peak(audit, color, None, &[]).ok().map(|peak| peak.values),
-                None => Some(Vec::new()),
-            });
-            let [Some(before), Some(after)] = held else {
-                continue;
-            };
-            let there: FxHashMap<u32, u64> =
-                after.iter().map(|held| (held.value, held.share)).collect();
-            let mut peaks = Peaks {
-                color,
-                ..Peaks::default()
-            };
-            let mut stayed = FxHashSet::default();
-            for held in before {
-                let partner = partners.after(held.value);
-                match partner.and_then(|partner| Some((partner, *there.get(&partner)?))) {
-                    Some((partner, share)) => {
-                        stayed.insert(partner);
-                        peaks.stayed_bytes[0] = peaks.stayed_bytes[0].saturating_add(held.share);
-                        peaks.stayed_bytes[1] = peaks.stayed_bytes[1].saturating_add(share);
-                    }
-                    None => peaks.alone[0].push(held),
-                }
-            }
-            peaks.stayed = stayed.len();
-            peaks.alone[1] = after
-                .into_iter()
-                .filter(|held| !stayed.contains(&held.value))
-                .collect();
-            self.peaks.push(peaks);
-        }
-    }
-
     fn compare_donation(&mut self, audits: Both<&Audit>, partners: &Partners) {
+        // They tell what is donated in vain.
+        let has_texts = audits.map(|audit| audit.dump.file_of(Part::Module).is_some()) == [true; 2];
         let [before, after] = audits.map(|audit| donation(audit).parameters);
         let of_value = after
             .into_iter()
@@ -311,8 +258,13 @@ impl Diff {
             let Some(new) = partner.and_then(|partner| of_value.remove(&partner)) else {
                 continue;
             };
-            let is_known = |parameter: &Parameter| parameter.verdict != Verdict::Unknown;
-            if old.verdict != new.verdict && is_known(&old) && is_known(&new) {
+            // What would become of one that is not donated hangs on all the others and the peak.
+            let donation = [&old, &new].map(|parameter| match parameter.verdict {
+                Verdict::Donated => Some(Verdict::Donated),
+                Verdict::NotUsable if has_texts => Some(Verdict::NotUsable),
+                _ => None,
+            });
+            if donation[0] != donation[1] {
                 self.donation.push([old, new]);
             }
         }
@@ -357,7 +309,7 @@ impl Diff {
 
     fn compare_copy(&mut self, old: Copy, new: Copy) {
         let is_known = ![old.purpose, new.purpose].contains(&Purpose::Unknown);
-        if is_known && old.purpose != new.purpose {
+        if old.bytes != new.bytes || (is_known && old.purpose != new.purpose) {
             self.copies_changed.push([old, new]);
         }
     }

@@ -176,6 +176,8 @@ impl Diff {
 struct Assigned {
     /// One of its files.
     path: PathBuf,
+    /// The folder that it lies in, from the one that was named on.
+    folder: PathBuf,
     /// The bytes of all of them.
     bytes: u64,
 }
@@ -192,8 +194,10 @@ fn assigned(found: &Found, named: &Path) -> Option<Assigned> {
     };
     let path = found.paths.iter().find(says_something);
     let path = path.or_else(|| found.paths.iter().find(|path| *path == named))?;
+    let folder = path.parent().and_then(|it| it.strip_prefix(named).ok());
     Some(Assigned {
         path: path.clone(),
+        folder: folder.unwrap_or(Path::new("")).to_owned(),
         bytes: found.bytes,
     })
 }
@@ -205,8 +209,17 @@ struct Paired {
     alone: [Vec<PathBuf>; 2],
 }
 
-/// Pairs dumps of the same program for the same platform. Of several with one name those that are
-/// equally long are paired first, then the others, both in the order of their paths.
+/// When two dumps of one program are a pair, from the strongest reason to none.
+const PAIRS: [fn(&Assigned, &Assigned) -> bool; 4] = [
+    |one, other| one.folder == other.folder && one.bytes == other.bytes,
+    |one, other| one.folder == other.folder,
+    |one, other| one.bytes == other.bytes,
+    |_, _| true,
+];
+
+/// Pairs dumps of the same program for the same platform. Of several with one name those that lie in the
+/// same folder are paired first, and of these those that are equally long; then the others likewise, in the order
+/// of their paths.
 fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
     let mut named: BTreeMap<String, [Vec<Assigned>; 2]> = BTreeMap::new();
     for (side, dumps) in sides.into_iter().enumerate() {
@@ -219,24 +232,20 @@ fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
     }
     let mut paired = Paired::default();
     for [before, mut after] in named.into_values() {
-        let mut take = |same: &dyn Fn(&Assigned) -> bool| {
-            let place = after.iter().position(same);
-            place.map(|place| after.remove(place).path)
-        };
-        let mut rest = Vec::new();
-        for dump in before {
-            match take(&|other| other.bytes == dump.bytes) {
-                Some(other) => paired.pairs.push([dump.path, other]),
-                None => rest.push(dump.path),
+        let mut rest = before;
+        for is_pair in PAIRS {
+            let mut unpaired = Vec::new();
+            for dump in rest {
+                match after.iter().position(|other| is_pair(&dump, other)) {
+                    Some(place) => paired.pairs.push([dump.path, after.remove(place).path]),
+                    None => unpaired.push(dump),
+                }
             }
+            rest = unpaired;
         }
-        for path in rest {
-            match take(&|_| true) {
-                Some(other) => paired.pairs.push([path, other]),
-                None => paired.alone[0].push(path),
-            }
+        for (alone, dumps) in paired.alone.iter_mut().zip([rest, after]) {
+            alone.extend(dumps.into_iter().map(|dump| dump.path));
         }
-        paired.alone[1].extend(after.into_iter().map(|dump| dump.path));
     }
     paired.pairs.sort();
     paired.alone.iter_mut().for_each(|paths| paths.sort());
@@ -250,6 +259,7 @@ mod tests {
     fn dumps(names: &[(&str, u64)]) -> Vec<Assigned> {
         let dump = |&(name, bytes): &(&str, u64)| Assigned {
             path: format!("{name}-buffer-assignment.txt").into(),
+            folder: Path::new(name).parent().expect("a folder").to_owned(),
             bytes,
         };
         names.iter().map(dump).collect()
@@ -292,5 +302,27 @@ mod tests {
         );
         let alone = alone.map(|paths| paths.iter().map(number).collect::<Vec<_>>());
         assert_eq!(alone, [vec!["0004"], vec!["0014", "0015"]]);
+        // Of several of one program each is that of its folder.
+        let [before, after] = [&["eval", "train"][..], &["aux", "eval", "train"]].map(|folders| {
+            let names = folders
+                .iter()
+                .map(|folder| format!("{folder}/module_1.jit_f.cl_1.x"));
+            let names: Vec<String> = names.collect();
+            dumps(
+                &names
+                    .iter()
+                    .map(|name| (name.as_str(), 5))
+                    .collect::<Vec<_>>(),
+            )
+        });
+        let Paired { pairs, alone } = paired([before, after]);
+        assert!(
+            pairs.iter().all(|[before, after]| before == after),
+            "{pairs:?}"
+        );
+        assert!(
+            alone[0].is_empty() && alone[1][0].starts_with("aux"),
+            "{alone:?}"
+        );
     }
 }

@@ -209,7 +209,10 @@ mod tests {
                     .last_mut()
                     .filter(|line| line.len() + word.len() < width)
                 {
-                    Some(line) => *line += &format!(" {word}"),
+                    Some(line) => {
+                        line.push(' ');
+                        line.push_str(word);
+                    }
                     None => words.push(word.to_owned()),
                 }
             }

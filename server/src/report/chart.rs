@@ -10,7 +10,7 @@ use crate::model::bytes::rounded;
 pub const KINDS: [&str; 4] = ["parameter", "output", "constant", "temp"];
 
 /// A memory space with less at its peak is not drawn unasked: such spaces hold flags.
-const LEAST_PEAK: u64 = 4096;
+pub const LEAST_PEAK: u64 = 4096;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -18,7 +18,9 @@ use serde::Serialize;
 pub use self::allocation::{AllocatedValue, AllocationValues, allocation};
 pub use self::audit::{Audits, Copies, CopyRecord, Donation, DonationParameter, DonationSpace};
 pub use self::audit::{Offload, audits, copies, donation};
-pub use self::diff::{Change, ChangedValue, Diff, Diffs, PeakMember, SpaceChange, diff};
+pub use self::diff::{
+    Change, ChangedValue, Diff, Diffs, PeakChange, PeakMember, SpaceChange, diff,
+};
 pub use self::listing::{Listed, Listing, listed};
 pub use self::made::{Made, MadeDump, MadeLine, MadePart, MadeSpace, MadeValue, made};
 pub use self::map::{MOST_MAPPED, Map, MapAllocation, MapSpace, MapValues, TextId, map};

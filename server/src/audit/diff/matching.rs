@@ -131,7 +131,7 @@ const FIRST: [(Evidence, Number, Key); 6] = [
 ];
 
 /// Behind the first walk over operands.
-const SECOND: [(Evidence, Number, Key); 13] = [
+const SECOND: [(Evidence, Number, Key); 16] = [
     (Evidence::OpName, Any, |it| {
         Some(hash((it.op_name?, it.index, it.opcode, it.array?)))
     }),
@@ -148,6 +148,22 @@ const SECOND: [(Evidence, Number, Key); 13] = [
     }),
     (Evidence::Output, Any, |it| {
         Some(hash((it.output?, it.array?)))
+    }),
+    // Another element type first: of several arrays on a path each has its own dimensions.
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((
+            it.op_name?,
+            it.source,
+            it.index,
+            it.opcode,
+            it.dimensions?,
+        )))
+    }),
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((it.op_name?, it.index, it.opcode, it.dimensions?)))
+    }),
+    (Evidence::Resized, Equal, |it| {
+        Some(hash((it.op_name?, it.source, it.dimensions?)))
     }),
     (Evidence::Resized, Equal, |it| {
         Some(hash((
@@ -176,7 +192,7 @@ const SECOND: [(Evidence, Number, Key); 13] = [
         Some(hash((it.stem, it.index, it.array?)))
     }),
     (Evidence::Name, Equal, |it| {
-        Some(hash((it.stem, it.index, it.opcode?, it.rank?)))
+        Some(hash((it.own_name?, it.index, it.opcode?, it.rank?)))
     }),
 ];
 
@@ -189,7 +205,7 @@ const LAST: [(Evidence, Number, Key); 3] = [
     (Evidence::Shape, Any, |it| {
         Some(hash((it.array?, it.kind, it.color)))
     }),
-    (Evidence::Shape, Any, |it| it.array),
+    (Evidence::Shape, Any, |it| Some(hash((it.array?, it.size)))),
 ];
 
 /// The pairs of all values that can be recognised, in the order of the first dump.
@@ -223,9 +239,9 @@ impl Matching<'_> {
     fn passes(&mut self, passes: &[(Evidence, Number, Key)]) {
         for &(by, number, key) in passes {
             self.pass(by, number, |_, it| {
-                // A parameter is what the caller gives, and scratch is no buffer of the schedule:
-                // neither turns into anything else.
-                let class = it.kind == Some(Kind::ThreadLocal);
+                // A parameter is what the caller gives, scratch is no buffer of the schedule, and a tuple's
+                // table holds addresses: none of them turns into anything else.
+                let class = (it.kind == Some(Kind::ThreadLocal), it.is_tuple);
                 key(it)
                     .filter(|_| it.parameter.is_none())
                     .map(|key| hash((class, key)))

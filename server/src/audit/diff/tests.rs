@@ -230,6 +230,92 @@ fn trace_paths_tell_before_names_do() {
 }
 
 #[test]
+fn another_element_type_is_told_by_the_dimensions() {
+    let path = r#"add(), metadata={op_name="jit(f)/transpose(jvp())/conv"}"#;
+    check(
+        &[
+            ("fusion.7", "f32[64]", path, Temp),
+            ("fusion.28", "f32[16]", path, Temp),
+        ],
+        &[
+            ("fusion.19", "s32[16]", path, Temp),
+            ("fusion.5", "s32[64]", path, Temp),
+        ],
+        &expect![[r#"
+            fusion.7 = fusion.5 by resized
+            fusion.28 = fusion.19 by resized
+        "#]],
+    );
+    // A name that is the opcode tells nothing.
+    check(
+        &[("fusion.1", "f32[16]", "fusion()", Temp)],
+        &[("fusion.2", "f32[64]", "fusion()", Temp)],
+        &expect![[r#"
+            gone fusion.1
+            new fusion.2
+        "#]],
+    );
+}
+
+#[test]
+fn a_table_of_addresses_is_no_array() {
+    let path = r#"fusion(), metadata={op_name="jit(f)/a"}"#;
+    let lines = [("fusion.1", "f32[128]", path, Temp)];
+    let before = program(&lines).files[0].document.text().clone();
+    let tuple = "(f32[8]{0}, f32[8]{0}";
+    let after = before.replace("f32[128]{0}", &format!("{tuple})"));
+    assert!(after.contains(tuple));
+    let [before, after] = [before, after].map(|text| audited(&text));
+    let found = compared(&before, &after);
+    assert_eq!(
+        (found.pairs.len(), &found.alone[..]),
+        (0, &[vec![0], vec![0]][..])
+    );
+}
+
+#[test]
+fn what_makes_the_difference_between_two_peaks_is_told() {
+    let parameter = (
+        "x.1",
+        "f32[16]",
+        r#"parameter(0), metadata={op_name="x"}"#,
+        Parameter(0),
+    );
+    let step = |shape, name| (name, shape, r#"add(), metadata={op_name="jit(f)/a"}"#, Temp);
+    let dumps = [
+        program(&[parameter, step("f32[64]", "a.1")]),
+        program(&[parameter, step("f32[256]", "a.9")]),
+    ];
+    let [peaks] = &compared(&dumps[0], &dumps[1]).peaks[..] else {
+        unreachable!("one memory space")
+    };
+    let shares: Vec<[u64; 2]> = peaks
+        .changed
+        .iter()
+        .map(|it| it.map(|held| held.share))
+        .collect();
+    assert_eq!((shares, peaks.stayed), (vec![[256, 1024]], 2));
+    assert_eq!((peaks.stayed_bytes, peaks.replaced_bytes), ([320, 1088], 0));
+    // What is written over a donated parameter takes the bytes that it took.
+    let text = dumps[0].files[0].document.text();
+    let donated = text
+        .replace("ShapeIndex {}:\n", "ShapeIndex {}, maybe-live-out:\n value: <7 new.1 @0> (size=64,offset=0): f32[16]{0}\n")
+        .replace("\nHloLiveRange", "<7 new.1 @0>\n positions:\n  new.1\n uses:\n from instruction: %new.1 = f32[16]{0} subtract()\n\nHloLiveRange")
+        .replace("max 2", "max 3")
+        .replace("    1:a.1\n", "    1:new.1\n    2:a.1\n")
+        .replace("    x.1{}:0-2\n    a.1{}:1-2", "    x.1{}:0-0\n    new.1{}:1-3\n    a.1{}:2-3");
+    let donated = audited(&donated);
+    let [peaks] = &compared(&dumps[0], &donated).peaks[..] else {
+        unreachable!("one memory space")
+    };
+    assert_eq!(peaks.alone, [vec![], vec![]]);
+    assert_eq!(
+        (peaks.stayed, peaks.stayed_bytes, peaks.replaced_bytes),
+        (1, [256; 2], 64)
+    );
+}
+
+#[test]
 fn operands_lead_from_one_pair_to_the_next() {
     let op = r#"fusion(), metadata={op_name="jit(f)/a"}"#;
     let other = r#"fusion(), metadata={op_name="jit(f)/b"}"#;
@@ -351,9 +437,16 @@ fn what_is_cut_short_is_not_known() {
     let found = compared(&whole, &cut);
     assert_eq!(found.is_whole, [true, false]);
     assert_eq!((found.pairs.len(), &found.alone[0][..]), (1, &[1][..]));
-    assert!(!found.is_sure(0) && found.is_sure(1));
+    assert!(!found.is_sure(0, &whole, 1) && found.is_sure(1, &cut, 0));
+    // A value whose allocation stood behind the cut may be any of the other dump's.
+    let used = "\nUsed values:\n<9 c.1 @0>\n positions:\n  c.1\n uses:\n from instruction: %c.1 = f32[8]{0} add()\n";
+    let more = audited(&format!("{text}{used}"));
+    let found = compared(&whole, &more);
+    assert_eq!(more.values.len(), 2);
+    assert!(!found.is_sure(1, &more, 1));
     assert!(found.peaks.is_empty());
     let values = "Used values:\n<0 a.1 @0>\n positions:\n  a.1\n uses:\n from instruction: %a.1 = f32[16]{0} add()\n";
-    let found = compared(&whole, &audited(values));
-    assert!(!found.is_sure(0) && !found.is_sure(1));
+    let other = audited(values);
+    let found = compared(&whole, &other);
+    assert!(!found.is_sure(0, &whole, 1) && !found.is_sure(1, &other, 0));
 }

@@ -29,6 +29,8 @@ pub(super) struct Traits {
     pub base: u64,
     /// The same without `.clone` and `.remat` too.
     pub stem: u64,
+    /// The same where it is not just the opcode, which is what compilers call most of what they make.
+    pub own_name: Option<u64>,
     /// The shape index.
     pub index: u64,
     /// The opcode; of a constant with its literal.
@@ -45,6 +47,12 @@ pub(super) struct Traits {
     pub array: Option<u64>,
     /// The element type and how many dimensions.
     pub rank: Option<u64>,
+    /// The dimensions; none of a tuple.
+    pub dimensions: Option<u64>,
+    /// Whether it is a tuple's table.
+    pub is_tuple: bool,
+    /// Bytes.
+    pub size: u64,
     /// The arrays that the instruction reads.
     pub reads: u64,
     /// The place of the instruction in [`Side::operands`].
@@ -99,6 +107,7 @@ impl Side {
             });
             let name = &dump.names[value.name];
             let base = without_numbers(name);
+            let stem = without_copies(&base);
             let shape = audit.shapes.of(value);
             let allocation = dump.allocation_of(value);
             let path = origin.op_name.as_deref();
@@ -109,7 +118,8 @@ impl Side {
                 color: allocation.map(|it| it.color),
                 name: hash(name),
                 base: hash(&base),
-                stem: hash(without_copies(&base)),
+                stem: hash(stem),
+                own_name: (stem != parts.opcode).then(|| hash(stem)),
                 index: hash(&dump.names[value.index]),
                 opcode: (!parts.opcode.is_empty())
                     .then(|| hash((parts.opcode, literal(dump, value.name, parts.opcode)))),
@@ -121,6 +131,9 @@ impl Side {
                 shape: shape_text(dump, value).map(hash),
                 array: shape.map(array),
                 rank: shape.map(rank),
+                dimensions: shape.and_then(dimensions),
+                is_tuple: matches!(shape, Some(Shape::Tuple(_))),
+                size: value.size,
                 reads,
                 instruction,
             });
@@ -199,6 +212,13 @@ fn rank(shape: &Shape) -> u64 {
     match shape {
         Shape::Array(array) => hash((&array.element, array.dimensions.len())),
         Shape::Tuple(_) => hash("tuple"),
+    }
+}
+
+fn dimensions(shape: &Shape) -> Option<u64> {
+    match shape {
+        Shape::Array(array) => Some(hash(&array.dimensions)),
+        Shape::Tuple(_) => None,
     }
 }
 

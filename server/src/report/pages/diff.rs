@@ -2,12 +2,13 @@
 
 mod folders;
 
+use std::cmp::Reverse;
+
 use super::{STATIC, counted, short_source, step};
-use crate::model::bytes::{rounded, signed};
+use crate::model::bytes::{grouped, rounded, signed};
+use crate::report::chart::LEAST_PEAK;
 use crate::report::page::Page;
-use crate::report::records::{
-    Answer, Change, ChangedValue, CopyRecord, Diff, PeakMember, SpaceChange, Value,
-};
+use crate::report::records::{Answer, Change, ChangedValue, CopyRecord, Diff, SpaceChange, Value};
 use crate::report::table::{Cell, Column, Place, Table, times};
 
 pub use self::folders::pages;
@@ -204,28 +205,51 @@ fn row(what: String, change: &Change, cell: fn(u64) -> Cell, delta: fn(i64) -> C
     ]
 }
 
-/// What is there at one peak and not at the other.
+/// What makes the difference between the peaks.
 fn peaks<L>(page: &mut Page, diff: &Diff<L>) {
-    for space in &diff.spaces {
-        let of_space = |members: &[PeakMember<L>], row: fn(&PeakMember<L>) -> Vec<Cell>| {
-            let members = members.iter();
-            let members = members.filter(|it| it.space == space.color && it.own_bytes > 0);
-            members.map(row).collect::<Vec<_>>()
-        };
-        let entered = of_space(&diff.peak_entered, |it| member(it, true));
-        let left = of_space(&diff.peak_left, |it| member(it, false));
-        if entered.is_empty() && left.is_empty() {
+    for (number, space) in diff.spaces.iter().enumerate() {
+        let occupied = space.occupied_bytes;
+        let most = occupied.before.max(occupied.after).unwrap_or(0);
+        // Sync flags come and go with everything else.
+        if space.at_peak == 0 || (number > 0 && most < LEAST_PEAK) {
             continue;
         }
+        let is_here = |color: u64| color == space.color;
+        let entered = diff.peak_entered.iter().filter(|it| is_here(it.space));
+        let left = diff.peak_left.iter().filter(|it| is_here(it.space));
+        let changed = diff.peak_changed.iter().filter(|it| is_here(it.space));
+        let entered = entered.map(|it| {
+            let delta = bytes(it.own_bytes);
+            (delta, one_row(delta, "enters", &it.value))
+        });
+        let left = left.map(|it| {
+            let delta = -bytes(it.own_bytes);
+            (delta, one_row(delta, "leaves", &it.value))
+        });
+        let changed = changed.map(|it| {
+            let (before, after) = (&it.before, &it.after);
+            let delta = it.own_bytes.delta.unwrap_or(0);
+            let what = if delta > 0 { "grows" } else { "shrinks" };
+            let kind = arrow(before.kind, after.kind).into();
+            let row = value_row(delta, what, kind, was(before, after), after);
+            (delta, row)
+        });
+        let mut rows: Vec<(i64, Vec<Cell>)> = entered.chain(changed).chain(left).collect();
+        let more = space.at_peak - rows.len();
+        // Bytes that are counted for another value make no difference.
+        rows.retain(|(delta, _)| *delta != 0);
+        if rows.is_empty() {
+            continue;
+        }
+        // What adds to the peak, then what takes from it.
+        rows.sort_by_key(|(delta, _)| (*delta < 0, Reverse(delta.unsigned_abs())));
         page.heading(format!("At the peak of {}", space.name));
         page.text(peak_text(space));
         let mut table = Table::new(&VALUE_COLUMNS);
-        table.rows = entered;
-        table.rows.extend(left);
+        table.rows = rows.into_iter().map(|(_, row)| row).collect();
         page.table(table);
+        left_out(page, more);
     }
-    let left_out = diff.peak_entered_left_out + diff.peak_left_left_out;
-    more(page, left_out);
 }
 
 fn peak_text(space: &SpaceChange) -> String {
@@ -247,6 +271,11 @@ fn peak_text(space: &SpaceChange) -> String {
             "{text} {} there at both: {bytes}.",
             counted(stayed, "value")
         );
+    }
+    let replaced = space.replaced_bytes.filter(|&bytes| bytes > 0);
+    if let Some(bytes) = replaced {
+        let bytes = rounded(bytes);
+        text = format!("{text} In {bytes} of parameters' buffers other values lie than before.");
     }
     text
 }
@@ -297,15 +326,6 @@ fn written<L>(copy: &CopyRecord<L>) -> i64 {
     bytes(copy.bytes.unwrap_or(0))
 }
 
-fn member<L>(member: &PeakMember<L>, is_new: bool) -> Vec<Cell> {
-    let own = bytes(member.own_bytes);
-    if is_new {
-        one_row(own, "enters", &member.value)
-    } else {
-        one_row(-own, "leaves", &member.value)
-    }
-}
-
 fn new<L>(value: &Value<L>) -> Vec<Cell> {
     one_row(size(value), "new", value)
 }
@@ -331,13 +351,18 @@ fn changed<L>(spaces: &[SpaceChange], changed: &ChangedValue<L>) -> Vec<Cell> {
     } else {
         arrow(old, new)
     };
+    let was = was(before, after);
+    value_row(changed.delta, what, kind.into(), was, after)
+}
+
+/// The name and the shape of `before`, where `after` has others.
+fn was<L>(before: &Value<L>, after: &Value<L>) -> Option<String> {
     let mut was = Vec::new();
     if before.label() != after.label() {
         was.push(before.label());
     }
     was.extend(before.shape.clone().filter(|_| before.shape != after.shape));
-    let was = (!was.is_empty()).then(|| was.join(" "));
-    value_row(changed.delta, what, kind.into(), was, after)
+    (!was.is_empty()).then(|| was.join(" "))
 }
 
 /// `a -> b`, or just `a` if that is the same.
@@ -356,12 +381,12 @@ fn list(page: &mut Page, title: &str, rows: Vec<Vec<Cell>>, left_out: usize) {
     let mut table = Table::new(&VALUE_COLUMNS);
     table.rows = rows;
     page.table(table);
-    more(page, left_out);
+    self::left_out(page, left_out);
 }
 
-fn more(page: &mut Page, left_out: usize) {
-    if left_out > 0 {
-        page.text(format!("... and {left_out} with less."));
+fn left_out(page: &mut Page, more: usize) {
+    if more > 0 {
+        page.text(format!("... and {} more.", grouped(more as u64)));
     }
 }
 
@@ -401,7 +426,7 @@ fn donation<L>(page: &mut Page, diff: &Diff<L>) {
         })
         .collect();
     page.table(table);
-    more(page, diff.donation_left_out);
+    left_out(page, diff.donation_left_out);
 }
 
 fn copies<L>(page: &mut Page, diff: &Diff<L>) {
@@ -436,13 +461,14 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
         .iter()
         .map(|copy| row(-written(copy), "gone", copy.kind.to_owned(), copy));
     let changed = diff.copies_changed.iter().map(|pair| {
-        let kind = format!("{} -> {}", pair.before.kind, pair.after.kind);
-        row(
-            written(&pair.after).saturating_sub(written(&pair.before)),
-            "other",
-            kind,
-            &pair.after,
-        )
+        let delta = written(&pair.after).saturating_sub(written(&pair.before));
+        let kind = arrow(Some(pair.before.kind), Some(pair.after.kind));
+        let what = match delta {
+            _ if pair.before.kind != pair.after.kind => "other",
+            1.. => "more",
+            _ => "less",
+        };
+        row(delta, what, kind.unwrap_or_default(), &pair.after)
     });
     table.rows = added.chain(removed).chain(changed).collect();
     if table.rows.is_empty() && left_out == 0 {
@@ -450,7 +476,7 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
     }
     page.heading(format!("Copies: {}", table.rows.len() + left_out));
     page.table(table);
-    more(page, left_out);
+    self::left_out(page, left_out);
 }
 
 /// Every value that differs, for programs.

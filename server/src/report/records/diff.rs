@@ -8,7 +8,6 @@ use super::audit::{CopyRecord, DonationParameter, copy_record, parameter};
 use super::{Answer, Module, Moment, SCHEMA, Source, Value, module, value};
 use crate::audit::copies::Copy;
 use crate::audit::diff::{self as compare, Both, Changed, Evidence};
-use crate::audit::peak::Held;
 use crate::model::occupancy::{Kind, alive, by_kind, reserved_by_kind};
 use crate::model::{Dump, space};
 
@@ -92,6 +91,10 @@ pub struct Diff<L> {
     pub peak_left: Vec<PeakMember<L>>,
     /// How many more there are.
     pub peak_left_left_out: usize,
+    /// What is alive at the peaks of both with other bytes.
+    pub peak_changed: Vec<PeakChange<L>>,
+    /// How many more there are.
+    pub peak_changed_left_out: usize,
     /// Parameters with another verdict.
     pub donation: Vec<Pair<DonationParameter<L>>>,
     /// How many more there are.
@@ -148,6 +151,10 @@ pub struct SpaceChange {
     pub stayed: Option<usize>,
     /// Their bytes.
     pub stayed_bytes: Change,
+    /// How many values enter, leave or change their bytes at the peak.
+    pub at_peak: usize,
+    /// Bytes of parameters' buffers in which other values lie at one peak than at the other.
+    pub replaced_bytes: Option<u64>,
 }
 
 /// What is reserved and occupied for one kind of allocation.
@@ -214,7 +221,20 @@ pub struct PeakMember<L> {
     pub value: Value<L>,
 }
 
-/// What changed between two dumps; at most `limit` rows of each list.
+/// A value alive at both peaks, with other bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct PeakChange<L> {
+    /// The memory space.
+    pub space: u64,
+    /// Bytes that are not counted for another value already.
+    pub own_bytes: Change,
+    /// In the first.
+    pub before: Value<L>,
+    /// In the second.
+    pub after: Value<L>,
+}
+
+/// What changed between two dumps; at most `limit` rows of each list, and of those at peaks of each memory space.
 pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
     let audits = sources.map(|source| source.audit);
     let dumps = audits.map(|audit| audit.dump);
@@ -226,30 +246,44 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
     let totals = totals(&modules, &found);
     let spaces = spaces(&modules, &found, dumps);
     let member = |side: usize| {
-        let of_space = |peaks: &compare::Peaks| {
-            let color = peaks.color;
-            let held = peaks.alone[side].iter().map(move |&held| (color, held));
-            held.collect::<Vec<_>>()
-        };
-        let mut all: Vec<(u64, Held)> = found.peaks.iter().flat_map(of_space).collect();
-        all.sort_by_key(|(color, held)| (*color, std::cmp::Reverse(held.share)));
-        let (kept, left_out) = first(all, limit);
-        let record = |(space, held): (u64, Held)| {
-            let value = value(sources[side], held.value)?;
-            Some(PeakMember {
-                space,
-                own_bytes: held.share,
-                value,
-            })
-        };
-        (kept.into_iter().filter_map(record).collect(), left_out)
+        let (mut members, mut left_out) = (Vec::new(), 0);
+        for peaks in &found.peaks {
+            let mut all = peaks.alone[side].clone();
+            all.sort_by_key(|held| std::cmp::Reverse(held.share));
+            let (kept, more) = first(all, limit);
+            left_out += more;
+            members.extend(kept.into_iter().filter_map(|held| {
+                Some(PeakMember {
+                    space: peaks.color,
+                    own_bytes: held.share,
+                    value: value(sources[side], held.value)?,
+                })
+            }));
+        }
+        (members, left_out)
     };
+    let (mut peak_changed, mut peak_changed_left_out) = (Vec::new(), 0);
+    for peaks in &found.peaks {
+        let (kept, more) = first(peaks.changed.clone(), limit);
+        peak_changed_left_out += more;
+        peak_changed.extend(kept.into_iter().filter_map(|[before, after]| {
+            Some(PeakChange {
+                space: peaks.color,
+                own_bytes: Change::new([Some(before.share), Some(after.share)]),
+                before: value(sources[0], before.value)?,
+                after: value(sources[1], after.value)?,
+            })
+        }));
+    }
+    let [sure, unsure] = [true, false].map(|is_sure| {
+        [0, 1].map(|side| {
+            let alone = found.alone[side].iter().copied();
+            let alone = alone.filter(|&at| found.is_sure(side, dumps[side], at) == is_sure);
+            alone.collect::<Vec<u32>>()
+        })
+    });
     let alone = |side: usize| {
-        let all = if found.is_sure(side) {
-            found.alone[side].clone()
-        } else {
-            Vec::new()
-        };
+        let all = sure[side].clone();
         let (kept, left_out) = first(all, limit);
         let values = kept.into_iter().filter_map(|at| value(sources[side], at));
         (values.collect(), left_out)
@@ -258,13 +292,6 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         let (kept, left_out) = first(found.copies_alone[side].clone(), limit);
         let records = kept.iter().map(|copy| copy_record(sources[side], copy));
         (records.collect(), left_out)
-    };
-    let not_known = |side: usize| {
-        if found.is_sure(side) {
-            0
-        } else {
-            found.alone[side].len()
-        }
     };
     let (removed, removed_left_out) = alone(0);
     let (added, added_left_out) = alone(1);
@@ -300,7 +327,7 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         && found
             .peaks
             .iter()
-            .all(|peaks| peaks.alone.iter().all(Vec::is_empty))
+            .all(|peaks| peaks.alone.iter().all(Vec::is_empty) && peaks.changed.is_empty())
         && totals.all().iter().all(|(_, change)| change.is_none())
         && spaces.iter().all(SpaceChange::is_none);
     Diff {
@@ -313,8 +340,8 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         shifted: found.shifted,
         relaid: found.relaid,
         not_known: NotKnown {
-            before: not_known(0),
-            after: not_known(1),
+            before: unsure[0].len(),
+            after: unsure[1].len(),
         },
         added,
         added_left_out,
@@ -326,6 +353,8 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         peak_entered_left_out,
         peak_left,
         peak_left_left_out,
+        peak_changed,
+        peak_changed_left_out,
         donation: donation.collect(),
         donation_left_out,
         copies_added,
@@ -480,6 +509,11 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
             kinds: kinds.filter(is_there).collect(),
             stayed: peaks.map(|peaks| peaks.stayed),
             stayed_bytes: Change::new([0, 1].map(|side| Some(peaks?.stayed_bytes[side]))),
+            at_peak: peaks.map_or(0, |peaks| {
+                let alone = peaks.alone.iter().map(Vec::len);
+                alone.sum::<usize>() + peaks.changed.len()
+            }),
+            replaced_bytes: peaks.map(|peaks| peaks.replaced_bytes),
         }
     };
     colors.into_iter().map(of_color).collect()

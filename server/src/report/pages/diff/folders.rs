@@ -7,15 +7,10 @@ use std::path::Path;
 use super::page as page_of;
 use crate::report::page::Page;
 use crate::report::pages::counted;
-use crate::report::pages::summary::files;
+use crate::report::pages::summary::{below, files, folder};
 use crate::report::records::{Answer, Change, Diff, Diffs, Module};
 use crate::report::table::{Cell, Column, Place, Table};
 use crate::workspace::module_name;
-
-/// The name of a dump without its folders.
-fn name(stem: &str) -> &str {
-    stem.rsplit(['/', '\\']).next().unwrap_or(stem)
-}
 
 /// What changed between folders of dumps; details of at most `limit` of them.
 pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
@@ -36,9 +31,12 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
     });
     for (which, only) in [("first", &diffs.only_before), ("second", &diffs.only_after)] {
         if !only.is_empty() {
-            let mut names: Vec<&str> = only.iter().take(limit).map(|stem| name(stem)).collect();
+            let stems: Vec<&str> = only.iter().map(String::as_str).collect();
+            let (common, _) = folder(&stems);
+            let stems = stems.iter().take(limit);
+            let mut names: Vec<String> = stems.map(|stem| below(stem, &common)).collect();
             if only.len() > limit {
-                names.push("...");
+                names.push("...".to_owned());
             }
             page.text(format!(
                 "Only in the {which} folder: {}: {}.",
