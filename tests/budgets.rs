@@ -367,6 +367,11 @@ fn a_configuration_is_found_and_options_go_first() {
         code == 1 && err.contains("no module is called `jit_x*`"),
         "{err}"
     );
+    // A guard that guards nothing must not pass.
+    let only = "[[module]]\nname = \"jit_x*\"\nmax-peak = 1\n";
+    fs::write(&toml, only).unwrap();
+    let (code, _, err) = run(&[]);
+    assert!(code == 2 && err.contains("none of these is there"), "{err}");
 
     // The baseline lies beside the file that names it.
     fs::write(

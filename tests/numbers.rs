@@ -100,6 +100,13 @@ fn what_is_left_out_makes_the_peak_lower() {
     assert_eq!(by_name["occupied_bytes"], without["occupied_bytes"]);
     let (_, err) = run(&["peak", &file(), "--without", "nobody"], 2);
     assert!(err.contains("no value `nobody`"), "{err}");
+    let (_, err) = run(&["peak", &file(), "--without", &id], 0);
+    assert_eq!(err, "");
+    let (_, err) = run(&["peak", &file(), "--without", &id, "--space", "VMEM"], 0);
+    assert!(
+        err.contains("lies in HBM, and takes nothing of VMEM"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! `buflens peak`: what a memory space holds when it is fullest.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::complain;
 use super::one::{One, Problem, space_named, values_named};
 use crate::audit::attribution::By;
+use crate::model::{Dump, space};
 use crate::report::pages::{allocation as allocation_page, peak as page};
 use crate::report::records::{self, Answer, Attributed, FileLocation, PeakQuery, Source};
 
@@ -80,6 +83,9 @@ impl Peak {
         let dump = source.audit.dump;
         let color = space_named(dump, &self.space)?;
         let without = values_named(dump, &self.without.join(","))?;
+        if let Some(note) = elsewhere(dump, color, &without) {
+            complain(note);
+        }
         if let Some(problem) = self
             .step
             .and_then(|step| records::step_problem(dump, color, step))
@@ -159,4 +165,19 @@ impl Peak {
             || allocation_page::values(&answer.content),
         ))
     }
+}
+
+/// That none of these values takes anything of memory space `color`.
+fn elsewhere(dump: &Dump, color: u64, values: &[u32]) -> Option<String> {
+    let color_of = |&at: &u32| Some(dump.allocation_of(dump.values.get(at as usize)?)?.color);
+    let colors: BTreeSet<u64> = values.iter().filter_map(color_of).collect();
+    let named = |color: u64| space::named(color, dump.platforms);
+    let there: Vec<String> = colors.iter().copied().map(named).collect();
+    (!there.is_empty() && !colors.contains(&color)).then(|| {
+        format!(
+            "what --without names lies in {}, and takes nothing of {}",
+            there.join(" and "),
+            named(color)
+        )
+    })
 }

@@ -147,6 +147,14 @@ fn growth_is_told_of_each_number_that_grew() {
     assert_eq!(growth("0.001", &before).len(), 2);
     // A memory space that is new: its few bytes of sync flags are below what is told.
     assert_eq!(growth("3", &now[..2]), Vec::<String>::new());
+    let mut fewer = now.clone();
+    assert!(
+        fewer[2].reserved_bytes <= 1024 && fewer[2].name == "sync flags",
+        "{fewer:?}"
+    );
+    fewer[2].reserved_bytes /= 2;
+    fewer[2].temp_bytes /= 2;
+    assert_eq!(growth("0", &fewer), Vec::<String>::new());
     let messages = growth("3", &now[..1]);
     assert!(
         messages[0].contains("has grown from 0 B to"),

@@ -34,6 +34,8 @@ pub struct Account {
     spaces: BTreeMap<String, bool>,
     /// By the order of `modules`: whether one was met.
     met: Vec<bool>,
+    /// Whether some program was held against a limit.
+    is_asked: bool,
     /// Those that the baseline does not know.
     unknown: Vec<Key>,
 }
@@ -96,6 +98,7 @@ impl Account {
             }
         }
         let budgets = self.own.over(&budgets);
+        self.is_asked |= !budgets.is_empty();
         for name in budgets.names() {
             let can_be = budgets::applies(name, dump.platforms);
             *self.spaces.entry(name.to_owned()).or_default() |= can_be;
@@ -139,6 +142,11 @@ impl Account {
             outcome
                 .problems
                 .push("no budget is of a memory space of these dumps".to_owned());
+        }
+        if self.is_limited() && !self.is_asked {
+            outcome.problems.push(
+                "there are budgets for some modules alone, and none of these is there".to_owned(),
+            );
         }
         let sections = self.modules.iter().zip(&self.met);
         for (section, _) in sections.filter(|(_, is_met)| !**is_met) {
