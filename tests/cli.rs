@@ -443,43 +443,6 @@ fn where_there_is_nothing_it_is_said() {
 }
 
 #[test]
-fn a_tree_holds_every_token() {
-    let (out, _) = check(&["parse", PLANTED], 0);
-    let tokens = out
-        .lines()
-        .filter_map(|line| line.split_once(" \"").map(|(_, text)| format!("\"{text}")));
-    let text: String = tokens
-        .map(|token| serde_json::from_str::<String>(&token).expect(&token))
-        .collect();
-    assert_eq!(text, texts().1);
-    assert_eq!(check(&["parse", "--errors", PLANTED], 0).0, "");
-}
-
-#[test]
-fn syntax_errors_can_be_listed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.txt");
-    fs::write(&path, "BufferAssignment:\nallocation 0: size many:\n").unwrap();
-    let path = path.to_str().unwrap();
-    let (out, _) = check(&["parse", "--errors", path], 1);
-    assert!(out.starts_with(&format!("{path}:2:20: ")), "{out}");
-    // A mark of UTF-8 is no text, and the facts have no such number.
-    for (size, problem) in [
-        ("18446744073709551614", ""),
-        (
-            "18446744073709551615",
-            ":2:20: expected a size in bytes, found a number of 2^64 - 1 or more\n",
-        ),
-    ] {
-        let text = format!("\u{feff}BufferAssignment:\nallocation 0: size {size}:\n");
-        fs::write(path, text).unwrap();
-        let code = i32::from(!problem.is_empty());
-        let (out, _) = check(&["parse", "--errors", path], code);
-        assert_eq!(out.strip_prefix(path).unwrap_or(&out), problem);
-    }
-}
-
-#[test]
 fn a_closed_pipe_is_no_reason_to_panic() {
     for (arguments, code) in [
         (&["parse", PLANTED][..], 0),

@@ -1,5 +1,7 @@
 //! What changed between two compiles of a program.
 
+mod notes;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,7 +9,7 @@ use serde::Serialize;
 use super::audit::{CopyRecord, DonationParameter, copy_record, parameter};
 use super::{Answer, Module, Moment, SCHEMA, Source, Value, module, value};
 use crate::audit::copies::Copy;
-use crate::audit::diff::{self as compare, Both, Changed, Evidence};
+use crate::audit::diff::{self as compare, Both, Changed};
 use crate::model::occupancy::{Kind, alive, by_kind, reserved_by_kind};
 use crate::model::{Dump, space};
 
@@ -332,7 +334,7 @@ pub fn diff<L>(sources: Both<&Source<'_, '_, L>>, limit: usize) -> Diff<L> {
         && spaces.iter().all(SpaceChange::is_none);
     Diff {
         nothing_changed: is_same,
-        notes: notes(&modules, &found, dumps),
+        notes: notes::notes(&modules, &found, dumps),
         totals,
         spaces,
         matched: found.pairs.len(),
@@ -517,71 +519,6 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
         }
     };
     colors.into_iter().map(of_color).collect()
-}
-
-fn notes(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> Vec<String> {
-    let [before, after] = modules;
-    let mut notes = Vec::new();
-    if !compare::is_same_platform(dumps) {
-        notes.push(format!(
-            "The first dump is of a {} program, the second of a {} program: sizes are not comparable, since \
-             tiles, alignment and memory spaces differ.",
-            before.platform.to_uppercase(),
-            after.platform.to_uppercase()
-        ));
-    }
-    if before.module != after.module {
-        notes.push(format!(
-            "The programs are called {} and {}.",
-            before.module, after.module
-        ));
-    }
-    let recognised = found
-        .pairs
-        .iter()
-        .filter(|pair| pair.by != Evidence::Shape)
-        .count();
-    if let (Some(old), Some(new)) = (before.values, after.values)
-        && found.is_whole == [true; 2]
-        && recognised.saturating_mul(2) < old.min(new)
-    {
-        notes.push(format!(
-            "Only {recognised} of {old} and {new} values were recognised by more than their shape: these may be \
-             different programs."
-        ));
-    }
-    let names = ["first", "second"];
-    let mut about = |is_so: Both<bool>, what: &str| match is_so {
-        [true, true] => notes.push(format!("In both dumps {what}.")),
-        [false, false] => {}
-        [is_first, _] => notes.push(format!(
-            "In the {} dump {what}.",
-            names[usize::from(!is_first)]
-        )),
-    };
-    let is_empty = dumps.map(|dump| dump.allocations.is_empty());
-    about(
-        is_empty,
-        "there are no allocations: no bytes are compared, and what is only in one of the dumps cannot be known to be new or gone",
-    );
-    let is_cut = [0, 1].map(|side| !found.is_whole[side] && !is_empty[side]);
-    about(
-        is_cut,
-        "the allocations may not all be there: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
-    );
-    about(
-        dumps.map(|dump| !compare::has_instructions(dump)),
-        "some or all instructions are missing: values are recognised by name and shape, and neither donation nor copies are compared",
-    );
-    about(
-        [0, 1].map(|side| dumps[side].occupancy().reason.is_some() && found.is_whole[side]),
-        "no peak is known, since the live ranges are not there or have no steps",
-    );
-    about(
-        dumps.map(|dump| dump.occupancy().missing > 0),
-        "values that should have a live range have none: the true peak may be higher, so that peaks are not compared",
-    );
-    notes
 }
 
 /// What changed in folders of dumps.
