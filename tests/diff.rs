@@ -258,8 +258,37 @@ fn folders_are_compared_program_by_program() {
     );
     let (text, _) = run(&["diff", &old, &old, "--exit-code"], 0);
     assert!(text.starts_with("4 dumps: nothing changed"), "{text}");
+    let (text, _) = run(&["diff", &old, "tests/fixtures/dumps/tpu-split"], 0);
+    assert!(
+        text.starts_with("0 dumps in both") && text.contains("recognised by their name"),
+        "{text}"
+    );
     let empty = tempfile::tempdir().expect("a folder");
     run(&["diff", &old, empty.path().to_str().expect("a path")], 2);
+}
+
+#[test]
+fn another_donation_is_told_before_the_numbers() {
+    let whole = "tests/fixtures/readme/module_0022.jit_mlp_fwd.cl_804429027.after_optimizations-buffer-assignment.txt";
+    let text = text_of(whole);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x-buffer-assignment.txt");
+    let header = text
+        .lines()
+        .find(|line| line.contains(", parameter ") && line.ends_with("ShapeIndex {}:"))
+        .expect("a parameter");
+    let donated = header.replace("{}:", "{}, maybe-live-out:");
+    fs::write(&path, text.replace(header, &donated)).expect("a file");
+    let path = path.to_str().expect("a path");
+    let diff = json_of(&["diff", whole, path]);
+    assert_eq!(length(&diff["donation"]), 1, "{diff}");
+    assert_eq!(diff["donation"][0]["after"]["verdict"], "donated");
+    let (out, _) = run(&["diff", whole, path], 0);
+    let place = |words: &str| out.find(words).expect(words);
+    assert!(
+        place("1 parameter with another donation") < place("total bytes"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -25,6 +25,13 @@ pub fn page<L>(answer: &Answer<Diff<L>>) -> Page {
     if diff.nothing_changed {
         return page;
     }
+    let donated = diff.donation.len() + diff.donation_left_out;
+    if donated > 0 {
+        let parameters = counted(donated, "parameter");
+        page.text(format!(
+            "{parameters} with another donation: the list is below."
+        ));
+    }
     page.table(totals(diff));
     peaks(&mut page, diff);
     list(

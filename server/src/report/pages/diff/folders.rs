@@ -45,6 +45,9 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
             ));
         }
     }
+    if diffs.pairs.is_empty() {
+        page.text("Programs are recognised by their name and platform; two files are compared whatever they are of.");
+    }
     let mut table = Table::new(&[
         Column::new("peak", "", Place::Row),
         Column::new("delta", "", Place::Row),
