@@ -187,6 +187,71 @@ fn what_is_no_dump_is_said_once() {
 }
 
 #[test]
+fn what_may_be_a_dump_in_another_form_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "BufferAssignment:
+allocation 0: size 4, thread-local:
+ value: <0 a @0> (size=4,offset=0): f32[]
+
+";
+    let utf_16: Vec<u8> = format!("\u{feff}{text}")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let prefix = "I0000 00:00:00.000001   12 buffer_assignment.cc:7] ";
+    let logged = format!("{prefix}{}", text.replace('\n', &format!("\n{prefix}")));
+    let forms: [(&str, &[u8], &str); 5] = [
+        (
+            "a.txt.gz",
+            b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
+            "compressed with gzip",
+        ),
+        ("a.txt.xz", b"\xfd7zXZ\x00\x00\x04", "compressed with xz"),
+        (
+            "a.txt.zst",
+            b"\x28\xb5\x2f\xfd\x24\x0c",
+            "compressed with zstd",
+        ),
+        ("b.txt", &utf_16, "this is UTF-16"),
+        ("c.txt", logged.as_bytes(), "a logger's prefix"),
+    ];
+    for (name, bytes, told) in forms {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        let (_, findings) = check(&[&path]);
+        assert_eq!(findings.len(), 1, "{name}");
+        assert!(
+            findings[0].message.contains(told),
+            "{}",
+            findings[0].message
+        );
+        for command in [&["peak"][..], &["summary"], &["ls"], &["where", "a.py:1"]] {
+            let path = path.to_str().expect("UTF-8");
+            let output = run(
+                command.iter().copied().chain([path]),
+                Duration::from_secs(60),
+            );
+            assert_eq!(output.code, Some(2), "{command:?} {name}");
+            assert!(
+                output.stderr.contains(told),
+                "{command:?}: {}",
+                output.stderr
+            );
+        }
+    }
+    // Where nothing else is.
+    for command in ["peak", "summary", "ls", "check"] {
+        let output = run(
+            [OsStr::new(command), folder.path().as_os_str()],
+            Duration::from_secs(60),
+        );
+        assert_eq!(output.code, Some(2), "{command}");
+        let told = "a.txt.gz and 2 more files are compressed";
+        assert!(output.stderr.contains(told), "{command}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn a_sibling_that_cannot_be_read_is_done_without() {
     let folder = tempfile::tempdir().expect("a folder");
     let dump = &fixtures_in(&["cpu-split"])[0];

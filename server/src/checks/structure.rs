@@ -7,7 +7,7 @@ use buflens_syntax::{Document, DocumentKind, Mode, SyntaxKind};
 use rustc_hash::FxHashMap;
 
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Allocation, Dump, FileId, Part, Place, read_errors};
+use crate::model::{Allocation, Dump, File, FileId, Part, Place, read_errors};
 
 /// A part of a dump that is read on its own: what is broken in one says nothing of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,11 +56,7 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         match document.kind() {
             DocumentKind::OutOfMemory | DocumentKind::Foreign => continue,
             DocumentKind::Unknown => {
-                let mut finding = not_a_dump(file, document);
-                if content.lossy {
-                    finding.message.push_str("; nor is it UTF-8");
-                }
-                findings.push(finding);
+                findings.push(not_a_dump(file, content));
                 continue;
             }
             _ => {}
@@ -174,7 +170,8 @@ fn allocation_before(dump: &Dump, file: FileId, offset: u32) -> Option<u32> {
     behind.checked_sub(1).map(|at| at as u32)
 }
 
-fn not_a_dump(file: FileId, document: &Document) -> Finding {
+fn not_a_dump(file: FileId, content: &File) -> Finding {
+    let document = &content.document;
     let line = first_line(document);
     let found = match document.slice(line.clone()) {
         "" if document.is_empty() => "an empty file".to_owned(),
@@ -192,11 +189,46 @@ fn not_a_dump(file: FileId, document: &Document) -> Finding {
                        the compiler was given with `--xla_dump_to`";
         return Finding::new(Code::Syntax, Place { file, range: line }, message);
     }
+    if let Some(message) = disguise(document.slice(line.clone())) {
+        return Finding::new(Code::Syntax, Place { file, range: line }, message);
+    }
     let message = format!(
         "this is no XLA buffer-assignment dump: expected a first line such as `BufferAssignment:`, \
-         `Total bytes used: N`, `HloLiveRange (max N):`, `Memory Space: NAME (color=N)` or `HloModule NAME`, found {found}"
+         `Total bytes used: N`, `HloLiveRange (max N):`, `Memory Space: NAME (color=N)` or `HloModule NAME`, found {found}{}",
+        if content.lossy {
+            "; nor is it UTF-8"
+        } else {
+            ""
+        }
     );
     Finding::new(Code::Syntax, Place { file, range: line }, message)
+}
+
+/// What to do to read a text of which this is the first line, if it may be a dump in another form. What is no
+/// UTF-8 has become `U+FFFD`.
+fn disguise(line: &str) -> Option<String> {
+    const COMPRESSED: [(&str, &str); 5] = [
+        ("\u{1f}\u{fffd}\u{8}", "gzip"),
+        ("\u{fffd}7zXZ\0", "xz"),
+        ("(\u{fffd}/\u{fffd}", "zstd"),
+        ("BZh", "bzip2"),
+        ("PK\u{3}\u{4}", "zip"),
+    ];
+    let mut formats = COMPRESSED.iter();
+    if let Some((_, name)) = formats.find(|(magic, _)| line.starts_with(magic)) {
+        return Some(format!(
+            "this is compressed with {name}, to be unpacked first"
+        ));
+    }
+    if line.starts_with("\u{fffd}\u{fffd}") && line.contains('\0') {
+        return Some("this is UTF-16, to be saved as UTF-8 first".to_owned());
+    }
+    // `I0000 00:00:00.000000    1 buffer_assignment.cc:1] BufferAssignment:`.
+    let (_, rest) = line.split_once("] ")?;
+    let is_dump = Document::new(rest).is_ok_and(|rest| Part::from(rest.kind()) != Part::None);
+    let message =
+        "a logger's prefix stands before the lines of this; `sed 's/^[^]]*\\] //'` takes it away";
+    is_dump.then(|| message.to_owned())
 }
 
 /// Whether the first block looks like what a compiler prints when it runs out of memory.

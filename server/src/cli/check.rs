@@ -14,7 +14,7 @@ use super::config::{Amount, Config, limit};
 use super::dumps;
 use super::one::no_dump;
 use super::output::{WhileRead, write_whole};
-use super::{FINDINGS, UNREADABLE, complain};
+use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
 use crate::model::Dump;
@@ -149,12 +149,12 @@ impl Check {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         };
-        let (found, problems) = workspace::find(&self.paths);
+        let (found, mut problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }
         if found.is_empty() && problems.is_empty() {
-            complain("there is no dump at the given paths");
+            problems.extend(complain_of_none(&self.paths));
         }
         let mut totals = Totals {
             is_unreadable: !problems.is_empty(),

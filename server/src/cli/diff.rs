@@ -64,6 +64,9 @@ impl Diff {
                     .collect();
                 if side.is_empty() {
                     complain(format_args!("there is no dump at {}", path.display()));
+                    if let Some(unread) = workspace::unread(std::slice::from_ref(path)) {
+                        complain(unread);
+                    }
                     is_unreadable = true;
                 }
             }

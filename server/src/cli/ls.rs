@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::dumps;
 use super::one::{is_broken, no_dump};
 use super::output::Format;
-use super::{UNREADABLE, complain};
+use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;
 use crate::checks;
 use crate::model::source::Libraries;
@@ -44,6 +44,18 @@ enum Sort {
     Peak,
 }
 
+/// What is kept of a dump.
+struct Read {
+    /// The file that it was read for.
+    path: PathBuf,
+    /// What it is if it is none.
+    listed: Result<Listed, String>,
+    /// It is called a part of a dump, and is none.
+    is_broken: bool,
+    /// What it had to do without.
+    notes: Arc<[Note]>,
+}
+
 impl Ls {
     pub fn run(&self) -> io::Result<ExitCode> {
         let (found, problems) = workspace::find(&self.paths);
@@ -57,16 +69,21 @@ impl Ls {
         let mut listed = Vec::new();
         dumps::for_each(&found, read, |read| {
             match read {
-                Ok((record, notes)) => {
-                    if let Err(Some(problem)) = &record {
-                        complain(problem);
-                        is_unreadable = true;
-                    }
-                    for note in notes.iter() {
+                Ok(read) => {
+                    for note in read.notes.iter() {
                         complain(note);
                         is_unreadable = true;
                     }
-                    listed.extend(record);
+                    // Whoever names a file means that one.
+                    let is_meant = read.is_broken || self.paths.contains(&read.path);
+                    match read.listed {
+                        Ok(record) => listed.push(record),
+                        Err(problem) if is_meant => {
+                            complain(format_args!("{}: {problem}", read.path.display()));
+                            is_unreadable = true;
+                        }
+                        Err(_) => {}
+                    }
                 }
                 Err(problem) => {
                     complain(problem);
@@ -81,7 +98,7 @@ impl Ls {
             listing.sort_by_peak();
         }
         if listing.compilations.is_empty() && !is_unreadable {
-            complain("there is no dump at the given paths");
+            is_unreadable = complain_of_none(&self.paths).is_some();
         }
         let limit = self.limit.unwrap_or(usize::MAX);
         if !self.format.is_for_people() {
@@ -98,17 +115,15 @@ impl Ls {
     }
 }
 
-/// What is listed of a dump, or what is wrong with a file that is called one and is none; and what
-/// it had to do without.
-fn read(loaded: Loaded) -> (Result<Listed, Option<String>>, Arc<[Note]>) {
+fn read(loaded: Loaded) -> Read {
     let dump = &loaded.dump;
     let is_part = workspace::PARTS
         .iter()
         .any(|(part, _)| workspace::has_part(dump, *part));
-    let path = &dump.files[loaded.file].path;
+    let path = dump.files[loaded.file].path.clone();
     let listed = if is_part {
         let audit = Audit::new(dump, Libraries::default());
-        let mut listed = records::listed(&audit, path);
+        let mut listed = records::listed(&audit, &path);
         let strangers = checks::strangers(dump).into_iter();
         listed.problems.extend(strangers.map(|finding| {
             let path = &dump.files[finding.place.file].path;
@@ -117,8 +132,12 @@ fn read(loaded: Loaded) -> (Result<Listed, Option<String>>, Arc<[Note]>) {
         }));
         Ok(listed)
     } else {
-        let problem = || format!("{}: {}", path.display(), no_dump(&loaded));
-        Err(is_broken(&loaded).then(problem))
+        Err(no_dump(&loaded))
     };
-    (listed, loaded.notes)
+    Read {
+        path,
+        is_broken: is_broken(&loaded),
+        listed,
+        notes: loaded.notes,
+    }
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::{is_dump, without_strangers};
+use super::one::{is_dump, no_dump, without_strangers};
 use super::output::Format;
-use super::{FINDINGS, UNREADABLE, complain, dumps};
+use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::audit::Audit;
 use crate::model::Place;
 use crate::model::lines::Lines;
@@ -55,13 +55,27 @@ impl Where {
         let mut parts = Vec::new();
         let read = |loaded: Loaded| {
             let loaded = without_strangers(loaded);
-            let part = is_dump(&loaded.dump).then(|| self.part(&loaded, &map, limit));
+            let path = &loaded.dump.files[loaded.file].path;
+            let part = if is_dump(&loaded.dump) {
+                Ok(self.part(&loaded, &map, limit))
+            } else {
+                // Whoever names a file means that one.
+                let is_meant = self.paths.contains(path);
+                Err(is_meant.then(|| format!("{}: {}", path.display(), no_dump(&loaded))))
+            };
             (part, loaded.notes)
         };
         dumps::for_each(&found, read, |read| {
             let notes: std::sync::Arc<[Note]> = match read {
                 Ok((part, notes)) => {
-                    parts.extend(part);
+                    match part {
+                        Ok(part) => parts.push(part),
+                        Err(None) => {}
+                        Err(Some(problem)) => {
+                            complain(problem);
+                            is_unreadable = true;
+                        }
+                    }
                     notes
                 }
                 Err(problem) => {
@@ -77,7 +91,7 @@ impl Where {
             Ok(())
         })?;
         if parts.is_empty() && !is_unreadable {
-            complain("there is no dump at the given paths");
+            is_unreadable = complain_of_none(&self.paths).is_some();
         }
         let made = Made::new(&self.lines, parts, limit);
         self.format

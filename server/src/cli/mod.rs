@@ -26,11 +26,13 @@ mod summary;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::report::printable;
+use crate::workspace;
 
 /// The exit code for findings, or for nothing found where something was asked for.
 const FINDINGS: u8 = 1;
@@ -113,6 +115,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn complain(message: impl Display) {
     let message = message.to_string();
     let _ = writeln!(io::stderr(), "buflens: {}", printable(&message));
+}
+
+/// Says that there is no dump at `paths`; gives what is said of that which would be one if it were text.
+fn complain_of_none(paths: &[PathBuf]) -> Option<String> {
+    complain("there is no dump at the given paths");
+    let unread = workspace::unread(paths);
+    if let Some(unread) = &unread {
+        complain(unread);
+    }
+    unread
 }
 
 #[cfg(test)]

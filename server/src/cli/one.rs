@@ -212,7 +212,10 @@ pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
         path.unwrap_or(&found.paths[0]).clone()
     };
     match found[..] {
-        [] => Err("there is no dump at the given path".to_owned()),
+        [] => Err(workspace::unread(paths).map_or_else(
+            || "there is no dump at the given path".to_owned(),
+            |unread| format!("there is no dump at the given path; {unread}"),
+        )),
         [one] => Ok(shortest(one)),
         _ => {
             let mut message = format!(

@@ -9,7 +9,7 @@ use clap::Args;
 use super::dumps;
 use super::one::{is_broken, is_dump, no_dump, without_strangers};
 use super::output::Format;
-use super::{UNREADABLE, complain};
+use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;
 use crate::model::source::Libraries;
 use crate::report::pages::summary as page;
@@ -78,7 +78,7 @@ impl Summary {
             Ok(())
         })?;
         if modules.is_empty() && !is_unreadable {
-            complain("there is no dump at the given paths");
+            is_unreadable = complain_of_none(&self.paths).is_some();
         }
         let mut summary = records::Summary::new(modules, self.space);
         let limit = self.limit.unwrap_or(usize::MAX);
