@@ -116,7 +116,8 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    let mut findings = contradictions(dump);
+    // Only advice asks for occupancy.
+    let (mut findings, _) = join(|| contradictions(dump), || dump.occupancy());
     // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
     let says_nothing = |finding: &Finding| {
         let file = &dump.files[finding.place.file].document;
@@ -143,28 +144,19 @@ pub fn strangers(dump: &Dump) -> Vec<Finding> {
 
 /// Where a dump contradicts itself or the format.
 fn contradictions(dump: &Dump) -> Findings {
-    let mut findings = Findings::default();
-    let mut doubts = Doubts::default();
-    let mut strangers = Vec::new();
-    let check_text = || {
-        structure::check_syntax(dump, &mut doubts, &mut findings);
-        structure::check_completeness(dump, &mut doubts, &mut findings);
-        strangers = strangers::strangers(dump, &doubts);
-        if !strangers.is_empty() {
-            return;
-        }
-        structure::check_headings(dump, &mut findings);
-        allocations::check_indices(dump, &mut doubts, &mut findings);
-        allocations::check_kinds(dump, &mut doubts, &mut findings);
-        cuts::check_values_end(dump, &mut doubts, &mut findings);
-        cuts::check_assignment_end(dump, &mut doubts, &mut findings);
-        values::check_ids(dump, &mut doubts, &mut findings);
-    };
-    // Occupancy is asked for by several checks.
-    let (_, ()) = join(|| dump.occupancy(), check_text);
+    let (mut findings, mut doubts) = (Findings::default(), Doubts::default());
+    structure::check_syntax(dump, &mut doubts, &mut findings);
+    structure::check_completeness(dump, &mut doubts, &mut findings);
+    let strangers = strangers::strangers(dump, &doubts);
     if !strangers.is_empty() {
         return apart(dump, strangers);
     }
+    structure::check_headings(dump, &mut findings);
+    allocations::check_indices(dump, &mut doubts, &mut findings);
+    allocations::check_kinds(dump, &mut doubts, &mut findings);
+    cuts::check_values_end(dump, &mut doubts, &mut findings);
+    cuts::check_assignment_end(dump, &mut doubts, &mut findings);
+    values::check_ids(dump, &mut doubts, &mut findings);
     let context = Context::new(dump);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
@@ -172,27 +164,29 @@ fn contradictions(dump: &Dump) -> Findings {
     allocations::check_output(&context, &doubts, &mut findings);
     allocations::check_sizes(&context, &mut doubts, &mut findings);
     totals::check_total(dump, &doubts, &mut findings);
-    // What is left asks what has been found so far, and is in two parts that ask nothing of each other.
+    // What is left asks what has been found so far. What the values are and when they live ask nothing of each other.
     let (mut of_values, mut of_lives) = (findings.fork(), findings.fork());
     let mut doubts_of_lives = doubts.clone();
-    let check_values = || {
+    let check_lives = || {
+        schedule::check_sequence(dump, &mut doubts_of_lives, &mut of_lives);
+        live_ranges::check_ranges(dump, &mut doubts_of_lives, &mut of_lives);
+    };
+    join(check_lives, || {
         report::check_report(dump, &mut doubts, &mut of_values);
+    });
+    doubts.live_ranges.clone_from(&doubts_of_lives.live_ranges);
+    let check_peak = || {
+        peak::check_peak(&context, &doubts_of_lives, &mut of_lives);
+        tree::check_tree(dump, &doubts_of_lives, &mut of_lives);
+    };
+    join(check_peak, || {
         shapes::check_sizes(&context, &doubts, &mut of_values);
         values::check_references(dump, &doubts, &mut of_values);
         module::check_module(dump, &doubts, &mut of_values);
-    };
-    let check_lives = || {
-        let doubts = &mut doubts_of_lives;
-        schedule::check_sequence(dump, doubts, &mut of_lives);
-        live_ranges::check_ranges(dump, doubts, &mut of_lives);
-        peak::check_peak(&context, doubts, &mut of_lives);
-        tree::check_tree(dump, doubts, &mut of_lives);
-    };
-    join(check_lives, check_values);
+        overlap::check_overlap(dump, &doubts, &mut of_values);
+    });
     findings.join(of_values);
     findings.join(of_lives);
-    doubts.live_ranges = doubts_of_lives.live_ranges;
-    overlap::check_overlap(dump, &doubts, &mut findings);
     findings
 }
 
