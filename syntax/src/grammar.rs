@@ -21,6 +21,7 @@ use crate::scan::{Follow, without_line_end};
 use crate::sink::{Sink, SyntaxError};
 use logos::Logos;
 
+pub use instruction::COMPUTATION_ATTRIBUTES;
 pub(crate) use instruction::instruction;
 pub(crate) use live_range::tree_prefix;
 pub(crate) use shape::shape;

@@ -25,6 +25,7 @@ mod shape;
 mod sink;
 
 pub use document::{Block, Document, DocumentKind, Reader, TooLarge};
+pub use grammar::COMPUTATION_ATTRIBUTES;
 pub use instruction::{InstructionParts, OperandParts};
 pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 pub use line::Mode;

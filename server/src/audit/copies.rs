@@ -7,10 +7,8 @@ use super::Audit;
 use crate::model::bytes::taken;
 use crate::model::origin::called;
 use crate::model::shapes::shape_text;
-use crate::model::{Dump, NameId, space};
-
-/// The memory space that is host memory, on TPUs and GPUs; a CPU has only space 0.
-pub const HOST: u64 = 5;
+use crate::model::space::{self, HOST};
+use crate::model::{Dump, NameId};
 
 /// What a copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

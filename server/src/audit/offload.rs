@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Audit;
-use super::copies::{Copy, HOST, Purpose, written};
+use super::copies::{Copy, Purpose, written};
 use crate::model::occupancy::Moment;
+use crate::model::space::HOST;
 
 /// What moves into one memory space.
 #[derive(Debug, Clone, PartialEq, Eq)]

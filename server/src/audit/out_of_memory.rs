@@ -21,11 +21,10 @@ pub fn space_of(failure: &Failure) -> u64 {
         ..Platforms::default()
     };
     let name = failure.message.and_then(|message| message.space);
-    let is_named = |color: &u64| {
-        let known = space::name(*color, tpu);
-        name.is_some_and(|name| known.is_some_and(|known| known.eq_ignore_ascii_case(name)))
-    };
-    (0..=12).find(is_named).unwrap_or(0)
+    let is_named = |known: &&str| name.is_some_and(|name| known.eq_ignore_ascii_case(name));
+    let mut spaces = space::names(tpu);
+    let space = spaces.find(|(_, known)| is_named(known));
+    space.map_or(0, |(color, _)| color)
 }
 
 /// The values of memory space `color` that `entry` means: those of its instruction, or, where it

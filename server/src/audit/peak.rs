@@ -4,7 +4,7 @@ use super::Audit;
 use crate::model::occupancy::{Kind, Moment, Occupancy, alive, by_kind, exclusive};
 
 /// How near to the peak other steps must be to be named, in percent of its bytes.
-const NEAR: u8 = 95;
+pub const NEAR: u8 = 95;
 /// So many other local maxima are named.
 const NEXT: usize = 5;
 

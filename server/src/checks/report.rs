@@ -17,8 +17,8 @@ use super::totals::check_human;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::{Allocation, At, Dump, FileId, Part, Place, bytes};
 
-/// `report-total` and, for its own totals, `human-bytes`. Allocations that the report shows to be
-/// in doubt are added to `sizes`.
+/// `report-total` and, for its own totals, `human-bytes`. What the report shows to be wrong in the
+/// assignment is added to `doubts`.
 pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let Some(file) = dump.file_of(Part::Report) else {
         return;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use buflens_syntax::lexer::{Token, tokens};
-use buflens_syntax::{DocumentKind, ElementType, facts};
+use buflens_syntax::{COMPUTATION_ATTRIBUTES, DocumentKind, ElementType, facts};
 
 use super::hover::opcode;
 use super::markdown::cut;
@@ -181,16 +181,10 @@ impl<'t> Wanted<'t> {
     fn value_of(key: &str, opcode: &str) -> Option<Self> {
         match key {
             "control-predecessors" => Some(Self::Instruction),
-            "calls"
-            | "to_apply"
-            | "condition"
-            | "body"
-            | "true_computation"
-            | "false_computation"
-            | "branch_computations"
-            | "called_computations" => Some(Self::Computation),
-            "select" | "scatter" if opcode == "select-and-scatter" => Some(Self::Computation),
-            _ => None,
+            "select" | "scatter" if opcode != "select-and-scatter" => None,
+            key => COMPUTATION_ATTRIBUTES
+                .contains(&key)
+                .then_some(Self::Computation),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use buflens_syntax::{ArrayShape, Layout, Shape, TileExtent};
 
-use super::Platforms;
+use super::{Platforms, space};
 
 /// Elements to which a TPU rounds up an array without tiles.
 const UNTILED_ELEMENTS: u64 = 1024;
@@ -111,7 +111,7 @@ fn is_sync_flag(array: &ArrayShape) -> bool {
     array
         .layout
         .as_ref()
-        .is_some_and(|layout| matches!(layout.memory_space, 2 | 8 | 10))
+        .is_some_and(|layout| space::TPU_FLAGS.contains(&layout.memory_space))
 }
 
 /// The product of the dimensions, of dynamic ones the bounds.

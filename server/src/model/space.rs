@@ -4,6 +4,10 @@ use buflens_syntax::ArrayShape;
 
 use super::{Allocation, Dump, Platforms};
 
+/// The memory of the host, on TPUs and GPUs; a CPU has only space 0.
+pub const HOST: u64 = 5;
+/// The memory spaces of a TPU for synchronisation flags, four bytes each, and no data.
+pub const TPU_FLAGS: [u64; 3] = [2, 8, 10];
 /// Memory spaces with names.
 const COLORS: std::ops::RangeInclusive<u64> = 0..=12;
 
@@ -44,7 +48,7 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
             0 => Some("device memory"),
             1 => Some("collective memory"),
             2 => Some("separate temp space"),
-            5 => Some("host memory"),
+            HOST => Some("host memory"),
             _ => None,
         },
         (false, false, true) => match color {
@@ -53,7 +57,7 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
             2 => Some("sync flags"),
             3 => Some("CMEM"),
             4 => Some("SMEM"),
-            5 => Some("host memory"),
+            HOST => Some("host memory"),
             6 => Some("scalar workspace"),
             7 => Some("SparseCore private-stack HBM"),
             8 => Some("SparseCore sequencer sync flags"),
@@ -152,12 +156,12 @@ pub fn meaning(color: u64, platforms: Platforms) -> Option<&'static str> {
         ("tpu", 1) => {
             "On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip."
         }
-        ("tpu", 2 | 8 | 10) => {
+        ("tpu", color) if TPU_FLAGS.contains(&color) => {
             "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."
         }
         ("tpu", 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
         ("tpu", 4) => "On-chip memory for scalars.",
-        ("tpu" | "gpu", 5) => {
+        ("tpu" | "gpu", HOST) => {
             "Memory of the host: values here are offloaded and take none of the device's."
         }
         ("tpu", 6) => "Scalars that steer the program, such as loop counters.",
@@ -185,7 +189,7 @@ pub fn named(color: u64, platforms: Platforms) -> String {
 
 /// Whether memory space `color` holds flags for synchronisation, four bytes each, and no data.
 pub fn is_flags(color: u64, platforms: Platforms) -> bool {
-    platforms.tpu && !platforms.cpu && !platforms.gpu && matches!(color, 2 | 8 | 10)
+    platforms.tpu && !platforms.cpu && !platforms.gpu && TPU_FLAGS.contains(&color)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::line::is_name_byte;
 use crate::sink::Sink;
 
 /// Attributes whose values name computations. `select` and `scatter` do so on select-and-scatter only.
-const COMPUTATIONS: [&str; 10] = [
+pub const COMPUTATION_ATTRIBUTES: [&str; 10] = [
     "calls",
     "to_apply",
     "condition",
@@ -182,7 +182,7 @@ fn values<S: Sink>(p: &mut Parser<S>, end: Token, key: &str) -> Rule {
         match token {
             Token::Comma if end == Token::Comma => {
                 // A list without brackets: `calls=%a, %b`.
-                if !COMPUTATIONS.contains(&key) || !p.remaining().starts_with(", %") {
+                if !COMPUTATION_ATTRIBUTES.contains(&key) || !p.remaining().starts_with(", %") {
                     break;
                 }
                 p.bump(K::Punctuation);
@@ -238,7 +238,7 @@ fn mismatch<S: Sink>(p: &mut Parser<S>) -> Failed {
 }
 
 fn value<S: Sink>(p: &mut Parser<S>, token: Token, key: &str) {
-    let names_computations = COMPUTATIONS.contains(&key);
+    let names_computations = COMPUTATION_ATTRIBUTES.contains(&key);
     let kind = match token {
         Token::String => K::String,
         Token::Int => K::Number,

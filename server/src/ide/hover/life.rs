@@ -105,7 +105,7 @@ fn reading(dump: &Dump, value: &Value, is_kept: bool) -> Option<(bool, String)> 
     };
     let shown = |name: NameId| code(&cut(&dump.names[name], NAME_LIMIT));
     let (step, reader) = last(&|_| true)?;
-    let opcode = role::opcode(dump, reader).unwrap_or_default();
+    let opcode = dump.opcode(reader).unwrap_or_default();
     // A loop's computations stand before it in the schedule: its state has the bytes from there on.
     if let Some(taker) = role::taker(opcode).filter(|_| u64::from(step) > end) {
         return Some((
@@ -116,7 +116,7 @@ fn reading(dump: &Dump, value: &Value, is_kept: bool) -> Option<(bool, String)> 
     let text = match last(&|step| u64::from(step) <= end) {
         Some((_, reader))
             if !is_kept
-                && role::opcode(dump, reader) == Some("tuple")
+                && dump.opcode(reader) == Some("tuple")
                 && let Some(role) = role::of_root(dump, reader) =>
         {
             format!("a part of {role}")
@@ -132,7 +132,7 @@ fn reading(dump: &Dump, value: &Value, is_kept: bool) -> Option<(bool, String)> 
 fn without_use(dump: &Dump, value: &Value) -> String {
     if let Some(role) = role::of_root(dump, value.name) {
         role
-    } else if is_phi(dump, value) && role::opcode(dump, value.name) != Some("while") {
+    } else if is_phi(dump, value) && dump.opcode(value.name) != Some("while") {
         // Loops hand bytes from value to value without an instruction that reads them.
         "not read itself: control flow hands its bytes on".to_owned()
     } else if dump.instructions.contains_key(&value.name) {

@@ -3,7 +3,7 @@
 use buflens_syntax::facts;
 
 use super::instruction::Instruction;
-use super::{Cursor, role, row_at, source, value};
+use super::{Cursor, row_at, source, value};
 use crate::ide::markdown::{code, cut};
 use crate::model::{NameId, Use};
 
@@ -44,7 +44,7 @@ impl Cursor<'_, '_> {
         };
         let title = code(&cut(&title, 100));
         let instruction = Instruction::named(context, name);
-        let opcode = role::opcode(dump, name);
+        let opcode = dump.opcode(name);
         if opcode == Some("copy-start") && index == Some("{1}") {
             return value::list(
                 context,

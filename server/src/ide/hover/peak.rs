@@ -2,6 +2,7 @@
 
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
+use crate::audit::peak::NEAR;
 use crate::audit::{Audit, donation};
 use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
@@ -17,8 +18,6 @@ pub(super) const STATIC: &str = "static, this module only";
 pub(super) const MAX_HELD: usize = 4;
 /// So many memory spaces are told of at a step.
 const MAX_SPACES: usize = 8;
-/// A step with at least so many percent of the peak's bytes is near it.
-const NEAR: u64 = 95;
 /// An output is told as nearly a parameter's size if it differs by at most this part of it.
 const NEAR_SIZE: u64 = 8;
 

@@ -10,15 +10,6 @@ use crate::model::{Dump, NameId};
 /// but for those that its own body or its sister computations hold.
 const MAX_CALLERS: usize = 64;
 
-/// The opcode of `name`, as printed with one of its values, else in the HLO text.
-pub(super) fn opcode(dump: &Dump, name: NameId) -> Option<&str> {
-    let with_value = dump.values_of(name).next();
-    let at = with_value
-        .and_then(|at| dump.instruction(&dump.values[at as usize]))
-        .or_else(|| dump.at(dump.instructions.get(&name)?.row))?;
-    Some(at.text(at.row.opcode))
-}
-
 /// The word for an instruction that hands its operand to other computations, which take over its bytes.
 pub(super) fn taker(opcode: &str) -> Option<&'static str> {
     Some(match opcode {

@@ -141,7 +141,8 @@ pub struct FailedDump<L> {
     pub temp_bytes: u64,
     /// The value that the message's tag names: it alone is more than there is.
     pub tagged: Option<Value<L>>,
-    /// What of this the message's first number is: `reserved` or `temp`; `null` if neither.
+    /// What of this the message's first number is: `reserved`, `temp`, or `without_outputs` for what is
+    /// reserved but for outputs; `null` if none of them.
     pub message_counts: Option<&'static str>,
     /// The true peak.
     pub peak: Option<Moment>,
