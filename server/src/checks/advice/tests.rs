@@ -240,6 +240,36 @@ fn values_of_one_shape_give_one_finding() {
 }
 
 #[test]
+fn what_the_backward_pass_makes_is_not_kept_for_it() {
+    let said = |path: &str| {
+        let (mut used, shape) = ("\nUsed values:\n".to_owned(), "f32[16,8]{1,0}");
+        for at in 0..12 {
+            writeln!(
+                used,
+                "<{at} v.{at} @0>\n positions:\n  v.{at}\n uses:\n from instruction: \
+                 %v.{at} = {shape} custom-call(), metadata={{op_name=\"{path}\"}}"
+            )
+            .unwrap();
+        }
+        let text =
+            repeated(12, shape, 512).replace("\nHloLiveRange", &format!("{used}\nHloLiveRange"));
+        let findings = advice(&audited(&text), &small());
+        let of_shapes = findings.iter().filter(|it| it.code == Code::RepeatedShape);
+        let hints = of_shapes.map(|it| it.message.split_once("together: ").unwrap().1.to_owned());
+        hints.collect::<Vec<_>>()
+    };
+    let kept =
+        "if they are kept for a backward pass, computing them again there would free most of it";
+    assert_eq!(said("jit(f)/jvp(layer)/tanh"), [kept]);
+    assert_eq!(said("jit(f)/transpose(jvp(layer))/mul"), [""; 0]);
+    assert_eq!(said("gradient_tape/layer/mul"), [""; 0]);
+    let again =
+        "they have been computed again for the backward pass, but all of them before it needs them";
+    let path = "jit(f)/transpose(jvp(layer))/checkpoint/rematted_computation/tanh";
+    assert_eq!(said(path), [again]);
+}
+
+#[test]
 fn a_code_has_a_bounded_number_of_findings() {
     let mut text = "BufferAssignment:\n".to_owned();
     for at in 0..30 {

@@ -16,6 +16,31 @@ use crate::model::bytes::{counted, rounded};
 use crate::model::occupancy::{Kind, alive, exclusive};
 use crate::model::shapes::shape_text;
 
+/// Of so many values it is asked which pass made them.
+const MOST_TRACED: usize = 16;
+
+/// A pass of a training step behind the forward one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// What was not kept of the forward pass is computed again.
+    Again,
+    /// Gradients.
+    Backward,
+}
+
+impl Pass {
+    /// The pass that a trace path names: as JAX does, or TensorFlow.
+    fn of(path: &str) -> Option<Self> {
+        if path.contains("rematted_computation") {
+            Some(Self::Again)
+        } else if path.contains("transpose(") || path.contains("gradient_tape/") {
+            Some(Self::Backward)
+        } else {
+            None
+        }
+    }
+}
+
 impl Advice<'_, '_> {
     /// `padding`: one finding for each shape.
     pub(super) fn padding(&self) -> Vec<Finding> {
@@ -139,9 +164,18 @@ impl Advice<'_, '_> {
         found.sort_by_key(|(bytes, values)| (Reverse(*bytes), values[0]));
         let finding = |(bytes, values): &(u64, Vec<u32>)| {
             let line = dump.placement(self.value(values[0]))?;
+            let hint = match self.pass_of(values) {
+                // What the backward pass makes is not kept for it.
+                Some(Pass::Backward) => return None,
+                Some(Pass::Again) => {
+                    "they have been computed again for the backward pass, but all of them before it needs them"
+                }
+                None => {
+                    "if they are kept for a backward pass, computing them again there would free most of it"
+                }
+            };
             let message = format!(
-                "{} values of this shape are alive at the peak of {}, {}, {} together: if they are \
-                 kept for a backward pass, computing them again there would free most of it",
+                "{} values of this shape are alive at the peak of {}, {}, {} together: {hint}",
                 values.len(),
                 space_title(self.dump, 0),
                 step_title(self.dump, peak.step),
@@ -152,6 +186,18 @@ impl Advice<'_, '_> {
             Some(self.finding(Code::RepeatedShape, place, message, others))
         };
         found.iter().filter_map(finding).collect()
+    }
+
+    /// The pass of a training step that made most of `values`, as far as the trace of the first of them tells.
+    fn pass_of(&self, values: &[u32]) -> Option<Pass> {
+        let values = &values[..values.len().min(MOST_TRACED)];
+        let pass_of_one = |&at: &u32| {
+            let origin = self.audit.origins.of(self.value(at));
+            Pass::of(origin.op_name.as_deref().unwrap_or_default())
+        };
+        let passes: Vec<Pass> = values.iter().filter_map(pass_of_one).collect();
+        let most = |pass: &Pass| passes.iter().filter(|&it| it == pass).count() * 2 > values.len();
+        [Pass::Backward, Pass::Again].into_iter().find(most)
     }
 
     /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.
