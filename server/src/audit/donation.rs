@@ -21,7 +21,7 @@ pub enum Verdict {
     /// The caller donates it, but no output is written over it.
     NotUsable,
     /// It is not donated, and could be to an output that has its size: each output is matched with
-    /// one parameter at most.
+    /// one parameter at most, of several with the one that is needed for the shortest time.
     CouldMatch,
     /// It is not donated, alive at the peak of its memory space, and read for the last time before.
     Dead,
@@ -252,8 +252,8 @@ type Key = (u64, u64, Option<Array>);
 /// Parameters that are not donated, and the outputs that they could be donated to.
 struct Matching {
     outputs: Outputs,
-    /// The parameters, in the order of their numbers.
-    keys: Vec<(u32, Key)>,
+    /// The parameters, in the order of their allocations' numbers.
+    candidates: Vec<Candidate>,
     /// The output that a parameter is matched with.
     matched: FxHashMap<u32, u32>,
 }
@@ -266,11 +266,11 @@ impl Matching {
         allocations: impl Iterator<Item = (u32, &'d Allocation)> + Clone,
     ) -> Self {
         let outputs = Outputs::of(audit, allocations.clone());
-        let keys = keys(audit, allocations);
-        let matched = outputs.matched(&keys);
+        let candidates = candidates(audit, allocations);
+        let matched = outputs.matched(&candidates);
         Self {
             outputs,
-            keys,
+            candidates,
             matched,
         }
     }
@@ -278,19 +278,28 @@ impl Matching {
     /// The output that a parameter is matched with, and all that have its size.
     fn of_parameter(&self, at: u32) -> (Option<u32>, Vec<u32>) {
         let output = self.matched.get(&at).copied();
-        let outputs = match self.keys.binary_search_by_key(&at, |(at, _)| *at) {
-            Ok(key) => self.outputs.of_size(&self.keys[key].1, output),
+        let candidates = &self.candidates;
+        let outputs = match candidates.binary_search_by_key(&at, |it| it.allocation) {
+            Ok(place) => self.outputs.of_size(&candidates[place].key, output),
             Err(_) => Vec::new(),
         };
         (output, outputs)
     }
 }
 
-/// The parameters that are not donated, with what an output must have for them.
-fn keys<'d>(
+/// A parameter that is not donated.
+struct Candidate {
+    allocation: u32,
+    /// What an output must have for it.
+    key: Key,
+    /// See [`needed_until`].
+    needed_until: Option<u64>,
+}
+
+fn candidates<'d>(
     audit: &Audit,
     allocations: impl Iterator<Item = (u32, &'d Allocation)>,
-) -> Vec<(u32, Key)> {
+) -> Vec<Candidate> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
         allocation.parameter.is_some()
@@ -301,9 +310,13 @@ fn keys<'d>(
     allocations
         .filter(|(_, allocation)| is_free(allocation))
         .map(|(at, allocation)| {
-            let value = value_of(dump, allocation);
-            let array = value.and_then(|value| array(audit, &dump.values[value as usize]));
-            (at, (allocation.color, allocation.size, array))
+            let value = value_of(dump, allocation).map(|value| &dump.values[value as usize]);
+            let array = value.and_then(|value| array(audit, value));
+            Candidate {
+                allocation: at,
+                key: (allocation.color, allocation.size, array),
+                needed_until: value.and_then(|value| needed_until(dump, value)),
+            }
         })
         .collect()
 }
@@ -346,36 +359,29 @@ impl Outputs {
     }
 
     /// Gives each output to one parameter at most: first to those of its shape, then to those that
-    /// have its size alone, each time in the order in which both stand in the dump.
-    fn matched(&self, keys: &[(u32, Key)]) -> FxHashMap<u32, u32> {
+    /// have its size alone.
+    fn matched(&self, candidates: &[Candidate]) -> FxHashMap<u32, u32> {
+        let mut of_shape: FxHashMap<&Key, Vec<&Candidate>> = FxHashMap::default();
+        for candidate in candidates {
+            of_shape.entry(&candidate.key).or_default().push(candidate);
+        }
         let mut matched = FxHashMap::default();
-        let mut used: FxHashMap<&Key, usize> = FxHashMap::default();
-        for (at, key) in keys {
-            let used = used.entry(key).or_default();
-            let of_shape = self
-                .by_shape
-                .get(key)
-                .and_then(|outputs| outputs.get(*used));
-            if let Some(&output) = of_shape {
-                matched.insert(*at, output);
-                *used += 1;
+        for (key, candidates) in of_shape {
+            let outputs = self.by_shape.get(key).into_iter().flatten();
+            matched.extend(pairs(candidates, outputs.copied().collect()));
+        }
+        let mut of_size: FxHashMap<(u64, u64), Vec<&Candidate>> = FxHashMap::default();
+        for candidate in candidates {
+            if !matched.contains_key(&candidate.allocation) {
+                let (color, size, _) = candidate.key;
+                of_size.entry((color, size)).or_default().push(candidate);
             }
         }
         let taken: FxHashSet<u32> = matched.values().copied().collect();
-        let mut free: FxHashMap<(u64, u64), _> = FxHashMap::default();
-        for (at, (color, size, _)) in keys {
-            if matched.contains_key(at) {
-                continue;
-            }
-            let free = free.entry((*color, *size)).or_insert_with(|| {
-                let of_size = self.all.get(&(*color, *size)).into_iter().flatten();
-                of_size
-                    .map(|(output, _)| *output)
-                    .filter(|output| !taken.contains(output))
-            });
-            if let Some(output) = free.next() {
-                matched.insert(*at, output);
-            }
+        for (key, candidates) in of_size {
+            let outputs = self.all.get(&key).into_iter().flatten();
+            let free = outputs.map(|(at, _)| *at).filter(|at| !taken.contains(at));
+            matched.extend(pairs(candidates, free.collect()));
         }
         matched
     }
@@ -390,6 +396,16 @@ impl Outputs {
         let others = of_shape.chain(others).filter(|at| Some(*at) != first);
         first.into_iter().chain(others).take(MAX_OUTPUTS).collect()
     }
+}
+
+/// The candidates that are free the earliest, as many as there are outputs, each with one, both in the order in
+/// which they stand in the dump.
+fn pairs(mut candidates: Vec<&Candidate>, outputs: Vec<u32>) -> impl Iterator<Item = (u32, u32)> {
+    candidates.sort_by_key(|it| (it.needed_until.is_none(), it.needed_until, it.allocation));
+    candidates.truncate(outputs.len());
+    candidates.sort_by_key(|it| it.allocation);
+    let allocations = candidates.into_iter().map(|it| it.allocation);
+    allocations.zip(outputs)
 }
 
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.

@@ -126,6 +126,52 @@ HloLiveRange (max 12):
     temp.1{}: 512 bytes
 ";
 
+/// Three parameters of one shape, read at steps 2, 1 and 3, and two outputs.
+#[test]
+fn outputs_go_to_the_parameters_that_are_free_the_earliest() {
+    let mut text = "BufferAssignment:\n".to_owned();
+    for (at, name) in ["a", "b", "c"].into_iter().enumerate() {
+        write!(
+            text,
+            "allocation {at}: size 64, parameter {at}, shape |f32[16]| at ShapeIndex {{}}:\n \
+             value: <{at} {name} @0> (size=64,offset=0): f32[16]{{0}}\n"
+        )
+        .unwrap();
+    }
+    for (at, name) in [(3, "x"), (4, "y")] {
+        write!(
+            text,
+            "allocation {at}: size 64, maybe-live-out:\n \
+             value: <{at} {name} @0> (size=64,offset=0): f32[16]{{0}}\n"
+        )
+        .unwrap();
+    }
+    text += "\nUsed values:\n";
+    for (at, name, reader) in [(0, "a", "y"), (1, "b", "x"), (2, "c", "z")] {
+        write!(
+            text,
+            "<{at} {name} @0>\n positions:\n  {name}\n uses:\n  {reader}, operand 0\n from instruction: \
+             %{name} = f32[16]{{0}} parameter({at})\n"
+        )
+        .unwrap();
+    }
+    text += "\nHloLiveRange (max 4):\n  InstructionSequence:\n    0:a\n    1:x\n    2:y\n    3:z\n  \
+             BufferLiveRange:\n    a{}:0-4\n    b{}:0-4\n    c{}:0-4\n    x{}:1-4\n    y{}:2-4\n";
+    let dump = audited(&text);
+    let found = donation(&Audit::new(&dump, Libraries::default()));
+    let matched: Vec<_> = found.parameters.iter().map(Parameter::output).collect();
+    assert_eq!(matched, [Some(3), Some(4), None]);
+    let one = text.replace(", maybe-live-out:\n value: <4", ":\n value: <4");
+    let dump = audited(&one);
+    let found = donation(&Audit::new(&dump, Libraries::default()));
+    let matched: Vec<_> = found.parameters.iter().map(Parameter::output).collect();
+    assert_eq!(
+        matched,
+        [None, Some(3), None],
+        "b is read for the last time before a"
+    );
+}
+
 #[test]
 fn what_becomes_of_parameters() {
     check(

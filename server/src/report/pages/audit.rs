@@ -119,7 +119,8 @@ fn could_match_text(space: &DonationSpace, within: &str) -> String {
     format!(
         "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
-         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}.",
+         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with the \
+         schedule as it is.",
         rounded(space.could_match_reserved_bytes)
     )
 }
