@@ -199,7 +199,7 @@ fn what_is_missing_is_not_gone() {
     // In the middle of the used values, and of the live ranges.
     for (section, note) in [
         ("Used values:", "instructions are missing"),
-        ("BufferLiveRange:", "should have a live range"),
+        ("BufferLiveRange:", "lack a live range"),
     ] {
         let at = text_of(before).find(section).expect("the section") + 300;
         fs::write(cut, &text_of(before)[..at]).expect("a file");

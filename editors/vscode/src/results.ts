@@ -61,7 +61,7 @@ export interface Peak {
   next: Moment[] | null;
   xla_peak: { step: number; listed_bytes: number; occupied_bytes: number | null } | null;
   spaces: Space[];
-  /** Values that should have a live range and have none: the true peak may be higher. `null` where no peak is known. */
+  /** Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `null` where no peak is known. */
   missing_live_ranges: number | null;
   values: PeakValue[];
   values_left_out: number;

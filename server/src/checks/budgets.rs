@@ -277,7 +277,12 @@ impl Check<'_> {
     fn unknown(&self, code: Code, color: u64) -> Finding {
         let occupancy = self.dump.occupancy();
         let reason = occupancy.reason.map_or_else(
-            || format!("{} values have no live range", occupancy.missing),
+            || {
+                format!(
+                    "{} values lack a live range or a place in an allocation",
+                    occupancy.missing
+                )
+            },
             str::to_owned,
         );
         let message = format!(

@@ -110,8 +110,8 @@ pub struct Occupancy {
     pub fills: Vec<Option<Fill>>,
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
-    /// So many values that should have a live range have none, or none that makes sense: the true peak
-    /// may be higher.
+    /// So many values that should have a live range have none, or none that makes sense, or lie in no
+    /// allocation: the true peak may be higher.
     pub missing: usize,
 }
 
@@ -417,17 +417,16 @@ fn block(value: &Value, steps: u64) -> Option<Block> {
 }
 
 /// How many values of allocations that live in the schedule have no live range, or one that ends before
-/// it begins.
+/// it begins; and how many used values lie in no allocation, as where the assignment is cut.
 fn missing(dump: &Dump) -> usize {
     let is_missing = |value: &Value| {
-        let allocation = value
-            .allocation
-            .and_then(|at| dump.allocations.get(at as usize));
+        let number = value.allocation.map(|at| at as usize);
+        let Some(allocation) = number.and_then(|at| dump.allocations.get(at)) else {
+            return value.used.is_some();
+        };
         (value.live_range.is_none() || value.live.0 > value.live.1)
             && value.size > 0
-            && allocation.is_some_and(|allocation| {
-                !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)
-            })
+            && !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)
     };
     dump.values.iter().filter(|value| is_missing(value)).count()
 }

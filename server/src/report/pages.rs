@@ -60,11 +60,11 @@ fn short_source(source: Option<&str>) -> Option<String> {
 fn missing(values: usize) -> Option<String> {
     let (verb, them) = match values {
         0 => return None,
-        1 => ("has", "it is"),
-        _ => ("have", "they are"),
+        1 => ("lacks", "it is"),
+        _ => ("lack", "they are"),
     };
     Some(format!(
-        "{} that should have a live range {verb} none: {them} left out, and the true peak may be higher.",
+        "{} {verb} a live range or a place in an allocation: {them} left out, and the true peak may be higher.",
         counted(values, "value")
     ))
 }

@@ -222,7 +222,7 @@ fn value_place(dump: &Dump, value: &DumpValue) -> Option<Place> {
     Some(at.place(at.row.value.span))
 }
 
-/// How many values should have a live range and have none; `None` where no peak is known anyway.
+/// How many values lack a live range or a place; `None` where no peak is known anyway.
 fn missing_live_ranges(dump: &Dump) -> Option<usize> {
     let occupancy = dump.occupancy();
     occupancy.reason.is_none().then_some(occupancy.missing)

@@ -185,7 +185,7 @@ fn foot(map: &Map, other: &[&super::records::MapSpace], options: &Options) -> Ve
     }
     if let Some(values) = map.missing_live_ranges.filter(|&values| values > 0) {
         lines.push(format!(
-            "{values} values have no live range and are on no map: the true peak may be higher."
+            "{values} values lack a live range or a place and are on no map: the true peak may be higher."
         ));
     }
     lines.push("Static, this module only. A rectangle is a value: its bytes in the allocation, and the steps at which it is alive.".to_owned());

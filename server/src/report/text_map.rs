@@ -388,7 +388,7 @@ impl<'c> TextMap<'c> {
         if let Some(values) = map.missing_live_ranges.filter(|&values| values > 0) {
             let values = count(values, "value");
             notes.push(format!(
-                "{values} without live range: the true peak may be higher."
+                "{values} without live range or place: the true peak may be higher."
             ));
         }
         notes

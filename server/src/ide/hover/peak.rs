@@ -73,9 +73,9 @@ pub(super) fn share(dump: &Dump, value: &Value, peak: Moment) -> String {
 fn missing(dump: &Dump) -> String {
     match dump.occupancy().missing {
         0 => String::new(),
-        1 => "; one value without live range is not counted".to_owned(),
+        1 => "; one value without live range or place is not counted".to_owned(),
         many => format!(
-            "; {} values without live range are not counted",
+            "; {} values without live range or place are not counted",
             grouped(many as u64)
         ),
     }

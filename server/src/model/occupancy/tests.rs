@@ -204,6 +204,16 @@ fn without_live_ranges_it_says_why() {
 }
 
 #[test]
+fn a_value_in_no_allocation_is_counted() {
+    // The assignment ends before the allocation of `b`.
+    let dump = read(
+        "BufferAssignment:\nallocation 0: size 4, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n\nUsed values:\n<0 a @0>\n positions:\n  a\n uses:\n from instruction: %a = f32[] rng()\n<1 b @0>\n positions:\n  b\n uses:\n from instruction: %b = f32[] rng()\n\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:b\n  BufferLiveRange:\n    a{}:0-1\n    b{}:1-1\n",
+    );
+    assert_eq!(dump.occupancy().missing, 1);
+    assert_eq!(dump.occupancy().peak(0), Some(Moment { step: 0, bytes: 4 }));
+}
+
+#[test]
 fn a_missing_live_range_is_counted() {
     let dump = read(
         "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n value: <1 b @0> (size=4,offset=4): f32[]\n\n\nHloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:b\n  BufferLiveRange:\n    a{}:0-1\n",

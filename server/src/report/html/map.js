@@ -165,7 +165,7 @@ function buflensMap(root, data, host = {}) {
     if (merged > 0) notes.push(`${counted(merged, 'value')} ${merged === 1 ? 'is' : 'are'} smaller than a pixel here: zoom in to see ${merged === 1 ? 'it' : 'them'}`);
     if (total > drawn + merged) notes.push(`${grouped(total - drawn - merged)} outside of what is seen`);
     if (data.values_left_out > 0) notes.push(`${counted(data.values_left_out, 'smaller value')} not loaded`);
-    if (missing > 0) notes.push(`${counted(missing, 'value')} without live range ${missing === 1 ? 'is' : 'are'} missing: the true peak may be higher`);
+    if (missing > 0) notes.push(`${counted(missing, 'value')} without live range or place ${missing === 1 ? 'is' : 'are'} missing: the true peak may be higher`);
     const text = `${notes.join('; ')}.`;
     if (status.textContent !== text) status.textContent = text;
   }

@@ -160,7 +160,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     if unsure > 0 {
         let of = counted(unsure, "dump");
         page.text(format!(
-            "In {of} values that should have a live range have none: the true peak may be higher."
+            "In {of} values lack a live range or a place in an allocation: the true peak may be higher."
         ));
     }
     page

@@ -498,7 +498,7 @@ fn unknown(dump: &Dump) -> Option<&'static str> {
     } else if !dump.knows_instructions() {
         Some("the used values are not there, so it is not known what the instructions are")
     } else if occupancy.missing > 0 {
-        Some("some live ranges are missing")
+        Some("some live ranges or places are missing")
     } else {
         occupancy.reason
     }

@@ -37,7 +37,7 @@ pub struct Map {
     pub values: MapValues,
     /// How many more values there are, all of them smaller than those that are here.
     pub values_left_out: usize,
-    /// Values that should have a live range and have none: they are on no map.
+    /// Values that should have a live range and have none, or lie in no allocation: they are on no map.
     pub missing_live_ranges: Option<usize>,
     /// Names, shapes and paths, each once.
     pub texts: Vec<String>,

@@ -61,7 +61,7 @@ pub struct Peak<L> {
     pub next: Option<Vec<Moment>>,
     /// What the compiler prints.
     pub xla_peak: Option<PrintedPeak>,
-    /// Values that should have a live range and have none: the true peak may be higher. `None`
+    /// Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `None`
     /// without a peak.
     pub missing_live_ranges: Option<usize>,
     /// How many kernels there are whose scratch is in no allocation, if it is known what the

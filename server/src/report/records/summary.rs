@@ -40,7 +40,7 @@ pub struct Module {
     pub xla_peak: Option<PrintedPeak>,
     /// Why there are no peaks.
     pub reason: Option<&'static str>,
-    /// Values that should have a live range and have none; `None` without peaks.
+    /// Values that should have a live range and have none, or lie in no allocation; `None` without peaks.
     pub missing_live_ranges: Option<usize>,
 }
 

@@ -114,12 +114,12 @@ fn values_that_do_not_take_part_are_owned_up_to() {
     let text = SMALL.replace("    b{}:4-5\n", "");
     expect![[r#"
         **`a`** (value 2): the operand repeated along new dimensions, alive at the host RAM peak
-        | peak share | 80.0 % of 10.0 KiB at step 3; one value without live range is not counted |
+        | peak share | 80.0 % of 10.0 KiB at step 3; one value without live range or place is not counted |
         If it went away the peak moves to `out` at step 6: 4.0 KiB (-6.0 KiB), with the schedule and placement as they are.
     "#]].assert_eq(&told(&text, "<2 a", "a"));
     let text = text.replace("    p{}:0-7\n", "");
     expect![[r#"
-        | occupied | host RAM 8.0 KiB, the most of 7 steps; 2 values without live range are not counted |
+        | occupied | host RAM 8.0 KiB, the most of 7 steps; 2 values without live range or place are not counted |
     "#]].assert_eq(&told(&text, "    3:a", "a"));
 }
 

@@ -69,7 +69,7 @@ pub(super) fn notes(
     );
     about(
         dumps.map(|dump| dump.occupancy().missing > 0),
-        "values that should have a live range have none: the true peak may be higher, so that peaks are not compared",
+        "values lack a live range or a place in an allocation: the true peak may be higher, so that peaks are not compared",
     );
     notes
 }
