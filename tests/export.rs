@@ -393,6 +393,20 @@ fn a_file_is_written_whole_or_not_at_all() {
         "as it was"
     );
 
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link.csv");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        let link_name = link.to_str().expect("a path");
+        answers::run(&["export", &file(), "--format", "json", "-o", link_name], 0);
+        assert!(link.is_symlink());
+        let written = fs::read_to_string(&path).expect("the file");
+        assert!(
+            written.starts_with('{'),
+            "what the link leads to is written"
+        );
+    }
+
     let nowhere = folder.path().join("none/x.csv").display().to_string();
     let (_, message) = answers::run(&["export", &file(), "--format", "csv", "-o", &nowhere], 2);
     assert!(message.contains("cannot be written"), "{message}");

@@ -119,6 +119,22 @@ fn what_is_wrong_with_files_is_told() {
 }
 
 #[test]
+fn a_memory_space_that_no_dump_has_sorts_nothing() {
+    let dumps = fixtures().join("tpu-split").display().to_string();
+    let summary = |space| {
+        run(
+            ["summary", &dumps, "--space", space],
+            Duration::from_secs(60),
+        )
+    };
+    let output = summary("9");
+    assert_eq!(output.code, Some(2));
+    let told = "no dump has memory space 9";
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    assert_eq!(summary("VMEM").code, Some(0));
+}
+
+#[test]
 fn many_files_that_are_no_dumps_and_folders_that_are_closed() {
     let folder = tempfile::tempdir().expect("a folder");
     for number in 0..100 {

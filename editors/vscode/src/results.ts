@@ -89,6 +89,7 @@ export interface ValueAtOffset {
 
 export interface PaddedValue extends Value {
   padding_bytes: number;
+  space: number | null;
   ratio: number;
   /** `number` is `null` for a scalar. */
   dimension: { number: number | null; from: number; to: number; tile: number | null } | null;
@@ -172,6 +173,8 @@ export interface MadeValue extends Value {
   module: string;
   line: number | null;
   is_direct: boolean;
+  /** The number of its memory space. */
+  space: number | null;
   at_peak: boolean | null;
 }
 

@@ -154,6 +154,9 @@ pub fn write_whole(
         write(&mut out)?;
         return out.flush();
     }
+    // A link goes on leading to what is written.
+    let target = path.canonicalize();
+    let path = target.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     builder.prefix(".buflens-");

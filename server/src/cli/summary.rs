@@ -80,6 +80,15 @@ impl Summary {
         if modules.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();
         }
+        let has_space = |module: &records::Module| {
+            let mut spaces = module.spaces.iter();
+            spaces.any(|space| space.color == self.space)
+        };
+        // 0 is what dumps are sorted by where nothing is asked for.
+        if self.space != 0 && !modules.is_empty() && !modules.iter().any(has_space) {
+            complain(format_args!("no dump has memory space {}", self.space));
+            is_unreadable = true;
+        }
         let mut summary = records::Summary::new(modules, self.space);
         let limit = self.limit.unwrap_or(usize::MAX);
         if !self.format.is_for_people() {

@@ -204,6 +204,12 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
     })
 }
 
+/// The memory space of value `at`.
+pub(super) fn space_of(dump: &Dump, at: u32) -> Option<u64> {
+    let value = dump.values.get(at as usize)?;
+    dump.allocation_of(value).map(|allocation| allocation.color)
+}
+
 /// `model.py:12` with the path as the dump prints it.
 fn source_line(origin: &crate::model::origin::Origin, audit: &Audit) -> Option<String> {
     let frame = origin.source(&audit.libraries)?;

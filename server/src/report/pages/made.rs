@@ -221,8 +221,11 @@ fn dumps(dumps: &[MadeDump], files: Vec<String>, limit: usize) -> Table {
 
 /// The values, exact enough for programs.
 pub fn values(made: &Made<FileLocation>) -> Table {
+    let first = made.values.first().and_then(|value| value.space);
+    let are_mixed = made.values.iter().any(|value| value.space != first);
     let mut table = Table::new(&[
         Column::new("bytes", "bytes", Place::Row),
+        Column::new("space", "", Place::Row),
         Column::new("at peak", "at_peak", Place::Row),
         Column::new("alive", "", Place::Row),
         Column::new("kind", "kind", Place::Row),
@@ -238,6 +241,7 @@ pub fn values(made: &Made<FileLocation>) -> Table {
         Column::new("", "module", Place::Exact),
         Column::new("", "id", Place::Exact),
         Column::new("", "allocation", Place::Exact),
+        Column::new("", "space", Place::Exact),
         Column::new("", "offset", Place::Exact),
         Column::new("", "logical_bytes", Place::Exact),
         Column::new("", "first_step", Place::Exact),
@@ -248,15 +252,28 @@ pub fn values(made: &Made<FileLocation>) -> Table {
     let stems: Vec<&str> = made.dumps.iter().map(|dump| dump.stem.as_str()).collect();
     // Of one dump the name of the file is enough.
     let folder = (stems.len() > 1).then(|| summary::folder(&stems).0);
-    let rows = made
-        .values
-        .iter()
-        .map(|value| row(value, folder.as_deref()));
+    let rows = made.values.iter().map(|value| {
+        row(
+            value,
+            space_of(made, value).filter(|_| are_mixed),
+            folder.as_deref(),
+        )
+    });
     table.rows = rows.collect();
     table
 }
 
-fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
+/// The name of a value's memory space.
+fn space_of<'m, L>(made: &'m Made<L>, value: &MadeValue<L>) -> Option<&'m str> {
+    let dump = made.dumps.iter().find(|it| it.module == value.module)?;
+    let space = dump
+        .spaces
+        .iter()
+        .find(|it| Some(it.color) == value.space)?;
+    Some(&space.name)
+}
+
+fn row(made: &MadeValue<FileLocation>, space: Option<&str>, folder: Option<&Path>) -> Vec<Cell> {
     let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
     let value = &made.value;
     let location = value.location.as_ref();
@@ -268,6 +285,7 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
     let through = value.source.as_deref().filter(|_| !made.is_direct);
     vec![
         Cell::bytes(value.bytes),
+        space.map(str::to_owned).into(),
         made.at_peak.map_or(Cell::Empty, yes),
         live(value).into(),
         value.kind.into(),
@@ -285,6 +303,7 @@ fn row(made: &MadeValue<FileLocation>, folder: Option<&Path>) -> Vec<Cell> {
         Cell::text(&made.module),
         Cell::Number(value.id),
         Cell::number(value.allocation),
+        Cell::number(made.space),
         Cell::number(value.offset),
         Cell::number(value.logical_bytes),
         Cell::number(value.live.map(|[start, _]| start)),

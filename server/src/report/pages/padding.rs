@@ -116,6 +116,7 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
         Column::new("", "source", Place::Exact),
         Column::new("", "id", Place::Exact),
         Column::new("", "allocation", Place::Exact),
+        Column::new("", "space", Place::Exact),
         Column::new("", "logical_bytes", Place::Exact),
         Column::new("", "dimension", Place::Exact),
         Column::new("", "dimension_from", Place::Exact),
@@ -162,6 +163,7 @@ fn row<L>(padded: &PaddedValue<L>) -> Vec<Cell> {
         value.source.clone().into(),
         Cell::Number(value.id),
         Cell::number(value.allocation),
+        Cell::number(padded.space),
         Cell::number(value.logical_bytes),
         Cell::number(dimension.and_then(|it| it.number)),
         Cell::number(dimension.map(|it| it.from)),
@@ -208,6 +210,7 @@ mod tests {
             values: vec![PaddedValue {
                 value,
                 padding_bytes,
+                space: Some(0),
                 at_peak: Some(true),
                 ratio: 2.0,
                 dimension: None,

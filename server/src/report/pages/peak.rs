@@ -9,7 +9,7 @@ use super::{
     whereabouts,
 };
 use crate::audit::attribution::By;
-use crate::model::bytes::{display, rounded};
+use crate::model::bytes::{display, grouped, rounded};
 use crate::report::page::Page;
 use crate::report::records::{
     Answer, Attributed, Idle, Moment, Peak, PeakValue, PrintedPeak, Value,
@@ -103,7 +103,7 @@ pub fn of_space<L>(
             groups.truncate(limit);
             page.table(table(*by, &groups, occupied));
             if more > 0 {
-                page.text(format!("... and {more} more."));
+                page.text(format!("... and {} more.", grouped(more as u64)));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Moment, SCHEMA, Source, Value, module_name, value};
+use super::{Moment, SCHEMA, Source, Value, module_name, space_of, value};
 use crate::audit::made::{Hit, Peaks, made as made_in};
 use crate::model::lines::Lines;
 use crate::model::source_map::SourceMap;
@@ -109,6 +109,8 @@ pub struct MadeValue<L> {
     pub line: Option<u32>,
     /// Whether that line itself made it, and not another of the user's own that it calls.
     pub is_direct: bool,
+    /// The number of its memory space; `null` of one that lies in no allocation.
+    pub space: Option<u64>,
     /// Whether it is alive at the true peak of its memory space; `null` where none is known.
     pub at_peak: Option<bool>,
 }
@@ -155,6 +157,7 @@ pub fn made<L>(
             module: module.clone(),
             line: hit.frame().line,
             is_direct: hit.is_direct,
+            space: space_of(dump, hit.value),
             at_peak: peaks.hold(audit, hit.value),
         })
     };

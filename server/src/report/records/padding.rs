@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Source, Value, value};
+use super::{Source, Value, space_of, value};
 use crate::audit::padding::{self as table, ValuePadding};
 use crate::model::space;
 
@@ -59,6 +59,8 @@ pub struct PaddedValue<L> {
     pub value: Value<L>,
     /// Bytes of padding.
     pub padding_bytes: u64,
+    /// The number of its memory space.
+    pub space: Option<u64>,
     /// Whether it is alive at the peak of its memory space; `null` where no peak is known.
     pub at_peak: Option<bool>,
     /// The size over the bytes without padding.
@@ -129,11 +131,12 @@ pub fn padding<L>(source: &Source<'_, '_, L>, color: Option<u64>, limit: usize) 
 fn padded_value<L>(source: &Source<'_, '_, L>, padding: &ValuePadding) -> Option<PaddedValue<L>> {
     let dump = source.audit.dump;
     let of_dump = dump.values.get(padding.value as usize)?;
-    let allocation = dump.allocation_of(of_dump);
-    let peak = allocation.and_then(|it| dump.occupancy().peak(it.color));
+    let space = space_of(dump, padding.value);
+    let peak = space.and_then(|color| dump.occupancy().peak(color));
     Some(PaddedValue {
         value: value(source, padding.value)?,
         padding_bytes: padding.bytes,
+        space,
         at_peak: peak.map(|peak| of_dump.is_alive(peak.step)),
         // More digits than anybody needs would differ from machine to machine.
         ratio: (padding.ratio() * 100.0).round() / 100.0,
