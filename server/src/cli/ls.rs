@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::dumps;
-use super::one::{is_broken, no_dump};
+use super::one::{is_broken, no_dump, or_complain};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;
@@ -74,16 +74,9 @@ impl Ls {
                         complain(note);
                         is_unreadable = true;
                     }
-                    // Whoever names a file means that one.
                     let is_meant = read.is_broken || self.paths.contains(&read.path);
-                    match read.listed {
-                        Ok(record) => listed.push(record),
-                        Err(problem) if is_meant => {
-                            complain(format_args!("{}: {problem}", read.path.display()));
-                            is_unreadable = true;
-                        }
-                        Err(_) => {}
-                    }
+                    let record = or_complain(read.listed, &read.path, is_meant, &mut is_unreadable);
+                    listed.extend(record);
                 }
                 Err(problem) => {
                     complain(problem);

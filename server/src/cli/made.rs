@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::{is_dump, no_dump, without_strangers};
+use super::one::{is_dump, no_dump, or_complain, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::audit::Audit;
@@ -55,27 +55,19 @@ impl Where {
         let mut parts = Vec::new();
         let read = |loaded: Loaded| {
             let loaded = without_strangers(loaded);
-            let path = &loaded.dump.files[loaded.file].path;
+            let path = loaded.dump.files[loaded.file].path.clone();
             let part = if is_dump(&loaded.dump) {
                 Ok(self.part(&loaded, &map, limit))
             } else {
-                // Whoever names a file means that one.
-                let is_meant = self.paths.contains(path);
-                Err(is_meant.then(|| format!("{}: {}", path.display(), no_dump(&loaded))))
+                Err(no_dump(&loaded))
             };
-            (part, loaded.notes)
+            (path, part, loaded.notes)
         };
         dumps::for_each(&found, read, |read| {
             let notes: std::sync::Arc<[Note]> = match read {
-                Ok((part, notes)) => {
-                    match part {
-                        Ok(part) => parts.push(part),
-                        Err(None) => {}
-                        Err(Some(problem)) => {
-                            complain(problem);
-                            is_unreadable = true;
-                        }
-                    }
+                Ok((path, part, notes)) => {
+                    let is_meant = self.paths.contains(&path);
+                    parts.extend(or_complain(part, &path, is_meant, &mut is_unreadable));
                     notes
                 }
                 Err(problem) => {

@@ -176,6 +176,23 @@ pub fn no_dump(loaded: &Loaded) -> String {
     )
 }
 
+/// What the file at `path` gave, or nothing: then it is said what it is instead, if it `is_meant`, as by whoever
+/// names it, and something was unreadable.
+pub fn or_complain<T>(
+    found: Result<T, Problem>,
+    path: &Path,
+    is_meant: bool,
+    is_unreadable: &mut bool,
+) -> Option<T> {
+    let complain_if_meant = |problem| {
+        if is_meant {
+            complain(format_args!("{}: {problem}", path.display()));
+            *is_unreadable = true;
+        }
+    };
+    found.map_err(complain_if_meant).ok()
+}
+
 /// Whether the file is called a part of a dump and holds none.
 pub fn is_broken(loaded: &Loaded) -> bool {
     let file = &loaded.dump.files[loaded.file];

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_broken, is_dump, no_dump, without_strangers};
+use super::one::{is_broken, is_dump, no_dump, or_complain, without_strangers};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;
@@ -59,16 +59,9 @@ impl Summary {
                         complain(note);
                         is_unreadable = true;
                     }
-                    // Whoever names a file means that one.
                     let is_meant = read.is_broken || self.paths.contains(&read.path);
-                    match read.module {
-                        Ok(module) => modules.push(module),
-                        Err(problem) if is_meant => {
-                            complain(format_args!("{}: {problem}", read.path.display()));
-                            is_unreadable = true;
-                        }
-                        Err(_) => {}
-                    }
+                    let module = or_complain(read.module, &read.path, is_meant, &mut is_unreadable);
+                    modules.extend(module);
                 }
                 Err(problem) => {
                     complain(problem);
