@@ -422,6 +422,31 @@ fn values_tell_their_memory_space() {
             .contains(",allocation,space,"),
         "{csv}"
     );
+    // One of them alone, and by line what it holds at the peak of that.
+    let alone = json_of(&["where", source, &folder, "--space", "vmem"]);
+    let in_vmem: Vec<&Value> = values.iter().filter(|it| it["space"] == 1).collect();
+    assert!(list(&alone["values"]).iter().eq(in_vmem));
+    assert!(
+        list(&alone["by_line"])
+            .iter()
+            .all(|it| it["space_name"] == "VMEM"),
+        "{alone}"
+    );
+    let most = |answer: &Value| list(&answer["by_line"])[0]["at_peak_bytes"].as_u64();
+    assert!(
+        most(&alone) > Some(0) && most(&alone) < most(&answer),
+        "{alone}"
+    );
+    let (out, _) = run(&["where", source, &folder, "--space", "pinned HBM"], 1);
+    assert!(
+        out.contains("gen.py made no value in pinned HBM in "),
+        "{out}"
+    );
+    let (_, err) = run(&["where", source, &folder, "--space", "disk"], 2);
+    assert!(
+        err.contains("no platform has a memory space `disk`"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -10,10 +10,10 @@ use super::one::{is_dump, no_dump, or_complain, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::audit::Audit;
-use crate::model::Place;
 use crate::model::lines::Lines;
 use crate::model::source::Libraries;
 use crate::model::source_map::{Folders, SourceMap};
+use crate::model::{Place, space};
 use crate::report::pages::made as page;
 use crate::report::records::{self, FileLocation, Made, MadePart, Source};
 use crate::workspace::{self, Loaded, Note};
@@ -29,6 +29,9 @@ pub struct Where {
     /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
+    /// One memory space, by number or name: `1`, `VMEM`, `host`; all if it is not given.
+    #[arg(long, value_name = "SPACE", value_parser = is_called)]
+    space: Option<String>,
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -85,7 +88,7 @@ impl Where {
         if parts.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();
         }
-        let made = Made::new(&self.lines, parts, limit);
+        let made = Made::new(&self.lines, self.space.as_deref(), parts, limit);
         self.format
             .write(&made, || page::page(&made, limit), || page::values(&made))?;
         Ok(ExitCode::from(if is_unreadable {
@@ -107,6 +110,12 @@ impl Where {
             locate: &|place: &Place| FileLocation::new(dump, place),
         };
         let path = &dump.files[loaded.file].path;
-        records::made(&source, path, &self.lines, map, limit)
+        let space = self.space.as_deref();
+        records::made(&source, path, &self.lines, space, map, limit)
     }
+}
+
+/// What some platform's memory space is called. Which it is depends on the dump's platform.
+fn is_called(space: &str) -> Result<String, String> {
+    space::called_anywhere(space).map(|_| space.to_owned())
 }

@@ -77,7 +77,7 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Val
             locate: &|place: &Place| view.location(dump, place),
         };
         let path = &dump.files[*file].path;
-        records::made(&source, path, &lines, view.config.source_map(), limit)
+        records::made(&source, path, &lines, None, view.config.source_map(), limit)
     };
     let views = session.views();
     let open = views.iter().map(View::stem);
@@ -93,7 +93,7 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Val
         let loaded = workspace::load(&view.snapshot.path).ok()?;
         Some(part(view, &loaded))
     }));
-    let mut made = Made::new(&lines, parts, limit);
+    let mut made = Made::new(&lines, None, parts, limit);
     made.dumps_left_out = closed.len().saturating_sub(MOST_READ);
     serde_json::to_value(made).map_err(|problem| problem.to_string())
 }

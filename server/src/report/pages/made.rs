@@ -89,10 +89,14 @@ fn verdict<L>(made: &Made<L>) -> String {
     let asked = asked(made);
     let values: usize = made.dumps.iter().map(|dump| dump.values).sum();
     match &made.dumps[..] {
-        [] => format!(
-            "{asked} made no value in {}",
-            counted(made.dumps_read, "dump")
-        ),
+        [] => {
+            let space = made.space.as_deref();
+            format!(
+                "{asked} made no value {}in {}",
+                space.map(|it| format!("in {it} ")).unwrap_or_default(),
+                counted(made.dumps_read, "dump")
+            )
+        }
         [dump] => {
             let of = match fullest(dump) {
                 Some(space) => format!(": {}", held(space)),
@@ -170,17 +174,20 @@ fn lines(lines: &[MadeLine], limit: usize, with_file: bool) -> Table {
     let mut table = Table::new(&[
         Column::new("line", "", Place::Row),
         Column::new("at peak", "", Place::Row),
+        Column::new("space", "", Place::Row),
         Column::new("largest", "", Place::Row),
         Column::new("values", "", Place::Row),
         Column::new("dumps", "", Place::Row),
         Column::new("function", "", Place::Cut),
         Column::new("file", "", Place::Below),
     ]);
+    let are_mixed = are_mixed(lines.iter().filter_map(|line| line.space_name.as_deref()));
     let row = |line: &MadeLine| {
         vec![
             line.line
                 .map_or(Cell::text("?"), |line| Cell::text(line.to_string())),
             line.at_peak_bytes.map_or(Cell::Empty, Cell::Bytes),
+            line.space_name.clone().filter(|_| are_mixed).into(),
             Cell::bytes(line.largest_bytes),
             Cell::Number(line.values as u64),
             Cell::Number(line.dumps as u64),
@@ -219,10 +226,16 @@ fn dumps(dumps: &[MadeDump], files: Vec<String>, limit: usize) -> Table {
     table
 }
 
+/// Whether names of memory spaces are not all the same.
+fn are_mixed<'n>(mut names: impl Iterator<Item = &'n str>) -> bool {
+    let first = names.next();
+    names.any(|name| Some(name) != first)
+}
+
 /// The values, exact enough for programs.
 pub fn values(made: &Made<FileLocation>) -> Table {
-    let first = made.values.first().and_then(|value| value.space);
-    let are_mixed = made.values.iter().any(|value| value.space != first);
+    let names = made.values.iter();
+    let are_mixed = are_mixed(names.filter_map(|value| value.space_name.as_deref()));
     let mut table = Table::new(&[
         Column::new("bytes", "bytes", Place::Row),
         Column::new("space", "", Place::Row),
@@ -252,28 +265,14 @@ pub fn values(made: &Made<FileLocation>) -> Table {
     let stems: Vec<&str> = made.dumps.iter().map(|dump| dump.stem.as_str()).collect();
     // Of one dump the name of the file is enough.
     let folder = (stems.len() > 1).then(|| summary::folder(&stems).0);
-    let rows = made.values.iter().map(|value| {
-        row(
-            value,
-            space_of(made, value).filter(|_| are_mixed),
-            folder.as_deref(),
-        )
-    });
-    table.rows = rows.collect();
+    let rows = made.values.iter();
+    table.rows = rows
+        .map(|value| row(value, are_mixed, folder.as_deref()))
+        .collect();
     table
 }
 
-/// The name of a value's memory space.
-fn space_of<'m, L>(made: &'m Made<L>, value: &MadeValue<L>) -> Option<&'m str> {
-    let dump = made.dumps.iter().find(|it| it.module == value.module)?;
-    let space = dump
-        .spaces
-        .iter()
-        .find(|it| Some(it.color) == value.space)?;
-    Some(&space.name)
-}
-
-fn row(made: &MadeValue<FileLocation>, space: Option<&str>, folder: Option<&Path>) -> Vec<Cell> {
+fn row(made: &MadeValue<FileLocation>, with_space: bool, folder: Option<&Path>) -> Vec<Cell> {
     let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
     let value = &made.value;
     let location = value.location.as_ref();
@@ -285,7 +284,7 @@ fn row(made: &MadeValue<FileLocation>, space: Option<&str>, folder: Option<&Path
     let through = value.source.as_deref().filter(|_| !made.is_direct);
     vec![
         Cell::bytes(value.bytes),
-        space.map(str::to_owned).into(),
+        made.space_name.clone().filter(|_| with_space).into(),
         made.at_peak.map_or(Cell::Empty, yes),
         live(value).into(),
         value.kind.into(),

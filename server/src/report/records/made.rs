@@ -26,6 +26,8 @@ pub struct Made<L> {
     pub file: String,
     /// The lines asked for, both ends included; `null` for all.
     pub lines: Option<[u32; 2]>,
+    /// The memory space asked for, as it was called; `null` for all.
+    pub space: Option<String>,
     /// The files that it was taken for, as dumps name them: more than one if their paths are as
     /// much alike it.
     pub files: Vec<String>,
@@ -95,6 +97,8 @@ pub struct MadeLine {
     pub largest_bytes: Option<u64>,
     /// Bytes that they occupy together at the true peak of a memory space: the most in any dump.
     pub at_peak_bytes: Option<u64>,
+    /// The name of that memory space.
+    pub space_name: Option<String>,
 }
 
 /// A value that a line made.
@@ -111,6 +115,8 @@ pub struct MadeValue<L> {
     pub is_direct: bool,
     /// The number of its memory space; `null` of one that lies in no allocation.
     pub space: Option<u64>,
+    /// Its name.
+    pub space_name: Option<String>,
     /// Whether it is alive at the true peak of its memory space; `null` where none is known.
     pub at_peak: Option<bool>,
 }
@@ -127,16 +133,23 @@ pub struct MadePart<L> {
 }
 
 /// What `lines` made in one dump, which was read for the sake of the file at `path`; at most
-/// `limit` values, the largest.
+/// `limit` values, the largest; if a memory space is called for, those in it.
 pub fn made<L>(
     source: &Source<'_, '_, L>,
     path: &Path,
     lines: &Lines,
+    space: Option<&str>,
     map: &SourceMap,
     limit: usize,
 ) -> MadePart<L> {
     let (audit, dump) = (source.audit, source.audit.dump);
-    let found = made_in(audit, lines, map);
+    let mut found = made_in(audit, lines, map);
+    if let Some(text) = space {
+        let color = space::called(text, dump.platforms);
+        found
+            .hits
+            .retain(|hit| color.is_some() && space_of(dump, hit.value) == color);
+    }
     let peaks = Peaks::new(audit);
     let module = module_name(dump);
     let mut hits = found.at(lines);
@@ -152,12 +165,14 @@ pub fn made<L>(
             .map(|peak| Moment::new(dump, peak)),
     });
     let record = |hit: &&Hit| {
+        let color = space_of(dump, hit.value);
         Some(MadeValue {
             value: value(source, hit.value)?,
             module: module.clone(),
             line: hit.frame().line,
             is_direct: hit.is_direct,
-            space: space_of(dump, hit.value),
+            space: color,
+            space_name: color.map(|color| space::named(color, dump.platforms)),
             at_peak: peaks.hold(audit, hit.value),
         })
     };
@@ -193,6 +208,8 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
         let frame = hits.first()?.frame();
         let values: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
         let held = peaks.held(audit, &values).into_iter();
+        let fullest = held.rev().max_by_key(|held| held.at_peak);
+        let fullest = fullest.and_then(|held| Some((held.color, held.at_peak?)));
         let placed = values.iter().map(|&at| &audit.dump.values[at as usize]);
         let placed = placed.filter(|value| value.placement.is_some());
         let sizes = placed.map(|value| value.size);
@@ -203,15 +220,17 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
             dumps: 1,
             values: values.len(),
             largest_bytes: sizes.max(),
-            at_peak_bytes: held.filter_map(|held| held.at_peak).max(),
+            at_peak_bytes: fullest.map(|(_, bytes)| bytes),
+            space_name: fullest.map(|(color, _)| space::named(color, audit.dump.platforms)),
         })
     };
     lines.into_values().filter_map(record).collect()
 }
 
 impl<L> Made<L> {
-    /// What `parts`, one for each dump, have of `lines`; at most `limit` values.
-    pub fn new(lines: &Lines, parts: Vec<MadePart<L>>, limit: usize) -> Self {
+    /// What `parts`, one for each dump, have of `lines`, if a memory space is called for, in that; at
+    /// most `limit` values.
+    pub fn new(lines: &Lines, space: Option<&str>, parts: Vec<MadePart<L>>, limit: usize) -> Self {
         let dumps_read = parts.len();
         let dumps_with_source = parts.iter().filter(|part| part.is_told).count();
         // A file that is less alike than that of another dump is another file.
@@ -275,6 +294,7 @@ impl<L> Made<L> {
                 .range
                 .as_ref()
                 .map(|range| [*range.start(), *range.end()]),
+            space: space.map(str::to_owned),
             files,
             dumps_read,
             dumps_left_out: 0,
@@ -297,6 +317,9 @@ impl MadeLine {
         // Older dumps do not name it.
         self.function = self.function.take().or_else(|| other.function.clone());
         self.largest_bytes = self.largest_bytes.max(other.largest_bytes);
-        self.at_peak_bytes = self.at_peak_bytes.max(other.at_peak_bytes);
+        if other.at_peak_bytes > self.at_peak_bytes {
+            self.at_peak_bytes = other.at_peak_bytes;
+            self.space_name.clone_from(&other.space_name);
+        }
     }
 }
