@@ -177,7 +177,7 @@ fn rows_beyond_the_limit_are_counted() {
     let html = Html::parse_document(&report(&[path, "--limit", "3"]));
     assert_eq!(first_column(&html, "peak-0").len(), 3);
     let section = text(all(&html, "#peak-0")[0]);
-    assert!(section.contains("smaller value"), "{section}");
+    assert!(section.contains("more value"), "{section}");
 }
 
 #[test]

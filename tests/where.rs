@@ -419,7 +419,7 @@ fn values_tell_their_memory_space() {
         csv.lines()
             .next()
             .expect("a header")
-            .contains(",allocation,space,"),
+            .contains(",allocation,space,space_name,"),
         "{csv}"
     );
     // One of them alone, and by line what it holds at the peak of that.

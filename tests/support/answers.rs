@@ -51,3 +51,26 @@ pub fn json_of(arguments: &[&str]) -> Value {
     assert_eq!(value["schema"], 1);
     value
 }
+
+/// Asserts that `value` has the keys of `promised`, and theirs below.
+#[track_caller]
+pub fn has_keys(value: &Value, promised: &Value) {
+    match promised {
+        Value::Object(promised) => {
+            for (key, below) in promised {
+                let found = value.get(key);
+                has_keys(
+                    found.unwrap_or_else(|| panic!("no `{key}` in {value}")),
+                    below,
+                );
+            }
+        }
+        Value::Array(promised) => {
+            let first = value.as_array().and_then(|list| list.first());
+            has_keys(first.expect("an element"), &promised[0]);
+        }
+        Value::Number(_) => assert!(value.is_u64(), "{value} is no integer"),
+        Value::String(_) => assert!(value.is_string(), "{value} is no text"),
+        _ => {}
+    }
+}

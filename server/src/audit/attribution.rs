@@ -65,12 +65,9 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Group> {
         };
         match by {
             By::OpName => {
-                let mut origin = audit.origins.of(value);
-                if let Some(name) = origin.stands_for {
-                    origin = audit.origins.named(name);
-                }
-                let path = origin.op_name.as_deref().unwrap_or_default();
-                level_ends(path).for_each(|end| add(&path[..end], held));
+                let path = audit.origins.path(&audit.origins.of(value));
+                let path = path.unwrap_or_default();
+                level_ends(&path).for_each(|end| add(&path[..end], held));
             }
             By::Source => add(&source(audit, value).unwrap_or_default(), held),
             By::Opcode => add(audit.origins.of(value).parts.opcode, held),

@@ -20,8 +20,8 @@ pub struct Map {
     /// How the map is drawn.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// The memory space, by number or name: `1`, `VMEM`, `host`. Without it text draws memory space
-    /// 0, and SVG every one that is worth it.
+    /// The memory space, by number or name: `1`, `VMEM`, `host`. Without it SVG draws every one
+    /// that is worth it, and text the first of these.
     #[arg(long, value_name = "SPACE")]
     space: Option<String>,
     /// The one allocation with this number.

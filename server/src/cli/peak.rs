@@ -33,7 +33,7 @@ pub struct Peak {
     /// All values of the allocation with this number instead, in the order of time.
     #[arg(long, value_name = "N", conflicts_with_all = ["space", "without", "by"])]
     allocation: Option<u64>,
-    /// What bytes are added up by; `op_name` and `source` if it is not given. May be repeated.
+    /// What bytes are added up by; `op_name`, `source` and `shape` if it is not given. May be repeated.
     #[arg(long, value_enum)]
     by: Vec<Attribution>,
 }
@@ -83,6 +83,9 @@ impl Peak {
         let dump = source.audit.dump;
         let color = space_named(dump, &self.space)?;
         let without = values_named(dump, &self.without.join(","))?;
+        if without.is_empty() && !self.without.is_empty() {
+            return Err("--without names no value".to_owned());
+        }
         if let Some(note) = elsewhere(dump, color, &without) {
             complain(note);
         }
@@ -104,7 +107,7 @@ impl Peak {
         let format = self.one.format;
         let mut by: Vec<By> = self.by.iter().copied().map(By::from).collect();
         if by.is_empty() && format.is_for_people() {
-            by = vec![By::OpName, By::Source];
+            by = vec![By::OpName, By::Source, By::Shape];
         }
         let attributed: Vec<(By, Vec<Attributed>)> = by
             .into_iter()

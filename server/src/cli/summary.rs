@@ -85,6 +85,7 @@ impl Summary {
         let mut summary = records::Summary::new(modules, self.space);
         let limit = self.limit.unwrap_or(usize::MAX);
         if !self.format.is_for_people() {
+            summary.modules_left_out = summary.modules.len().saturating_sub(limit);
             summary.modules.truncate(limit);
         }
         if !summary.modules.is_empty() || self.format == Format::Json {

@@ -287,6 +287,15 @@ impl<'d> Origins<'d> {
         origin
     }
 
+    /// The trace path of an instruction; of one that tells nothing of itself that of what it stands for,
+    /// as with the lines of source.
+    pub fn path(&self, origin: &Origin<'d>) -> Option<String> {
+        match origin.stands_for {
+            Some(name) => self.named(name).op_name.clone(),
+            None => origin.op_name.clone(),
+        }
+    }
+
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
         let text = self.dump.instruction_text(name)?;
         let inside = |body| {

@@ -198,7 +198,7 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
         live: value.live_range.map(|_| [value.live.0, value.live.1]),
         shape: placement.map(|at| at.text(at.row.shape).to_owned()),
         opcode: dump.opcode(value.name).map(str::to_owned),
-        op_name: origin.op_name.clone(),
+        op_name: source.audit.origins.path(&origin),
         source: source_line(&origin, source.audit),
         location: place.and_then(|place| (source.locate)(&place)),
     })

@@ -325,6 +325,7 @@ fn write_memory(source: &Source<'_, '_, FileLocation>, limit: usize) {
         source,
         Path::new("dump.txt"),
         &lines,
+        None,
         &SourceMap::EMPTY,
         limit,
     );

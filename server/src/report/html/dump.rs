@@ -181,7 +181,7 @@ fn held<L>(source: &Source<'_, '_, L>, color: u64, limit: usize) -> Held<L> {
     let by = |by| (by, records::attribution(source.audit, &values, by));
     Held {
         answer: Answer::new(source.audit.dump, peak),
-        attributed: [By::OpName, By::Source].map(by).into(),
+        attributed: [By::OpName, By::Source, By::Shape].map(by).into(),
     }
 }
 

@@ -47,7 +47,9 @@ function buflensMapPanel(model, actions) {
   function facts(value) {
     const { values, start, end } = model;
     const size = model.bytes[value];
-    const logical = values.logical_bytes[value] ?? null;
+    const shape = model.text(values.shape[value]);
+    // A tuple's is a table of addresses, which is larger than they are without being padded.
+    const logical = shape?.startsWith('(') ? null : (values.logical_bytes[value] ?? null);
     const allocation = model.allocations[model.allocation[value]];
     const [from, last] = [start[value], end[value] - 1];
     const peak = peakOf(value);
@@ -55,7 +57,7 @@ function buflensMapPanel(model, actions) {
     const names = [...new Set([model.instruction(from), model.instruction(last)])].filter(Boolean).join(' to ');
     /** @type {[string, string | null][]} */
     const rows = [
-      ['shape', model.text(values.shape[value])],
+      ['shape', shape],
       ['bytes', exact(size)],
       ['without padding', logical === null || logical === size ? null : `${exact(logical)}${logical > 0 ? `, ${fixed(size / logical, 2)}x` : ''}`],
       ['allocation', `${allocation.allocation}, ${kindOf(allocation)}`],

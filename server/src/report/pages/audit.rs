@@ -93,10 +93,7 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     page.table(parameters(donation));
     let left_out = donation.parameters_left_out;
     if left_out > 0 {
-        page.text(format!(
-            "... and {}.",
-            counted(left_out, "smaller parameter")
-        ));
+        page.text(format!("... and {}.", counted(left_out, "more parameter")));
     }
 }
 
@@ -239,8 +236,8 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
     }
     page.table(copy_table(copies));
     if copies.copies_left_out > 0 {
-        let more = counted(copies.copies_left_out, "smaller one");
-        page.text(format!("... and {more}."));
+        let more = grouped(copies.copies_left_out as u64);
+        page.text(format!("... and {more} more."));
     }
 }
 

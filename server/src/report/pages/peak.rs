@@ -79,7 +79,7 @@ pub fn of_space<L>(
         let rest = peak.occupied_bytes.unwrap_or(0).saturating_sub(shown);
         page.text(format!(
             "... and {} of {} together.",
-            counted(peak.values_left_out, "smaller value"),
+            counted(peak.values_left_out, "more value"),
             rounded(rest)
         ));
     }
@@ -215,16 +215,22 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
     let at = step(&moment);
     let occupied_bytes = format!("{} of {name}", display(occupied));
     let most = true_peak(peak);
-    let most_bytes = most.map_or(occupied, |most| most.occupied_bytes);
-    if !peak.without.is_empty() {
-        let gone = match peak.without.len() {
-            1 => "this value".to_owned(),
-            count => format!("these {count} values"),
+    if let Some(before) = &peak.before {
+        let (gone, they) = match peak.without.len() {
+            1 => ("this value".to_owned(), "it"),
+            count => (format!("these {count} values"), "them"),
+        };
+        let less = match before.occupied_bytes.saturating_sub(occupied) {
+            0 => "as many as".to_owned(),
+            bytes => format!("{} less than", display(bytes)),
+        };
+        let whole = match most {
+            Some(most) if most.step == before.step => "at the true peak".to_owned(),
+            _ => format!("with {they}"),
         };
         return format!(
-            "{module}: without {gone} {occupied_bytes} are occupied at {at}, {} less than at the \
-             true peak, with the schedule and the placement as they are",
-            display(most_bytes.saturating_sub(occupied))
+            "{module}: without {gone} {occupied_bytes} are occupied at {at}, {less} {whole}, with \
+             the schedule and the placement as they are"
         );
     }
     match most.filter(|most| most.step != number) {

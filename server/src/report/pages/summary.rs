@@ -1,5 +1,6 @@
 //! What dumps reserve and occupy.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -196,11 +197,16 @@ fn pattern(stem: &str, module: &str, sorted: &[&str]) -> String {
         let from = sorted.partition_point(|other| *other < start);
         let same = sorted[from..].iter().take_while(|it| it.starts_with(start));
         if same.take(2).count() == 1 {
-            return format!("{start}*");
+            return format!("{}*", quoted(start));
         }
     }
     // Another stem is longer; the suffixes of the files tell them apart.
-    format!("{stem}-*")
+    format!("{}*", quoted(&format!("{stem}-")))
+}
+
+/// A path as a shell takes it to the letter. None has a NUL, which alone cannot be quoted.
+fn quoted(path: &str) -> Cow<'_, str> {
+    shlex::try_quote(path).unwrap_or(Cow::Borrowed(path))
 }
 
 /// The folder that all dumps are below, and a sentence that says so.
@@ -296,6 +302,7 @@ mod tests {
             "a/module_0000.jit_f.cl_1.after",
             "a/module_0000.jit_f_1.cl_1.after",
             "a/module_0001.jit_f.cl_1.after",
+            "of $(me)/it's",
             "other",
             "other2",
         ];
@@ -313,8 +320,9 @@ mod tests {
                 "a/module_0000.jit_f.*",
                 "a/module_0000.jit_f_1.*",
                 "a/module_0001*",
+                "'of $(me)/it'\"'s\"*",
                 "other-*",
-                "other2*"
+                "other2*",
             ]
         );
     }

@@ -341,13 +341,14 @@ pub(super) fn parameter<L>(
         step,
         instruction: dump.names[name].to_owned(),
     });
+    let origins = &source.audit.origins;
     let outputs = found.outputs.iter();
     let outputs = outputs.filter_map(|&at| Some(dump.allocations.get(at as usize)?.index));
     Some(DonationParameter {
         parameter: found.number,
         index: if index.is_empty() { "{}" } else { index }.to_owned(),
         name: value.map(|value| dump.names[value.name].to_owned()),
-        op_name: value.and_then(|value| source.audit.origins.of(value).op_name.clone()),
+        op_name: value.and_then(|value| origins.path(&origins.of(value))),
         allocation: allocation.index,
         space: allocation.color,
         bytes: allocation.size,
@@ -415,7 +416,7 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
             .color
             .map(|color| space::named(color, dump.platforms)),
         round_trip: copy.round_trip.map(name),
-        op_name: origin.op_name.clone(),
+        op_name: source.audit.origins.path(&origin),
         source: source_line(&origin, source.audit),
         location: copy_place(dump, copy).and_then(|place| (source.locate)(&place)),
     }

@@ -255,7 +255,8 @@ impl MapValues {
         let mut id = |text: Option<&str>| text.map(|text| texts.id(text));
         self.shape.push(id(shape_text(dump, value)));
         self.opcode.push(id(dump.opcode(value.name)));
-        self.op_name.push(id(origin.op_name.as_deref()));
+        self.op_name
+            .push(id(audit.origins.path(&origin).as_deref()));
         self.source.push(id(source_line(&origin, audit).as_deref()));
     }
 }

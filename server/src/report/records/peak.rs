@@ -69,6 +69,8 @@ pub struct Peak<L> {
     pub kernels: Option<usize>,
     /// The ids of the values that are left out.
     pub without: Vec<u64>,
+    /// Where values are left out, what is occupied with them: at the step asked for, else at the true peak.
+    pub before: Option<Moment>,
     /// All memory spaces, with nothing left out.
     pub spaces: Vec<Space>,
     /// The values alive at the step, the largest first.
@@ -206,6 +208,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
             .knows_instructions()
             .then(|| kernels::kernels(audit).len()),
         without: ids(dump, query.without),
+        before: None,
         spaces: spaces(audit),
         values: Vec::new(),
         values_left_out: 0,
@@ -223,6 +226,15 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         }
     };
     let moment = Moment::new(dump, found.moment);
+    let curve = space.and_then(|space| space.curve.as_ref());
+    if let Some(curve) = curve.filter(|_| !query.without.is_empty()) {
+        let at = |step| occupancy::Moment {
+            step,
+            bytes: curve.at(step),
+        };
+        let before = query.step.map_or_else(|| curve.peak(), at);
+        record.before = Some(Moment::new(dump, before));
+    }
     record.step = Some(moment.step);
     record.instruction = moment.instruction;
     record.occupied_bytes = Some(moment.occupied_bytes);

@@ -15,6 +15,8 @@ pub struct Summary {
     schema: u32,
     /// The dumps.
     pub modules: Vec<Module>,
+    /// How many more there are.
+    pub modules_left_out: usize,
 }
 
 /// A dump.
@@ -65,6 +67,7 @@ impl Summary {
         Self {
             schema: SCHEMA,
             modules,
+            modules_left_out: 0,
         }
     }
 }
