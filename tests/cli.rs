@@ -568,3 +568,20 @@ fn a_map_is_drawn_or_it_is_said_what_there_is() {
         assert!(err.contains(problem), "{err}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_shell_completes_commands_and_options() {
+    let complete = r#"
+        source <("$0" completions bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _buflens buflens "${!#}" && echo "${COMPREPLY[@]}""#;
+    let bash = |words: &[&str]| {
+        let mut bash = Command::new("bash");
+        bash.args(["-c", complete, env!("CARGO_BIN_EXE_buflens"), "buflens"]);
+        let output = bash.args(words).output().expect("bash runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(bash(&["pea"]), "peak\n");
+    assert_eq!(bash(&["where", "--spa"]), "--space\n");
+}

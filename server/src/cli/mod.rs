@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod completions;
 mod config;
 mod definition;
 mod diff;
@@ -29,7 +30,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::report::printable;
 use crate::workspace;
@@ -66,6 +67,7 @@ enum Command {
     Definition(definition::Definition),
     Parse(parse::Parse),
     Lsp(lsp::Lsp),
+    Completions(completions::Completions),
 }
 
 /// Runs the program with these arguments, the first of which is its name.
@@ -99,6 +101,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Definition(definition) => definition.run(),
         Command::Parse(parse) => parse.run(),
         Command::Lsp(lsp) => Ok(lsp.run()),
+        Command::Completions(completions) => completions.run(Arguments::command()),
     };
     match result {
         Ok(code) => code,
@@ -129,8 +132,6 @@ fn complain_of_none(paths: &[PathBuf]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
