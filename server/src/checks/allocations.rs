@@ -3,6 +3,7 @@
 use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::labels::cut;
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
@@ -170,7 +171,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         if !is_there && let Some(first) = values.first().and_then(|value| dump.placement(value)) {
             let message = format!(
                 "no value of the allocation has the parameter's shape `{}`",
-                shortened(printed)
+                cut(printed)
             );
             let finding =
                 Finding::new(Code::OutputShape, at.place(at.row.parameter_shape), message);
@@ -211,7 +212,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
         if !is_there {
             let message = format!(
                 "no value of the allocation can be the output `{}`",
-                shortened(printed)
+                cut(printed)
             );
             let place = header.place(header.row.output_shape);
             let mut finding = Finding::new(Code::OutputShape, place, message);
@@ -306,13 +307,6 @@ pub(super) fn same_without_layout(one: &Shape, other: &Shape) -> bool {
                     .all(|(one, other)| same_without_layout(one, other))
         }
         _ => false,
-    }
-}
-
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn space_title(dump: &Dump, color: u64) -> String {
     space::named(color, dump.platforms)
 }
 
-/// At most so many characters of a name.
+/// At most so many characters of a name or a shape.
 pub(super) fn cut(name: &str) -> String {
     match name.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("{}...", &name[..end]),

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Instruction, NameId, Row, Value, is_async_call};
+use crate::model::{At, Dump, Instruction, NameId, Row, Value, index_text, is_async_call};
 use buflens_syntax::facts;
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
@@ -130,11 +130,6 @@ impl Scale {
 fn key<'d>(line: &At<'d, facts::LiveRange>) -> (&'d str, &'d str) {
     let index = line.text(line.row.index);
     (line.text(line.row.name), index_text(index))
-}
-
-/// The index that `printed` says, which is not printed for arrays in a value's reference.
-fn index_text(printed: &str) -> &str {
-    if printed.is_empty() { "{}" } else { printed }
 }
 
 /// The live range that the value with this name and index has.

@@ -6,7 +6,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
 use rustc_hash::FxHashMap;
 
-use super::allocations::shortened;
+use super::labels::cut;
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::bytes::counted;
@@ -144,7 +144,7 @@ impl InModule<'_> {
             MentionKind::Computation => {
                 let name = self.dump.names.get(text);
                 let is_known = name.is_some_and(|name| self.dump.computation_named(name).is_some());
-                let message = || format!("the module has no computation `{}`", shortened(text));
+                let message = || format!("the module has no computation `{}`", cut(text));
                 (!is_known).then(|| Finding::new(Code::UnresolvedName, place, message()))
             }
             MentionKind::StackFrame => {
@@ -165,7 +165,7 @@ impl InModule<'_> {
         let dump = self.dump;
         let found = dump.names.get(text);
         let found = found.and_then(|name| dump.instruction_in(self.computation, name));
-        let shown = shortened(text);
+        let shown = cut(text);
         let Some(found) = found else {
             let message = format!("there is no instruction `{shown}`");
             return Some(Finding::new(Code::UnresolvedName, place, message));
@@ -196,7 +196,7 @@ impl InModule<'_> {
         if is_same || first.computation != self.computation {
             return None;
         }
-        let message = format!("`{}` is defined twice in its computation", shortened(text));
+        let message = format!("`{}` is defined twice in its computation", cut(text));
         let finding = Finding::new(Code::DuplicateName, own.place(own.row.name), message);
         Some(finding.related(other.place(other.row.name), "the first one"))
     }
@@ -215,7 +215,7 @@ impl InModule<'_> {
 fn layout_order(place: Place, text: &str) -> Finding {
     let message = format!(
         "the order `{}` does not hold each dimension of the shape once",
-        shortened(text)
+        cut(text)
     );
     Finding::new(Code::LayoutOrder, place, message)
 }
@@ -251,7 +251,7 @@ fn check_computations(dump: &Dump, findings: &mut Findings) {
         let first = first.and_then(|name| dump.computation_named(name));
         let first = first.filter(|&first| first != number);
         if let Some(other) = first.and_then(|first| header(dump.computations[first as usize])) {
-            let message = format!("the module has two computations `{}`", shortened(text));
+            let message = format!("the module has two computations `{}`", cut(text));
             let finding = Finding::new(Code::DuplicateName, own.place(own.row.name), message);
             findings.push(finding.related(other.place(other.row.name), "the first one"));
         }

@@ -4,7 +4,7 @@ use buflens_syntax::{Shape, facts};
 
 use rustc_hash::FxHashMap;
 
-use super::allocations::shortened;
+use super::labels::cut;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
 use crate::model::{Allocation, At, Platforms, Value, bytes};
@@ -148,7 +148,7 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
         let message = match part {
             Some(_) => format!(
                 "`{}` is not the shape of `{}{}`",
-                shortened(placement.text(placement.row.shape)),
+                cut(placement.text(placement.row.shape)),
                 &dump.names[value.name],
                 index
             ),
@@ -208,7 +208,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
                 Shape::Array(array) => bytes::taken(array, dump.platforms),
                 Shape::Tuple(_) => None,
             };
-            let printed = shortened(placement.text(placement.row.shape));
+            let printed = cut(placement.text(placement.row.shape));
             let message = match expected {
                 Some(expected) => format!(
                     "size {} where `{printed}` takes {expected} bytes",

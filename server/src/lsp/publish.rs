@@ -277,12 +277,20 @@ impl Publisher {
         let Some(stem) = workspace::stem(path) else {
             return Vec::new();
         };
+        let is_closed = |path: &Path, published: &Published| {
+            published.revision.is_none() && workspace::stem(path).as_ref() == Some(&stem)
+        };
+        let mut gone: Vec<PathBuf> = self
+            .published()
+            .iter()
+            .filter(|(path, published)| is_closed(path, published))
+            .map(|(path, _)| path.clone())
+            .collect();
+        // A file system may be slow, and nobody waits for it to publish.
+        gone.retain(|path| !path.exists());
         let mut published = self.published();
-        let gone = published.extract_if(|path, published| {
-            published.revision.is_none()
-                && workspace::stem(path).as_ref() == Some(&stem)
-                && !path.exists()
-        });
+        let gone = published
+            .extract_if(|path, published| gone.contains(path) && is_closed(path, published));
         let told = gone.filter(|(_, published)| !published.diagnostics.is_empty());
         told.map(|(_, published)| published.uri).collect()
     }

@@ -10,7 +10,7 @@ use super::dump::{
     Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Row, Step,
 };
 use super::names::{ByNumber, NameId};
-use super::value::{Position, Printed, Use, Value};
+use super::value::{Position, Printed, Use, Value, index_text};
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.
@@ -214,7 +214,7 @@ impl Dump {
 
     /// The index printed at `span`, or `{}`.
     fn index_of(&mut self, span: Span, text: &str) -> NameId {
-        self.names.intern(index_text(span, text))
+        self.names.intern(index_text(span.text(text)))
     }
 
     /// The name `text`, which mostly is the `likely` one: to compare is faster than to look up.
@@ -278,7 +278,7 @@ impl Dump {
             let known = &mut self.values[at as usize];
             let is_named = |name: Span, index: Span| {
                 self.names[known.name] == *name.text(text)
-                    && self.names[known.index] == *index_text(index, text)
+                    && self.names[known.index] == *index_text(index.text(text))
             };
             if is_named(header.name, header.index) {
                 known.is_alike = known.placement.is_some() && known.printed == printed(header);
@@ -517,14 +517,6 @@ impl Dump {
 }
 
 /// The index printed at `span`, or `{}`.
-fn index_text(span: Span, text: &str) -> &str {
-    if span.is_empty() {
-        "{}"
-    } else {
-        span.text(text)
-    }
-}
-
 fn printed(reference: &facts::ValueReference) -> Printed {
     let color = reference.color.get();
     Printed {

@@ -28,4 +28,4 @@ pub use dump::{
 pub(crate) use join::is_async_call;
 pub use join::{read_errors, read_facts};
 pub use names::{NameId, Names, Rank, is_hidden};
-pub use value::{Position, Use, Value};
+pub use value::{Position, Use, Value, index_text};

@@ -97,3 +97,8 @@ pub struct Use {
     /// The instruction that reads it.
     pub name: NameId,
 }
+
+/// The index that `printed` says: of arrays it is left out in a value's reference.
+pub fn index_text(printed: &str) -> &str {
+    if printed.is_empty() { "{}" } else { printed }
+}

@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use super::records::{MOST_SPACES, Map, MapAllocation, MapSpace, Moment};
 use crate::model::bytes::rounded;
-
-/// The kinds of allocations, in the order of a legend.
-pub const KINDS: [&str; 4] = ["parameter", "output", "constant", "temp"];
+use crate::model::occupancy::Kind;
 
 /// A memory space with less at its peak is not drawn unasked: such spaces hold flags.
 pub const LEAST_PEAK: u64 = 4096;
@@ -133,9 +131,9 @@ impl<'m> Chart<'m> {
         let large = large.unwrap_or(self.allocations.len()).min(most);
         let (large, small) = self.allocations.split_at(large);
         let mut groups: Vec<Vec<usize>> = large.iter().map(|&place| vec![place]).collect();
-        for kind in KINDS {
+        for kind in Kind::OCCUPYING {
             let of_kind = small.iter().copied();
-            let of_kind = of_kind.filter(|&place| self.allocation(place).kind == kind);
+            let of_kind = of_kind.filter(|&place| self.allocation(place).kind == kind.name());
             groups.push(of_kind.collect());
         }
         groups.retain(|it| !it.is_empty());

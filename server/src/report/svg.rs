@@ -11,10 +11,11 @@ use std::borrow::Cow;
 use maud::{Markup, PreEscaped, html};
 
 use self::section::Section;
-use super::chart::{self, KINDS, Selection};
+use super::chart::{self, Selection};
 use super::printable;
 use super::records::Map;
 use crate::model::bytes::rounded;
+use crate::model::occupancy::Kind;
 
 const STYLE: &str = include_str!("svg/style.css");
 /// So many values get a rectangle with a tooltip; a file stays below 2 MB.
@@ -88,14 +89,15 @@ fn picture(map: &Map, title: &str, options: &Options, namespace: Option<&str>) -
     }
     let feet = foot_lines(map, &other, options, y);
     let height = y + foot;
-    let kinds = KINDS.iter().filter(|kind| {
+    let kinds = Kind::OCCUPYING.map(Kind::name).into_iter();
+    let drawn = kinds.filter(|kind| {
         let mut shown = charts.iter().flat_map(|chart| {
             let places = chart.allocations.iter();
             places.map(|&place| chart.allocation(place).kind)
         });
-        shown.any(|it| it == **kind)
+        shown.any(|it| it == *kind)
     });
-    let kinds: Vec<&str> = kinds.copied().collect();
+    let drawn: Vec<&str> = drawn.collect();
     html! {
         svg.buflens-picture xmlns=[namespace] role="img" width=(n(width))
             height=(n(height)) viewBox=(format!("0 0 {} {}", n(width), n(height))) {
@@ -107,7 +109,7 @@ fn picture(map: &Map, title: &str, options: &Options, namespace: Option<&str>) -
             @if charts.is_empty() {
                 text x="12" y="46" { (clean(chart::nothing(map))) }
             } @else {
-                (legend(&kinds))
+                (legend(&drawn))
             }
             @for body in &bodies { (body) }
             (feet)
@@ -124,7 +126,7 @@ fn patterns() -> Markup {
                 rect.idle-page width="6" height="6" {}
                 rect.idle-line width="1" height="6" {}
             }
-            @for kind in KINDS {
+            @for kind in Kind::OCCUPYING.map(Kind::name) {
                 pattern id=(format!("buflens-shared-{kind}")) width="8" height="8"
                     patternUnits="userSpaceOnUse" patternTransform="rotate(-45)" {
                     rect class=(kind) width="8" height="8" {}

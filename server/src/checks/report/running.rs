@@ -8,6 +8,7 @@ use buflens_syntax::lexer::{Token, tokens};
 use rustc_hash::FxHashMap;
 
 use super::{Slot, push};
+use crate::checks::labels::cut;
 use crate::checks::{Doubts, Findings};
 use crate::model::shapes::ShapeId;
 use crate::model::{At, Dump, bytes};
@@ -116,7 +117,7 @@ pub(super) fn check_slots(
                     let message = format!(
                         "other shapes than those of the values at offset {}: {}",
                         offset.value,
-                        shortened(&expected.join(", "))
+                        cut(&expected.join(", "))
                     );
                     push(dump, at, shapes, message, &slot.values, findings);
                     doubts.values.extend(&slot.values);
@@ -198,11 +199,4 @@ fn without_layout(shape: &str) -> String {
         _ => (depth == 0).then_some(text),
     });
     kept.collect()
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(120) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }
