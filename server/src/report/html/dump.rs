@@ -247,17 +247,18 @@ fn spaces<L>(
 fn against(space: &Space, capacity: u64, device: Option<Device>) -> String {
     let reserved = space.reserved_bytes;
     let of = device.map_or_else(String::new, |device| format!(" of a {}", device.name));
-    let rest = if reserved > capacity {
-        format!("{} too much", display(reserved - capacity))
-    } else {
-        format!("{} are left", display(capacity - reserved))
-    };
-    format!(
-        "{}: {} of the {}{of} are reserved, {rest}",
-        space.name,
-        rounded(reserved),
-        rounded(capacity)
-    )
+    let (name, bytes) = (&space.name, rounded(reserved));
+    let whole = format!("the {}{of}", rounded(capacity));
+    match reserved.checked_sub(capacity) {
+        None | Some(0) => format!(
+            "{name}: {bytes} of {whole} are reserved, {} are left",
+            display(capacity - reserved)
+        ),
+        Some(more) => format!(
+            "{name}: {bytes} are reserved, {} more than {whole}",
+            display(more)
+        ),
+    }
 }
 
 /// Why there is nothing to draw.
@@ -399,7 +400,7 @@ mod tests {
         let verdicts = text.split("<ul class=\"verdicts\">").nth(1).unwrap();
         let first = verdicts.split("</li>").next().unwrap();
         assert!(
-            first.contains("of the 1.0 KiB are reserved") && first.contains("too much"),
+            first.contains(" are reserved, ") && first.contains(" more than the 1.0 KiB"),
             "{first}"
         );
         assert!(text.contains(">capacity<"), "the check has no finding");
