@@ -107,6 +107,8 @@ fn may_continue(kind: LineKind) -> bool {
     matches!(
         kind,
         LineKind::FromInstruction
+            | LineKind::ModuleLine
+            | LineKind::ComputationHeader
             | LineKind::Instruction
             | LineKind::TreeLine
             | LineKind::Continuation

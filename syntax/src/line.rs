@@ -34,12 +34,18 @@ pub enum Mode {
     TreeLabel,
     /// In a memory-usage report.
     Report,
+    /// Behind a line of an HLO module's header that the next one continues.
+    Header,
     /// In an HLO module, outside its computations.
     Module,
     /// In one of the tables of a module's header.
     Table,
+    /// Behind the beginning of a computation's header, whose `{` is on a line to come.
+    Signature,
     /// Inside a computation.
     Computation,
+    /// Inside so many braces of an instruction there that stay open at the end of a line.
+    Group(u8),
     /// In the text of a failure for want of memory, where most lines may be something else.
     OutOfMemory,
     /// In text that is recognised, but not read.
@@ -107,7 +113,8 @@ pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
         Mode::OutOfMemory => {
             return out_of_memory::part(line).map_or(LineKind::Foreign, |part| part.kind);
         }
-        Mode::Computation => return in_computation(line),
+        Mode::Computation | Mode::Group(_) | Mode::Signature => return in_computation(mode, line),
+        Mode::Header if !restarts(line) => return LineKind::Continuation,
         Mode::Tree | Mode::TreeLabel => {
             if starts_tree_line(mode, line) {
                 return LineKind::TreeLine;
@@ -166,9 +173,15 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         | LineKind::ReportRest
         | LineKind::ReportAllocation
         | LineKind::ReportRow => Mode::Report,
-        LineKind::ModuleLine | LineKind::ComputationEnd => Mode::Module,
+        LineKind::ModuleLine => behind_module_line(line),
+        LineKind::Continuation if mode == Mode::Header => behind_module_line(line),
+        LineKind::ComputationEnd => Mode::Module,
         LineKind::TableHeading | LineKind::TableRow => Mode::Table,
-        LineKind::ComputationHeader | LineKind::Instruction => Mode::Computation,
+        LineKind::ComputationHeader => behind_signature(line),
+        LineKind::Continuation if mode == Mode::Signature => behind_signature(line),
+        // Any other has closed what it opens, or goes on with more that it opens.
+        LineKind::Instruction if line.ends_with('{') => group(0, line),
+        LineKind::Instruction => Mode::Computation,
         LineKind::OutOfMemoryMessage
         | LineKind::OutOfMemoryHeading
         | LineKind::OutOfMemoryAmount
@@ -180,9 +193,34 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         LineKind::Blank => match mode {
             Mode::Positions | Mode::Uses | Mode::Instruction => Mode::Values,
             Mode::Table if !is_comment(line) => Mode::Module,
+            Mode::Signature => Mode::Module,
             _ => mode,
         },
-        LineKind::Continuation | LineKind::Unknown => mode,
+        LineKind::Continuation => match mode {
+            Mode::Computation => group(0, line),
+            Mode::Group(open) => group(open, line),
+            _ => mode,
+        },
+        LineKind::Unknown => mode,
+    }
+}
+
+/// Behind a line of an instruction in `open` braces, of which it opens and closes some, but not in strings.
+fn group(mut open: u8, line: &str) -> Mode {
+    let (mut in_string, mut is_escaped) = (false, false);
+    for byte in line.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'{' if !in_string => open = open.saturating_add(1),
+            b'}' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    match open {
+        0 => Mode::Computation,
+        open => Mode::Group(open),
     }
 }
 
@@ -233,13 +271,50 @@ fn in_module(mode: Mode, line: &str) -> LineKind {
             } else if mode == Mode::Table && line.starts_with(|first: char| first.is_ascii_digit())
             {
                 LineKind::TableRow
-            } else if before_comment(line).ends_with('{') {
+            } else if opens_computation(line) || starts_signature(line) {
                 LineKind::ComputationHeader
             } else {
                 LineKind::Unknown
             }
         }
         _ => LineKind::Unknown,
+    }
+}
+
+/// People break a module's header behind commas.
+fn behind_module_line(line: &str) -> Mode {
+    if line.trim_end().ends_with([',', '{']) {
+        Mode::Header
+    } else {
+        Mode::Module
+    }
+}
+
+fn behind_signature(line: &str) -> Mode {
+    if opens_computation(line) {
+        Mode::Computation
+    } else {
+        Mode::Signature
+    }
+}
+
+fn opens_computation(line: &str) -> bool {
+    before_comment(line).ends_with('{')
+}
+
+/// `ENTRY %main (a: f32[2])` and no `{`: people begin the next line with what is missing.
+fn starts_signature(line: &str) -> bool {
+    let behind = line.strip_prefix("ENTRY").filter(|text| {
+        text.is_empty() || text.starts_with([' ', '\t'])
+    });
+    let text = behind.unwrap_or(line).trim_start();
+    let text = text.strip_prefix('%').unwrap_or(text);
+    let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
+    let parameters = text[name..].trim_start();
+    match behind {
+        Some(_) => parameters.is_empty() || parameters.starts_with('('),
+        None if name == 0 => false,
+        None => parameters.is_empty() || parameters.starts_with('(') && parameters.contains(": "),
     }
 }
 
@@ -306,10 +381,14 @@ fn indented(mode: Mode, line: &str) -> LineKind {
             return LineKind::TreeHeading;
         }
     }
-    if line.bytes().all(|byte| byte == b' ' || byte == b'\t') {
-        LineKind::Blank
-    } else {
-        LineKind::Unknown
+    let text = line.trim_start_matches([' ', '\t']);
+    match mode {
+        _ if text.is_empty() => LineKind::Blank,
+        // People indent a module as a whole.
+        Mode::Start | Mode::Module | Mode::Table if text.starts_with("HloModule ") => {
+            LineKind::ModuleLine
+        }
+        _ => in_module(mode, text),
     }
 }
 
@@ -332,16 +411,19 @@ fn of_live_range(mode: Mode, line: &str) -> LineKind {
     }
 }
 
-fn in_computation(line: &str) -> LineKind {
-    if let Some(rest) = line.strip_prefix('}')
+/// A line below a computation's header, by people with any indentation.
+fn in_computation(mode: Mode, line: &str) -> LineKind {
+    let text = line.trim_start_matches([' ', '\t']);
+    if let Some(rest) = text.strip_prefix('}')
+        && !matches!(mode, Mode::Group(_))
         && (before_comment(rest).is_empty() || rest.starts_with(", execution_thread"))
     {
         return LineKind::ComputationEnd;
     }
-    if starts_instruction(line) {
+    if starts_instruction(text) {
         return LineKind::Instruction;
     }
-    if is_comment(line) {
+    if is_comment(text) || mode == Mode::Signature && text.is_empty() {
         return LineKind::Blank;
     }
     if restarts(line) {
@@ -352,31 +434,29 @@ fn in_computation(line: &str) -> LineKind {
 }
 
 /// What stands before a comment, and the blanks before that.
-fn before_comment(line: &str) -> &str {
+pub(crate) fn before_comment(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim_end()
 }
 
 /// A line that people write between instructions; no compiler does.
-fn is_comment(line: &str) -> bool {
-    line.trim_start().starts_with("//")
+pub(crate) fn is_comment(line: &str) -> bool {
+    let text = line.trim_start();
+    text.starts_with("//") || text.starts_with("/*") && text.trim_end().ends_with("*/")
 }
 
-/// `  [ROOT ][%]NAME = `, by people with any indentation.
-fn starts_instruction(line: &str) -> bool {
-    let text = line.trim_start_matches([' ', '\t']);
-    if text.len() == line.len() {
-        return false;
-    }
+/// `[ROOT ][%]NAME = `, where people leave out one of the blanks; a broken line may go on with `key=value`.
+fn starts_instruction(text: &str) -> bool {
     let text = text.strip_prefix("ROOT ").unwrap_or(text);
     let text = text.trim_start_matches([' ', '\t']);
-    let text = text.strip_prefix('%').unwrap_or(text);
+    let (text, has_percent) = match text.strip_prefix('%') {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
     let behind = text[name..].trim_start_matches([' ', '\t']);
     name > 0
-        && behind.len() < text.len() - name
-        && behind
-            .strip_prefix('=')
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        && (has_percent || behind.len() < text.len() - name)
+        && behind.starts_with('=')
 }
 
 fn starts_value_header(line: &str) -> bool {

@@ -339,13 +339,18 @@ fn module_end(document: &Document) -> Option<&'static str> {
     let has_entry = document
         .blocks()
         .any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
-    if !has_entry {
+    // Of a text without, as people write it, the last computation is the entry. Compilers print the entry's
+    // layout on the first line, and the entry last.
+    if !has_entry && first_line_has_layout(document) {
         return Some("the module ends before its `ENTRY` computation");
     }
     let tree = document.tree(document.blocks().len().checked_sub(1)?)?.1;
     let is_inside = tree.children().map(|line| line.kind()).fold(
         // What a block begins with, its first line tells, unless it goes on with a computation.
-        document.block(document.blocks().len() - 1)?.1.mode() == Mode::Computation,
+        matches!(
+            document.block(document.blocks().len() - 1)?.1.mode(),
+            Mode::Computation | Mode::Group(_) | Mode::Signature
+        ),
         |is_inside, kind| match kind {
             SyntaxKind::ComputationHeader => true,
             SyntaxKind::ComputationEnd => false,
@@ -353,6 +358,11 @@ fn module_end(document: &Document) -> Option<&'static str> {
         },
     );
     is_inside.then_some("the module ends inside a computation")
+}
+
+fn first_line_has_layout(document: &Document) -> bool {
+    let line = document.slice(first_line(document));
+    line.contains("entry_computation_layout=")
 }
 
 /// The first line that holds text.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Block;
 use crate::grammar;
-use crate::line::{Mode, classify, is_heading, mode_after};
+use crate::line::{Mode, classify, is_comment, is_heading, mode_after};
 use crate::scan::without_line_end;
 
 /// What a document is, judged by its section headings and never by its name.
@@ -33,7 +33,7 @@ pub(super) fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
     let first_line = blocks
         .iter()
         .flat_map(|block| block.text.lines())
-        .find(|line| !line.trim().is_empty() && !line.starts_with("//"));
+        .find(|line| !line.trim().is_empty() && !is_comment(line));
     let starts_with = |heading: &str| blocks.iter().any(|block| block.text.starts_with(heading));
     let kind = first_line.map_or(DocumentKind::Unknown, |line| {
         if line.starts_with("Total bytes used: ") {
@@ -64,11 +64,16 @@ pub(super) fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
         DocumentKind::Values
     } else if starts_with("HloLiveRange ") {
         DocumentKind::LiveRange
-    } else if starts_with("HloModule ") {
+    } else if blocks.iter().any(|block| is_module_line(&block.text)) {
         DocumentKind::Module
     } else {
         DocumentKind::Unknown
     }
+}
+
+/// `HloModule jit_f`, by people with any indentation.
+fn is_module_line(text: &str) -> bool {
+    text.trim_start_matches([' ', '\t']).starts_with("HloModule ")
 }
 
 /// Whether `block` is of the text of a failure.
@@ -89,7 +94,7 @@ fn kind_of_heading(line: &str) -> DocumentKind {
         DocumentKind::LiveRange
     } else if line.starts_with("Memory Space: ") || line.starts_with("Allocations sorted by size") {
         DocumentKind::Report
-    } else if line.starts_with("HloModule ") {
+    } else if is_module_line(line) {
         DocumentKind::Module
     } else if line.starts_with("memory_space_allocation_entries {")
         || line.starts_with("goo.gle/debug")

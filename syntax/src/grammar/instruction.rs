@@ -27,7 +27,9 @@ pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
         p.expect(Token::Word, K::Name, "an instruction's name")?;
         p.expect_mark(Token::Eq, "`=`")?;
         p.peek();
-        if S::SHAPES {
+        if is_call(p) {
+            // People leave out the shape where the operands tell it.
+        } else if S::SHAPES {
             shape(p)?;
         } else {
             unread_shape(p)?;
@@ -57,6 +59,11 @@ pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
         })?;
         attributes(p)
     })
+}
+
+/// Whether a word with a parenthesis comes next, as an opcode and its operands; not a buffer's type, `b(f32[4])`.
+fn is_call<S: Sink>(p: &mut Parser<S>) -> bool {
+    p.at(Token::Word) && p.byte_behind() == Some(b'(') && p.word() != "b"
 }
 
 /// A shape whose end is found without reading it.
@@ -98,17 +105,24 @@ fn operands<S: Sink>(p: &mut Parser<S>) -> Rule {
     Ok(())
 }
 
-/// `%b`, `f32[] %b`, `b`, `f32[] b`, `%t#0`, or whatever else a compiler prints there.
+/// `%b`, `f32[] %b`, `b`, `f32[] b`, `%t#0`, or whatever else a compiler prints there; by people a whole
+/// instruction without name, `f32[] negate(b)`.
 fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
     let is_shape = match p.peek() {
         Some(Token::LParen) => true,
-        Some(Token::Word) => matches!(p.byte_behind(), Some(b'[' | b'(')),
+        Some(Token::Word) => {
+            matches!(p.byte_behind(), Some(b'[' | b'(')) && !is_call(p)
+        }
         _ => false,
     };
     if is_shape && p.at(Token::LParen) && !S::SHAPES {
         unread_shape(p)?;
     } else if is_shape {
         shape(p)?;
+    }
+    if is_call(p) {
+        p.bump(K::Literal);
+        return bracketed(p, "");
     }
     p.eat(Token::Percent, K::Punctuation);
     p.eat(Token::Word, K::Name);
@@ -167,6 +181,7 @@ pub(super) fn entries<S: Sink>(p: &mut Parser<S>) -> Rule {
             }
             Ok(())
         })?;
+        p.eat(Token::Comma, K::Punctuation);
     }
     Ok(())
 }

@@ -3,14 +3,19 @@
 use super::{Parser, Rule, instruction, shape};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
+use crate::line::before_comment;
 use crate::sink::Sink;
 
 /// `HloModule jit_f, is_scheduled=true, entry_computation_layout={...}`
 pub(super) fn module_line<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect_word("HloModule")?;
     p.peek();
-    let name = p.remaining().find(", ").unwrap_or(p.remaining().len());
-    p.raw(K::ModuleName, name);
+    let text = p.remaining();
+    // People break the line behind the comma.
+    let ends = memchr::memchr_iter(b',', text.as_bytes());
+    let mut ends = ends.filter(|&at| text[at + 1..].starts_with([' ', '\r', '\n']));
+    let name = text[..ends.next().unwrap_or(text.len())].trim_end();
+    p.raw(K::ModuleName, name.len());
     if S::DETAIL {
         instruction::attributes(p)
     } else {
@@ -46,8 +51,9 @@ pub(super) fn computation_header<S: Sink>(p: &mut Parser<S>) -> Rule {
     if p.at(Token::LParen) {
         p.node(K::Signature, |p| {
             if !S::DETAIL {
-                let length = p.remaining().rfind(" {").unwrap_or(p.remaining().len());
-                p.raw(K::Text, length);
+                let text = before_comment(p.remaining());
+                let text = text.strip_suffix('{').unwrap_or(text).trim_end();
+                p.raw(K::Text, text.len());
                 return Ok(());
             }
             p.bump(K::Punctuation);

@@ -164,7 +164,7 @@ fn words<S: Sink>(p: &mut Parser<S>) -> Rule {
             Token::RParen => break,
             Token::Int => p.number(K::Number, "a number")?,
             Token::Comma | Token::Colon => p.bump(K::Punctuation),
-            Token::Word => p.bump(K::Literal),
+            Token::Word | Token::Other => p.bump(K::Literal),
             _ => return Err(p.fail("a number or `)`")),
         }
     }
