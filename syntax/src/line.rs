@@ -304,9 +304,9 @@ fn opens_computation(line: &str) -> bool {
 
 /// `ENTRY %main (a: f32[2])` and no `{`: people begin the next line with what is missing.
 fn starts_signature(line: &str) -> bool {
-    let behind = line.strip_prefix("ENTRY").filter(|text| {
-        text.is_empty() || text.starts_with([' ', '\t'])
-    });
+    let behind = line
+        .strip_prefix("ENTRY")
+        .filter(|text| text.is_empty() || text.starts_with([' ', '\t']));
     let text = behind.unwrap_or(line).trim_start();
     let text = text.strip_prefix('%').unwrap_or(text);
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
@@ -454,9 +454,7 @@ fn starts_instruction(text: &str) -> bool {
     };
     let name = text.bytes().take_while(|&byte| is_name_byte(byte)).count();
     let behind = text[name..].trim_start_matches([' ', '\t']);
-    name > 0
-        && (has_percent || behind.len() < text.len() - name)
-        && behind.starts_with('=')
+    name > 0 && (has_percent || behind.len() < text.len() - name) && behind.starts_with('=')
 }
 
 fn starts_value_header(line: &str) -> bool {

@@ -3,12 +3,16 @@
 import type * as vscode from 'vscode';
 import {
   CloseAction,
+  CodeLensRefreshRequest,
   ErrorAction,
   LanguageClient,
   RevealOutputChannelOn,
   type CloseHandlerResult,
   type ErrorHandler,
   type ExecuteCommandSignature,
+  type GenericRequestHandler,
+  type LanguageClientOptions,
+  type ServerOptions,
 } from 'vscode-languageclient/node';
 
 import { LANGUAGES } from './heads';
@@ -19,6 +23,8 @@ export type { LanguageClient };
 export interface Hooks {
   /** Called if the server does not stay up. */
   gaveUp: () => void;
+  /** Called when the server has read other files of a dump, whose lenses are to be asked for again. */
+  refreshed: () => void;
   /** A code lens or the like runs a command of the server. */
   run: (command: string, args: unknown[]) => Promise<unknown>;
 }
@@ -29,7 +35,8 @@ const WITHIN = 3 * 60 * 1000;
 
 /** A client for the server at `program`, not yet started. */
 export function newClient(program: string, log: vscode.LogOutputChannel, hooks: Hooks): LanguageClient {
-  return new QuietClient(
+  return new Client(
+    hooks,
     'buflens',
     'Buflens',
     { command: program, args: ['lsp', '--stdio'] },
@@ -60,10 +67,27 @@ const SHOWN = new Set([
   'buflens.copies',
 ]);
 
-/** What goes wrong is told once, by the server's owner; the library would add a message with a stack trace. */
-class QuietClient extends LanguageClient {
+class Client extends LanguageClient {
+  constructor(
+    private readonly hooks: Hooks,
+    ...rest: [id: string, name: string, server: ServerOptions, client: LanguageClientOptions]
+  ) {
+    super(...rest);
+  }
+
+  /** What goes wrong is told once, by the server's owner; the library would add a message with a stack trace. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
+  }
+
+  /** The library itself answers that lenses are to be asked for again. */
+  override onRequest(type: string | { method: string }, handler: GenericRequestHandler<unknown, unknown>): vscode.Disposable {
+    const method = typeof type === 'string' ? type : type.method;
+    if (method !== CodeLensRefreshRequest.method) return super.onRequest(type as string, handler);
+    return super.onRequest(method, (...parameters: unknown[]) => {
+      this.hooks.refreshed();
+      return handler(...parameters);
+    });
   }
 }
 

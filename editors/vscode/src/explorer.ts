@@ -314,9 +314,7 @@ function valueItem({ value, occupied }: ValueNode, isTicked: boolean): vscode.Tr
   item.description = summaryOf(value, occupied);
   item.tooltip = tooltip(value, occupied);
   if (value.location === null) return item;
-  const { uri, range } = value.location;
-  const place = new vscode.Range(range.start.line, range.start.character, range.start.line, range.start.character);
-  item.command = { title: 'Go to Value', command: 'vscode.open', arguments: [vscode.Uri.parse(uri), { selection: place }] };
+  item.command = { title: 'Go to Value', command: 'buflens.goTo', arguments: [value.location] };
   return item;
 }
 

@@ -8,7 +8,7 @@ import { Explorer } from './explorer';
 import { exportDump } from './export';
 import { auditCopies, auditDonation, findValueAtOffset, showBuffersOfLine, showPadding, whatIfWithout } from './lists';
 import { Maps } from './map';
-import { activePart, noticeLarge, Parts } from './parts';
+import { activePart, noticeLarge, Parts, type Place } from './parts';
 import { Server } from './server';
 import { Status } from './status';
 
@@ -45,18 +45,24 @@ export function activate(context: vscode.ExtensionContext): Api {
     void status.update();
   };
   let pause: NodeJS.Timeout | undefined;
-  /** The documents that have changed since. */
-  const edited = new Map<string, vscode.Uri>();
-  const changed = ({ document }: { document: vscode.TextDocument }) => {
-    if (!isServed(document)) return;
-    edited.set(document.uri.toString(), document.uri);
+  /** The dumps that have changed since, by one of their documents; or any. */
+  const changed = { documents: new Map<string, vscode.Uri>(), isAny: false };
+  const refresh = () => {
+    explorer.refresh();
+    if (changed.isAny) maps.refresh();
+    else for (const uri of changed.documents.values()) maps.refresh(uri);
+    changed.documents.clear();
+    changed.isAny = false;
+    void status.update();
+  };
+  const refreshSoon = () => {
     clearTimeout(pause);
-    pause = setTimeout(() => {
-      explorer.refresh();
-      for (const uri of edited.values()) maps.refresh(uri);
-      edited.clear();
-      void status.update();
-    }, PAUSE);
+    pause = setTimeout(refresh, PAUSE);
+  };
+  const edited = ({ document }: { document: vscode.TextDocument }) => {
+    if (!isServed(document)) return;
+    changed.documents.set(document.uri.toString(), document.uri);
+    refreshSoon();
   };
   // A document becomes a dump when its language is set, while its editor stays.
   const opened = (document: vscode.TextDocument) => {
@@ -66,8 +72,7 @@ export function activate(context: vscode.ExtensionContext): Api {
 
   const register = (command: string, run: (...args: never[]) => unknown) => vscode.commands.registerCommand(`buflens.${command}`, run);
   const openInParts = (file?: vscode.Uri) => {
-    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-    const chosen = file ?? (input instanceof vscode.TabInputText ? input.uri : undefined);
+    const chosen = file ?? activeFile();
     if (chosen?.scheme === 'file') return parts.open(chosen);
     void vscode.window.showInformationMessage('Open the dump first, or use the menu of the file in the explorer.');
     return undefined;
@@ -100,7 +105,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   };
   const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
     register(command, async () => {
-      const uri = activeDump()?.uri ?? activePart() ?? explorer.uri;
+      const uri = activeDump()?.uri ?? activePart() ?? maps.active ?? activeFile() ?? explorer.uri;
       if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
       else await report(() => run(uri));
     });
@@ -114,9 +119,12 @@ export function activate(context: vscode.ExtensionContext): Api {
     status,
     maps,
     running.onDidChange(() => {
-      explorer.refresh();
-      maps.refresh();
-      void status.update();
+      changed.isAny = true;
+      refresh();
+    }),
+    running.onDidRead(() => {
+      changed.isAny = true;
+      refreshSoon();
     }),
     parts.register(),
     comparisons.register(),
@@ -124,7 +132,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     noticeLarge((file) => parts.open(file)),
     vscode.window.onDidChangeActiveTextEditor(follow),
     vscode.workspace.onDidOpenTextDocument(opened),
-    vscode.workspace.onDidChangeTextDocument(changed),
+    vscode.workspace.onDidChangeTextDocument(edited),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration('buflens.server')) void running.reconfigure();
     }),
@@ -150,6 +158,8 @@ export function activate(context: vscode.ExtensionContext): Api {
       explorer.refresh();
     }),
     register('treatAsDump', treatAsDump),
+    // Not in the palette: where the entries of lists and trees lead.
+    register('goTo', (location: Place, preview?: boolean) => report(() => parts.goTo(location, preview ?? false))),
     register('openInParts', openInParts),
     register('restartServer', () => running.restart()),
     register('showLog', () => {
@@ -164,6 +174,12 @@ export function activate(context: vscode.ExtensionContext): Api {
 
 export function deactivate(): Promise<void> | undefined {
   return server?.stop();
+}
+
+/** The file in the active tab, also one that is too long for VS Code to show it to extensions. */
+function activeFile(): vscode.Uri | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputText && input.uri.scheme === 'file' ? input.uri : undefined;
 }
 
 /** Runs something for the user, who hears of it when it fails. */

@@ -4,17 +4,15 @@ import * as vscode from 'vscode';
 
 import type { Explorer } from './explorer';
 import { bytes, counted, exactBytes, fixed } from './numbers';
+import type { Place } from './parts';
 import type { Copy, Donation, MadeValue, PaddedValue, Parameter, Value } from './results';
 import type { Server } from './server';
 import { nameOf, whatIfOf } from './values';
 
-type Location = Value['location'];
-
 const NOT_YET = 'the server has not read this dump yet; try again in a moment';
 
 interface Entry extends vscode.QuickPickItem {
-  /** `null` where there is no line to go to. */
-  location: Location;
+  location: Place;
 }
 
 export async function showPadding(server: Server, uri: vscode.Uri): Promise<void> {
@@ -113,19 +111,11 @@ async function pick(title: string, entries: Entry[], empty: string, leftOut = 0)
     onDidSelectItem: (entry: Entry) => {
       // The first is selected as soon as the list is shown.
       moves += 1;
-      if (moves > 1) void goTo(entry.location, true);
+      if (moves > 1) void vscode.commands.executeCommand('buflens.goTo', entry.location, true);
     },
   });
-  if (chosen !== undefined) await goTo(chosen.location, false);
+  if (chosen !== undefined) await vscode.commands.executeCommand('buflens.goTo', chosen.location);
   else if (place !== undefined && moves > 1) await vscode.window.showTextDocument(place.uri, { selection: place.selection, viewColumn: place.viewColumn });
-}
-
-async function goTo(location: Location, preview: boolean): Promise<void> {
-  if (location === null) return;
-  const { uri, range } = location;
-  const { line, character } = range.start;
-  const selection = new vscode.Range(line, character, line, character);
-  await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection, preserveFocus: preview, preview: true });
 }
 
 function paddingEntry(value: PaddedValue): Entry {

@@ -54,6 +54,11 @@ export class Maps implements vscode.Disposable {
     this.add(uri, vscode.window.createWebviewPanel(VIEW, 'Memory Map', place));
   }
 
+  /** The dump of the map that is in the active tab. */
+  get active(): vscode.Uri | undefined {
+    return [...this.maps.values()].find(({ panel }) => panel.active)?.uri;
+  }
+
   /** Asks the server again: about the dump that `uri` is a file of, or about all. */
   refresh(uri?: vscode.Uri): void {
     for (const [stem, map] of this.maps) if (uri === undefined || stemOf(uri.path) === stem) void map.update();
@@ -84,7 +89,7 @@ class Panel {
   private asked = 0;
 
   constructor(
-    private readonly uri: vscode.Uri,
+    readonly uri: vscode.Uri,
     readonly panel: vscode.WebviewPanel,
     media: vscode.Uri,
     private readonly server: Server,

@@ -7,6 +7,7 @@ import type { DocumentSymbol, Hover, Location, LocationLink } from 'vscode-langu
 
 import { HEAD, languageOf } from './heads';
 import { counted } from './numbers';
+import type { Value } from './results';
 import type { Server } from './server';
 import { sliceAt, slicesOf, textOf, type Slice } from './slices';
 
@@ -27,6 +28,9 @@ interface Entry {
   symbol: DocumentSymbol;
   depth: number;
 }
+
+/** Where an entry leads; `null` where there is no line to go to. */
+export type Place = Value['location'];
 
 type Goto = 'definition' | 'declaration' | 'typeDefinition' | 'implementation';
 
@@ -129,6 +133,14 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
     if (part === undefined) return new vscode.Location(file, range);
     const [uri, first] = part;
     return new vscode.Location(uri, moved(range, -first));
+  }
+
+  /** Shows the place of a value or another entry; while it is a preview, the focus stays where it is. */
+  async goTo(location: Place, preview: boolean): Promise<void> {
+    if (location === null) return;
+    const { line, character } = location.range.start;
+    const { uri, range } = await this.shown(vscode.Uri.parse(location.uri), new vscode.Range(line, character, line, character));
+    await vscode.window.showTextDocument(uri, { selection: range, preserveFocus: preview, preview: true });
   }
 
   /** How a file is cut into parts; kept until it changes. */

@@ -16,9 +16,12 @@ export class Server implements vscode.Disposable {
   /** The setting that the server was started with. */
   private setting = '';
   private readonly changed = new vscode.EventEmitter<void>();
+  private readonly read = new vscode.EventEmitter<void>();
 
   /** Fires when the server has started or given up. */
   readonly onDidChange = this.changed.event;
+  /** Fires when the server has read other files of a dump, as those that a program which runs again writes. */
+  readonly onDidRead = this.read.event;
   /** What is shown when somebody else runs a command of the server. */
   run: Run = () => Promise.resolve();
 
@@ -56,6 +59,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): Promise<void> {
     this.changed.dispose();
+    this.read.dispose();
     return this.stop();
   }
 
@@ -106,6 +110,9 @@ export class Server implements vscode.Disposable {
     const client = newClient(program, this.log, {
       gaveUp: () => {
         this.gaveUp();
+      },
+      refreshed: () => {
+        this.read.fire();
       },
       run: (command, args) => this.run(command, args),
     });

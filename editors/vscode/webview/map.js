@@ -28,5 +28,9 @@
     const { drawn, merged, total } = root.dataset;
     code.postMessage({ type: 'drawn', drawn: Number(drawn), merged: Number(merged), total: Number(total) });
   });
+  // Who comes here by the keyboard has the map's keys.
+  addEventListener('focus', () => {
+    if (document.activeElement === document.body) root.querySelector('canvas')?.focus({ preventScroll: true });
+  });
   code.postMessage({ type: 'ready' });
 })();

@@ -241,9 +241,16 @@ fn check_parameters(mut numbers: Vec<(u64, Place)>, findings: &mut Findings) {
     }
 }
 
-/// `duplicate-name`: two computations of the module are called the same.
+/// `duplicate-name`: two computations of the module are called the same, or both are the entry.
 fn check_computations(dump: &Dump, findings: &mut Findings) {
     let header = |row: Row| dump.at::<facts::Computation>(row);
+    let headers = dump.computations.iter().filter_map(|at| header(*at));
+    let mut entries = headers.filter(|own| own.row.entry);
+    if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
+        let message = "the module has two `ENTRY` computations";
+        let finding = Finding::new(Code::DuplicateName, second.place(second.row.name), message);
+        findings.push(finding.related(first.place(first.row.name), "the first one"));
+    }
     for (number, at) in (0..).zip(&dump.computations) {
         let Some(own) = header(*at) else { continue };
         let text = own.text(own.row.name);
@@ -437,6 +444,30 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
                 28 unresolved-name `sum` the module has no computation `sum` []
             "#]],
         );
+    }
+
+    /// An HLO parser takes all of it.
+    #[test]
+    fn what_people_write_has_no_finding() {
+        let text = "  HloModule m,\n    is_scheduled=true\n\n  /* one line */\n  add {\n    x = f32[] parameter(0)\n    \
+                    y = f32[] parameter(1)\n    ROOT s = add(x, y)\n    }\n\nmain (a: f32[2],\n    b: f32[2]) -> f32[]\n{\n\
+                    %a = f32[2] parameter(0)\nb = f32[2] parameter(1), frontend_attributes={\n  k=\"}\"\n  }\n\
+                    c = add(a, f32[2] negate(b))\nROOT r = reduce(c, f32[] constant(0)),\n  dimensions={0}, to_apply=add\n}\n";
+        assert_eq!(findings(text), "");
+        // Compilers print the layout on the first line, and the entry last.
+        let cut = SOUND[..SOUND.find("ENTRY").expect("an entry")].replace(
+            "=true",
+            "=true, entry_computation_layout={(f32[2,3]{1,0})->f32[]}",
+        );
+        expect![[r#"
+            20 truncated `}` the module ends before its `ENTRY` computation []
+        "#]]
+        .assert_eq(&findings(&cut));
+        let twice = SOUND.replace("add {", "ENTRY add {");
+        expect![[r#"
+            23 duplicate-name `main` the module has two `ENTRY` computations ["the first one"]
+        "#]]
+        .assert_eq(&findings(&twice));
     }
 
     #[test]

@@ -289,8 +289,9 @@ pub(super) fn is_token(
             .any(|computation| holds(computation.line));
         return in_header && is_in_tree(document, start + at, name, kind);
     };
-    if at <= around.opcode.start || (text[around.span.start as usize] == b'%' && !behind_mark) {
-        // A shape or the opcode; and where names have marks, any other word without one.
+    let has_marks = text[around.span.start as usize] == b'%';
+    if at <= around.opcode.start || has_marks && !behind_mark && at >= operands.end(around, text) {
+        // A shape or the opcode; and behind operands with marks, any other word without one.
         return false;
     }
     // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
@@ -532,6 +533,19 @@ mod tests {
                 3 add (declares)
                 10 add
                 2 in this file
+            "#]],
+        );
+    }
+
+    #[test]
+    fn names_with_and_without_marks_are_one() {
+        check_text(
+            "HloModule m\n\nENTRY e {\n  %b = f32[] parameter(0)\n  ROOT %c = f32[] add(b, %b$0), x={b}, y=\"b\"\n}\n",
+            &expect![[r#"
+                4 b (declares)
+                5 b
+                5 b
+                3 in this file
             "#]],
         );
     }

@@ -79,12 +79,15 @@ pub fn taken(array: &ArrayShape, platforms: Platforms) -> Option<u64> {
     }
 }
 
-/// Whether it is an array on TPU whose layout has no tiles. Flags for synchronisation never have any.
+/// Whether it is an array on TPU whose layout has no tiles; that of a scalar is not printed then. Flags for
+/// synchronisation never have any.
 pub fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
     let layout = array.layout.as_ref();
     platforms.tpu
         && !(platforms.cpu || platforms.gpu)
-        && layout.is_some_and(|layout| layout.tiles.is_empty())
+        && layout.map_or(array.dimensions.is_empty(), |layout| {
+            layout.tiles.is_empty()
+        })
         && !is_sync_flag(array)
 }
 

@@ -73,7 +73,8 @@ pub(super) fn kind_of(blocks: &[Arc<Block>]) -> DocumentKind {
 
 /// `HloModule jit_f`, by people with any indentation.
 fn is_module_line(text: &str) -> bool {
-    text.trim_start_matches([' ', '\t']).starts_with("HloModule ")
+    text.trim_start_matches([' ', '\t'])
+        .starts_with("HloModule ")
 }
 
 /// Whether `block` is of the text of a failure.

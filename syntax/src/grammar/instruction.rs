@@ -110,9 +110,7 @@ fn operands<S: Sink>(p: &mut Parser<S>) -> Rule {
 fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
     let is_shape = match p.peek() {
         Some(Token::LParen) => true,
-        Some(Token::Word) => {
-            matches!(p.byte_behind(), Some(b'[' | b'(')) && !is_call(p)
-        }
+        Some(Token::Word) => matches!(p.byte_behind(), Some(b'[' | b'(')) && !is_call(p),
         _ => false,
     };
     if is_shape && p.at(Token::LParen) && !S::SHAPES {

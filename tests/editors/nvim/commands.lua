@@ -104,8 +104,13 @@ t.test(function()
     return t.told('there is no format `what`')
   end)
 
-  -- From a line of source to what it made.
   t.open(vim.fn.glob('module_0055.*-buffer-assignment.txt'))
+  title, items = list('BuflensPadding')
+  t.check('padding of what has no dimensions', vim.iter(items):any(function(item)
+    return item.text:find('scalar: 1 -> 256', 1, true) ~= nil
+  end), items)
+
+  -- From a line of source to what it made.
   vim.cmd('silent edit /elsewhere/models/gen.py')
   vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.fn['repeat']({ '' }, 200))
   title, items = list('112BuflensWhere')

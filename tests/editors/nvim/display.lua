@@ -99,6 +99,7 @@ t.test(function()
   t.wait('an id that there is not', function()
     return t.told('no value has the id 99')
   end)
+  t.check('and nothing of a peak without it', not t.told('without value 99 the peak'))
   vim.cmd('BuflensWhatIf copy.3')
   t.check('a name is no id', t.told('`copy.3` is no number'))
 
@@ -110,7 +111,7 @@ t.test(function()
   t.equal('padding', list('BuflensPadding'), {
     'padding: HBM 4.4 MiB at step 13, memory space 5 0 B',
     '3:2 +4.4 MiB (1.01x)  dimension 1: 513 -> 520  {1,0} takes 20.0 KiB  ' .. rows[1]:sub(5),
-    '5:2 +448 B (8.00x)  ' .. rows[2]:sub(5),
+    '5:2 +448 B (8.00x)  scalar: 1 -> 256  ' .. rows[2]:sub(5),
   })
   t.equal('donation', list('BuflensDonation'), {
     'donation: 0 B donated; 64 B donated in vain; 512 B could match an output; 320.0 MiB dead before the peak',

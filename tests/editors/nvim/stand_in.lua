@@ -48,7 +48,8 @@ M.answers = {
   ['buflens.peak'] = peak,
   ['buflens.whatIf'] = function(arguments)
     if arguments.without[1] == 99 then
-      return { schema = 1, space = 0, without = {}, unknown = { 99 }, reason = 'nothing is left out' }
+      local peak = { step = 13, instruction = 'copy.3', occupied_bytes = 1012613120 }
+      return { schema = 1, space = 0, without = { 99 }, unknown = { 99 }, before = peak, after = peak, saved_bytes = 0 }
     end
     return {
       schema = 1, module = 'jit_f', space = 0, without = arguments.without, unknown = {},
@@ -66,6 +67,8 @@ M.answers = {
     all[1].dimension = { number = 1, from = 513, to = 520, tile = 8 }
     all[1].order = { minor_to_major = { 1, 0 }, bytes = 20480 }
     all[2].padding_bytes, all[2].ratio = 448, 8
+    -- A scalar has no dimension that is to blame.
+    all[2].dimension = { number = vim.NIL, from = 1, to = 256, tile = 256 }
     return {
       schema = 1, module = 'jit_f', values = all, values_left_out = 0, allocations = {},
       spaces = { { color = 0, name = 'HBM', padding_bytes = 4587520, occupied_bytes = 1012613120, step = 13 }, { color = 5, padding_bytes = 0 } },

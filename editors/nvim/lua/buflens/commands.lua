@@ -118,6 +118,9 @@ function M.show_what_if(result)
   if (result.unknown or {})[1] then
     text.say('no value has the id ' .. table.concat(result.unknown, ', '), vim.log.levels.WARN)
   end
+  if #(result.unknown or {}) == #result.without then
+    return
+  end
   if not (result.before and result.after) then
     return text.say(result.reason or 'this dump does not tell when its values are alive')
   end
@@ -146,7 +149,12 @@ function M.list_padding(result)
     local row, dimension, order = value_row(value), value.dimension, value.order
     row.text = text.join({
       ('+%s (%.2fx)'):format(text.bytes(value.padding_bytes), value.ratio),
-      dimension and ('dimension %d: %d -> %d'):format(dimension.number, dimension.from, dimension.to),
+      dimension
+        and ('%s: %d -> %d'):format(
+          dimension.number and 'dimension ' .. dimension.number or 'scalar',
+          dimension.from,
+          dimension.to
+        ),
       order and ('{%s} takes %s'):format(table.concat(order.minor_to_major, ','), text.bytes(order.bytes)),
       row.text,
     })

@@ -302,7 +302,10 @@ impl<'d> Instruction<'d> {
         ));
         let mut table = Table::default();
         table.row(HEAD.map(str::to_owned));
-        table.row(row(context, "result", self.shape()));
+        // People leave out the shape.
+        if !self.shape().is_empty() {
+            table.row(row(context, "result", self.shape()));
+        }
         self.add_operands(context, &mut table);
         hover.paragraph(&table.to_string());
         if let Some(more) = self.more_operands() {

@@ -371,6 +371,11 @@ mod tests {
         };
         assert_eq!(bytes::taken(&array, TPU), Some(4096));
         assert_eq!(bytes::taken(&array, ANY), Some(4));
+        // The layout of a scalar is not printed if it has no tile.
+        let Ok(Shape::Array(scalar)) = Shape::read("u32[]") else {
+            panic!("a scalar")
+        };
+        assert_eq!(bytes::taken(&scalar, TPU), Some(4096));
         expect![[r#"
             4.0 KiB (4,096 B) for 4 B of data: without a tile a TPU takes blocks of 1,024 elements
 

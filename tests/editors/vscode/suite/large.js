@@ -65,4 +65,10 @@ exports['it is noticed, and opens in parts'] = async (say) => {
   assert.equal(target.uri.scheme, 'buflens-part');
   const line = (found.range ?? found.targetSelectionRange).start.line;
   assert.match(target.lineAt(line).text, /^<150 tuple\.1\{150\}/);
+
+  // Where a list of values leads: not to the whole file, which no extension sees.
+  const range = { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } };
+  await vscode.commands.executeCommand('buflens.goTo', { uri: file.toString(), range });
+  const first = vscode.window.activeTextEditor.document;
+  assert.deepEqual([first.uri.scheme, first.lineAt(0).text], ['buflens-part', 'BufferAssignment:']);
 };

@@ -1,8 +1,9 @@
 // The peak explorer and the lists, if the server has their commands; else it is said that it has not.
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
 const vscode = require('vscode');
-const { message, open, until } = require('./help.js');
+const { find, message, open, until } = require('./help.js');
 const page = require('./page.js');
 
 const dump = 'split/module_0055.jit_attention.cl_933746096.after_optimizations-buffer-assignment.txt';
@@ -31,6 +32,23 @@ exports['the status item follows edits'] = async () => {
   await vscode.commands.executeCommand('undo');
   await page.see('.statusbar-item', 'HBM 2\\.0 MiB');
   await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+};
+
+exports['the status item follows what becomes of the files beside'] = async () => {
+  // Of this dump no test has opened the file: what is open counts, and not what is on disk.
+  const beside = 'split/module_0542.jit_scan_cumsum.cl_933746096.after_optimizations';
+  const { document } = await open(`${beside}-buffer-assignment.txt`);
+  await page.see('.statusbar-item', 'HBM 133\\.0 KiB');
+  const live = (await find(`${beside}-live-range.txt`)).fsPath;
+  const text = fs.readFileSync(live);
+  fs.rmSync(live);
+  try {
+    await page.see('.statusbar-item', '^\\W*jit_scan_cumsum\\W*$');
+  } finally {
+    fs.writeFileSync(live, text);
+  }
+  await page.see('.statusbar-item', 'HBM 133\\.0 KiB');
+  assert.equal(vscode.window.activeTextEditor.document, document);
 };
 
 exports['a server without the commands says so'] = async (say) => {
