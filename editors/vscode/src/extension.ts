@@ -105,7 +105,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   };
   const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
     register(command, async () => {
-      const uri = activeDump()?.uri ?? activePart() ?? maps.active ?? activeFile() ?? explorer.uri;
+      const uri = activeDump()?.uri ?? activePart() ?? maps.active ?? unseenFile() ?? explorer.uri;
       if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
       else await report(() => run(uri));
     });
@@ -176,7 +176,12 @@ export function deactivate(): Promise<void> | undefined {
   return server?.stop();
 }
 
-/** The file in the active tab, also one that is too long for VS Code to show it to extensions. */
+/** The file in the active tab that is too long for VS Code to show it to extensions. */
+function unseenFile(): vscode.Uri | undefined {
+  return vscode.window.activeTextEditor === undefined ? activeFile() : undefined;
+}
+
+/** The file in the active tab, also one of these. */
 function activeFile(): vscode.Uri | undefined {
   const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   return input instanceof vscode.TabInputText && input.uri.scheme === 'file' ? input.uri : undefined;

@@ -157,6 +157,17 @@ exports['lists that lead to lines'] = async () => {
   }
 };
 
+exports['beside another file the lists are about the dump of the explorer'] = async () => {
+  if (!(await hasCommands())) return;
+  await open(dump);
+  await vscode.commands.executeCommand('buflens.showPeak');
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(await find('prose.txt')));
+  const shown = vscode.commands.executeCommand('buflens.showPadding');
+  await page.see('.quick-input-widget', 'Padding of jit_attention');
+  await page.press('Escape');
+  await shown;
+};
+
 exports["the server's own command opens the explorer"] = async () => {
   if (!(await hasCommands())) return;
   const { document } = await open(dump);
