@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import { isServed } from './detect';
+import { stemOf } from './heads';
 import type { Server } from './server';
 
 const SCHEME = 'buflens-diff';
@@ -56,7 +57,8 @@ export class Comparisons implements vscode.TextDocumentContentProvider {
 }
 
 async function askOther(after: vscode.Uri): Promise<vscode.Uri | undefined> {
-  const open = vscode.workspace.textDocuments.filter((document) => isServed(document) && document.uri.toString() !== after.toString());
+  // Not the other files of the same dump.
+  const open = vscode.workspace.textDocuments.filter((document) => isServed(document) && stemOf(document.uri.path) !== stemOf(after.path));
   const choices: Choice[] = open.map(({ uri }) => ({
     label: path.basename(uri.path),
     description: vscode.workspace.asRelativePath(path.dirname(uri.fsPath)),

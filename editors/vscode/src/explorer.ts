@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 
 import { stemOf } from './heads';
+import type { LeftOut } from './left-out';
 import { bytes, counted, exactBytes } from './numbers';
 import type { Moment, Peak, PeakValue, Space } from './results';
 import type { Server } from './server';
@@ -39,18 +40,20 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.changed.event;
   private readonly peaks = new Map<string, Promise<Peak | undefined>>();
-  /** By memory space, the ids of the values that are left out. */
-  private readonly ticked = new Map<number, Set<number>>();
   /** By memory space, the step that is shown besides the peaks, since a code lens led to it. */
   private readonly chosen = new Map<number, number>();
-  /** Above the tree: the program, why it is empty, and what remains without the ticked values. */
-  private readonly messages = { module: '', problem: '', whatIf: '' };
+  /** Above the tree: the program, why it is empty, what remains without the ticked values, and which are shown at all. */
+  private readonly messages = { module: '', problem: '', whatIf: '', filter: '' };
   /** How often the dump was asked for, and what remains without the ticked values: late answers are dropped. */
   private readonly asked = { peak: 0, whatIf: 0 };
+  private readonly ticks: vscode.Disposable;
   private order: Order = 'bytes';
   private filter = '';
 
-  constructor(private readonly server: Server) {
+  constructor(
+    private readonly server: Server,
+    private readonly leftOut: LeftOut,
+  ) {
     this.view = vscode.window.createTreeView<Node>('buflens.peakView', {
       treeDataProvider: this,
       showCollapseAll: true,
@@ -60,6 +63,9 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       for (const [node, state] of items) {
         if (node.kind === 'value') this.tick(node.color, node.value.id, state === vscode.TreeItemCheckboxState.Checked);
       }
+    });
+    this.ticks = leftOut.onDidChange((uri) => {
+      if (!this.isOf(uri)) return;
       void this.showWhatIf();
       // The same value may stand below several steps.
       this.changed.fire();
@@ -67,18 +73,23 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   dispose(): void {
+    this.ticks.dispose();
     this.view.dispose();
     this.changed.dispose();
   }
 
   /** Shows the dump that `uri` is a file of. */
   show(uri: vscode.Uri): void {
-    if (this.uri !== undefined && stemOf(this.uri.path) === stemOf(uri.path)) return;
+    if (this.isOf(uri)) return;
     this.uri = uri;
     void vscode.commands.executeCommand('setContext', 'buflens.hasDump', true);
-    this.ticked.clear();
     this.chosen.clear();
     this.refresh();
+  }
+
+  /** Whether `uri` is a file of the dump that is shown. */
+  private isOf(uri: vscode.Uri): boolean {
+    return this.uri !== undefined && stemOf(this.uri.path) === stemOf(uri.path);
   }
 
   /** Asks the server again. */
@@ -138,27 +149,12 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   setFilter(filter: string): void {
     this.filter = filter.trim();
-    this.view.description = this.filter === '' ? undefined : `filter: ${this.filter}`;
-    this.changed.fire();
-  }
-
-  /** Whether the button that unticks all is there. */
-  private showTicks(): void {
-    const any = [...this.ticked.values()].some((ids) => ids.size > 0);
-    void vscode.commands.executeCommand('setContext', 'buflens.hasTicks', any);
-  }
-
-  /** Leaves out the values with these ids, and no others of this memory space. */
-  async leaveOut(color: number, ids: readonly number[]): Promise<void> {
-    this.ticked.set(color, new Set(ids));
-    await this.showWhatIf();
+    this.say({ filter: this.filter === '' ? '' : `Only values with "${this.filter}"` });
     this.changed.fire();
   }
 
   clearTicks(): void {
-    this.ticked.clear();
-    void this.showWhatIf();
-    this.changed.fire();
+    if (this.uri !== undefined) this.leftOut.set(this.uri, []);
   }
 
   /** What is said above the tree. */
@@ -194,7 +190,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   getTreeItem(node: Node): vscode.TreeItem {
     return node.kind === 'value'
-      ? valueItem(node, this.ticked.get(node.color)?.has(node.value.id) ?? false)
+      ? valueItem(node, this.ticked(node.color).includes(node.value.id))
       : node.kind === 'space'
         ? spaceItem(node)
         : node.kind === 'step'
@@ -222,14 +218,18 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const steps = [step(space.peak, 'true peak'), ...(peak?.next ?? []).map((moment) => step(moment, 'next peak'))];
     const printed = peak?.xla_peak;
     if (printed && printed.occupied_bytes !== null && !steps.some(({ moment }) => moment.step === printed.step)) {
-      steps.push(step({ step: printed.step, instruction: null, occupied_bytes: printed.occupied_bytes }, "XLA's printed step"));
+      steps.push(step(await this.momentAt(space.color, printed.step), "XLA's printed step"));
     }
     const chosen = this.chosen.get(space.color);
     if (chosen !== undefined && !steps.some(({ moment }) => moment.step === chosen)) {
-      const at = await this.peak(space.color, chosen);
-      steps.push(step({ step: chosen, instruction: at?.instruction ?? null, occupied_bytes: at?.occupied_bytes ?? 0 }, 'chosen'));
+      steps.push(step(await this.momentAt(space.color, chosen), 'chosen'));
     }
     return steps;
+  }
+
+  private async momentAt(color: number, step: number): Promise<Moment> {
+    const at = await this.peak(color, step);
+    return { step, instruction: at?.instruction ?? null, occupied_bytes: at?.occupied_bytes ?? 0 };
   }
 
   private valueNode(color: number, value: PeakValue, occupied: number | null): ValueNode {
@@ -247,35 +247,37 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private tick(color: number, id: number, isTicked: boolean): void {
-    const ids = this.ticked.get(color) ?? new Set();
-    if (isTicked) ids.add(id);
-    else ids.delete(id);
-    this.ticked.set(color, ids);
+    const others = this.ticked(color).filter((other) => other !== id);
+    if (this.uri !== undefined) this.leftOut.setSpace(this.uri, color, isTicked ? [...others, id] : others);
+  }
+
+  /** The values of a memory space that are left out. */
+  private ticked(color: number): readonly number[] {
+    return (this.uri && this.leftOut.of(this.uri).get(color)) ?? [];
   }
 
   private async showWhatIf(): Promise<void> {
-    this.showTicks();
     this.asked.whatIf += 1;
     const asked = this.asked.whatIf;
     const uri = this.uri;
-    const chosen = [...this.ticked].filter(([, ids]) => ids.size > 0);
     if (uri === undefined) return;
-    const sentences = chosen.map(async ([space, ids]) => {
-      try {
-        const result = await this.server.command('buflens.whatIf', uri, { space, without: [...ids] });
-        return result === undefined ? '' : whatIfOf(result);
-      } catch (error) {
-        return String(error instanceof Error ? error.message : error);
-      }
-    });
-    const whatIf = (await Promise.all(sentences)).join('. ');
+    const without = [...this.leftOut.of(uri)];
+    // For the button that unticks all.
+    void vscode.commands.executeCommand('setContext', 'buflens.hasTicks', without.length > 0);
+    let whatIf: string;
+    try {
+      const answers = without.map(([space, ids]) => this.server.command('buflens.whatIf', uri, { space, without: [...ids] }));
+      whatIf = whatIfOf((await Promise.all(answers)).filter((answer) => answer !== undefined));
+    } catch (error) {
+      whatIf = error instanceof Error ? error.message : String(error);
+    }
     if (asked === this.asked.whatIf) this.say({ whatIf });
   }
 
   private say(messages: Partial<Explorer['messages']>): void {
     Object.assign(this.messages, messages);
-    const { module, problem, whatIf } = this.messages;
-    this.view.message = [module, problem, whatIf].filter(Boolean).join('. ') || undefined;
+    const { module, problem, whatIf, filter } = this.messages;
+    this.view.message = [module, problem, whatIf, filter].filter(Boolean).join('. ') || undefined;
   }
 }
 
@@ -298,17 +300,17 @@ function spaceItem({ space, isFirst }: SpaceNode): vscode.TreeItem {
 function stepItem({ color, moment, what }: StepNode): vscode.TreeItem {
   const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   const state = what === 'true peak' ? Expanded : Collapsed;
-  const name = `step ${moment.step} ${moment.instruction ?? ''}`.trimEnd();
-  const item = new vscode.TreeItem(name, state);
+  // Bytes first: names are longer than the view is wide.
+  const item = new vscode.TreeItem(`${bytes(moment.occupied_bytes)} at step ${moment.step}`, state);
   item.id = `step ${color} ${moment.step}`;
   item.iconPath = new vscode.ThemeIcon(what === 'true peak' ? 'flame' : 'debug-stackframe-dot');
-  item.description = `${bytes(moment.occupied_bytes)}, ${what}`;
-  item.tooltip = `${name}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
+  item.description = [what, moment.instruction].filter(Boolean).join(', ');
+  item.tooltip = `Step ${moment.step}${moment.instruction === null ? '' : `, ${moment.instruction}`}: ${exactBytes(moment.occupied_bytes)} occupied, ${what}`;
   return item;
 }
 
 function valueItem({ value, occupied }: ValueNode, isTicked: boolean): vscode.TreeItem {
-  const item = new vscode.TreeItem(nameOf(value));
+  const item = new vscode.TreeItem(`${bytes(value.bytes)}  ${nameOf(value)}`);
   const { Checked, Unchecked } = vscode.TreeItemCheckboxState;
   item.checkboxState = { state: isTicked ? Checked : Unchecked, tooltip: isTicked ? 'Left out' : 'Tick to see what would be without it' };
   item.description = summaryOf(value, occupied);

@@ -6,9 +6,10 @@ import { Comparisons } from './compare';
 import { activeDump, detectDumps, isServed, treatAsDump } from './detect';
 import { Explorer } from './explorer';
 import { exportDump } from './export';
+import { LeftOut } from './left-out';
 import { auditCopies, auditDonation, findValueAtOffset, showBuffersOfLine, showPadding, whatIfWithout } from './lists';
 import { Maps } from './map';
-import { activePart, noticeLarge, Parts, type Place } from './parts';
+import { activeFile, activePart, LargeDumps, Parts, type Place } from './parts';
 import { Server } from './server';
 import { Status } from './status';
 
@@ -22,6 +23,7 @@ export interface Api {
   /** How long the activation took, in ms. */
   activation: number;
   explorer: Explorer;
+  leftOut: LeftOut;
   maps: Maps;
   server: Server;
 }
@@ -30,19 +32,23 @@ export function activate(context: vscode.ExtensionContext): Api {
   const start = performance.now();
   const log = vscode.window.createOutputChannel('Buflens', { log: true });
   const running = (server = new Server(context, log));
-  const explorer = new Explorer(running);
+  const leftOut = new LeftOut();
+  const explorer = new Explorer(running, leftOut);
   const status = new Status(running);
   const parts = new Parts(running);
   const comparisons = new Comparisons(running);
-  const maps = new Maps(vscode.Uri.joinPath(context.extensionUri, 'dist/webview'), running, parts);
+  const maps = new Maps(vscode.Uri.joinPath(context.extensionUri, 'dist/webview'), running, parts, leftOut);
+  const large = new LargeDumps();
 
+  /** The dump in the active tab, by one of its files: itself, a part of it, its map, or one that no extension sees. */
+  const dumpAtHand = () => activeDump()?.uri ?? activePart() ?? maps.active ?? large.active;
   const follow = () => {
-    const dump = activeDump();
+    const dump = dumpAtHand();
     if (dump !== undefined) {
       void running.start();
-      explorer.show(dump.uri);
+      explorer.show(dump);
     }
-    void status.update();
+    void status.update(dump);
   };
   let pause: NodeJS.Timeout | undefined;
   /** The dumps that have changed since, by one of their documents; or any. */
@@ -53,7 +59,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     else for (const uri of changed.documents.values()) maps.refresh(uri);
     changed.documents.clear();
     changed.isAny = false;
-    void status.update();
+    void status.update(dumpAtHand());
   };
   const refreshSoon = () => {
     clearTimeout(pause);
@@ -71,11 +77,10 @@ export function activate(context: vscode.ExtensionContext): Api {
   };
 
   const register = (command: string, run: (...args: never[]) => unknown) => vscode.commands.registerCommand(`buflens.${command}`, run);
-  const openInParts = (file?: vscode.Uri) => {
+  const openInParts = async (file?: vscode.Uri) => {
     const chosen = file ?? activeFile();
-    if (chosen?.scheme === 'file') return parts.open(chosen);
-    void vscode.window.showInformationMessage('Open the dump first, or use the menu of the file in the explorer.');
-    return undefined;
+    if (chosen?.scheme === 'file') await report(() => parts.open(chosen));
+    else void vscode.window.showInformationMessage('Open the dump first, or use the menu of the file in the explorer.');
   };
 
   const show = (command: string, uri: vscode.Uri, argument: { space?: number; step?: number; without?: number[] }) => {
@@ -93,7 +98,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         return undefined;
       default:
         explorer.show(uri);
-        if (argument.without !== undefined) void explorer.leaveOut(argument.space ?? 0, argument.without);
+        if (argument.without !== undefined) leftOut.setSpace(uri, argument.space ?? 0, argument.without);
         return explorer.reveal(argument.space, argument.step);
     }
   };
@@ -105,7 +110,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   };
   const onDump = (command: string, run: (uri: vscode.Uri) => Promise<unknown>) =>
     register(command, async () => {
-      const uri = activeDump()?.uri ?? activePart() ?? maps.active ?? unseenFile() ?? explorer.uri;
+      const uri = dumpAtHand() ?? explorer.uri;
       if (uri === undefined) void vscode.window.showInformationMessage('Open an XLA buffer-assignment dump first.');
       else await report(() => run(uri));
     });
@@ -129,7 +134,10 @@ export function activate(context: vscode.ExtensionContext): Api {
     parts.register(),
     comparisons.register(),
     detectDumps(),
-    noticeLarge((file) => parts.open(file)),
+    leftOut,
+    large,
+    large.onDidFind(follow),
+    maps.onDidActivate(follow),
     vscode.window.onDidChangeActiveTextEditor(follow),
     vscode.workspace.onDidOpenTextDocument(opened),
     vscode.workspace.onDidChangeTextDocument(edited),
@@ -138,7 +146,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     }),
     onDump('showPeak', (uri) => Promise.resolve(show('buflens.peak', uri, {}))),
     onDump('showMap', (uri) => Promise.resolve(show('buflens.map', uri, {}))),
-    onDump('whatIfWithout', (uri) => whatIfWithout(running, explorer, uri)),
+    onDump('whatIfWithout', (uri) => whatIfWithout(running, explorer, leftOut, uri)),
     onDump('findValueAtOffset', (uri) => findValueAtOffset(running, uri)),
     onDump('showPadding', (uri) => showPadding(running, uri)),
     onDump('auditDonation', (uri) => auditDonation(running, uri)),
@@ -169,22 +177,11 @@ export function activate(context: vscode.ExtensionContext): Api {
   );
   follow();
   if (vscode.workspace.textDocuments.some(isServed)) void running.start();
-  return { activation: performance.now() - start, explorer, maps, server: running };
+  return { activation: performance.now() - start, explorer, leftOut, maps, server: running };
 }
 
 export function deactivate(): Promise<void> | undefined {
   return server?.stop();
-}
-
-/** The file in the active tab that is too long for VS Code to show it to extensions. */
-function unseenFile(): vscode.Uri | undefined {
-  return vscode.window.activeTextEditor === undefined ? activeFile() : undefined;
-}
-
-/** The file in the active tab, also one of these. */
-function activeFile(): vscode.Uri | undefined {
-  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
-  return input instanceof vscode.TabInputText && input.uri.scheme === 'file' ? input.uri : undefined;
 }
 
 /** Runs something for the user, who hears of it when it fails. */

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 
 import type { Explorer } from './explorer';
+import type { LeftOut } from './left-out';
 import { bytes, counted, exactBytes, fixed } from './numbers';
 import type { Place } from './parts';
 import type { Copy, Donation, MadeValue, PaddedValue, Parameter, Value } from './results';
@@ -77,7 +78,7 @@ export async function showBuffersOfLine(server: Server, { document, selection }:
 }
 
 /** Asks which of the values at the peak go away, and says what remains. */
-export async function whatIfWithout(server: Server, explorer: Explorer, uri: vscode.Uri): Promise<void> {
+export async function whatIfWithout(server: Server, explorer: Explorer, leftOut: LeftOut, uri: vscode.Uri): Promise<void> {
   const peak = await server.command('buflens.peak', uri, {});
   if (peak === undefined) throw new Error(NOT_YET);
   const items = peak.values.map((value) => ({ ...valueEntry(value), id: value.id }));
@@ -89,8 +90,8 @@ export async function whatIfWithout(server: Server, explorer: Explorer, uri: vsc
   const result = await server.command('buflens.whatIf', uri, { space: peak.space, without });
   if (result === undefined) throw new Error(NOT_YET);
   explorer.show(uri);
-  await explorer.leaveOut(peak.space, without);
-  void vscode.window.showInformationMessage(whatIfOf(result));
+  leftOut.setSpace(uri, peak.space, without);
+  void vscode.window.showInformationMessage(whatIfOf([result]));
 }
 
 /** Shows a list; moving through it shows each place, leaving it goes back to where the user was. */

@@ -4,12 +4,14 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 
 import { stemOf } from './heads';
+import type { LeftOut } from './left-out';
 import { isThere, type Parts } from './parts';
 import type { Server } from './server';
 
-/** What the page sends; see media/map.js. */
+/** What the page sends; see webview/map.js. */
 type Message =
   | { type: 'ready' }
+  | { type: 'leftOut'; without: [number, number[]][] }
   | { type: 'open'; allocation: number; offset: number; start: number; id: number }
   | { type: 'drawn'; drawn: number; merged: number; total: number };
 
@@ -21,25 +23,31 @@ const VIEW = 'buflens.map';
 export class Maps implements vscode.Disposable {
   /** By what the names of a dump's files have in common. */
   private readonly maps = new Map<string, Panel>();
-  private readonly registration: vscode.Disposable;
+  private readonly registrations: vscode.Disposable;
+  private readonly activated = new vscode.EventEmitter<void>();
+  /** When the map in the active tab may be another. */
+  readonly onDidActivate = this.activated.event;
 
   constructor(
     private readonly media: vscode.Uri,
     private readonly server: Server,
     private readonly parts: Parts,
+    private readonly leftOut: LeftOut,
   ) {
     // A map that was open when the window was closed comes back, with the state that the page has kept.
-    this.registration = vscode.window.registerWebviewPanelSerializer(VIEW, {
+    const registration = vscode.window.registerWebviewPanelSerializer(VIEW, {
       deserializeWebviewPanel: (panel: vscode.WebviewPanel, state: { uri?: string } | undefined) => {
         if (state?.uri === undefined) panel.dispose();
         else this.add(vscode.Uri.parse(state.uri), panel);
         return Promise.resolve();
       },
     });
+    const ticks = leftOut.onDidChange((uri) => void this.maps.get(stemOf(uri.path))?.leaveOut());
+    this.registrations = vscode.Disposable.from(registration, ticks, this.activated);
   }
 
   dispose(): void {
-    this.registration.dispose();
+    this.registrations.dispose();
     for (const map of this.maps.values()) map.dispose();
   }
 
@@ -72,12 +80,16 @@ export class Maps implements vscode.Disposable {
   private add(uri: vscode.Uri, panel: vscode.WebviewPanel): void {
     const stem = stemOf(uri.path);
     this.maps.get(stem)?.dispose();
-    const map = new Panel(uri, panel, this.media, this.server, this.parts);
+    const map = new Panel(uri, panel, this.media, this.server, this.parts, this.leftOut);
     this.maps.set(stem, map);
+    panel.onDidChangeViewState(() => {
+      this.activated.fire();
+    });
     panel.onDidDispose(() => {
       map.isGone = true;
       if (this.maps.get(stem) === map) this.maps.delete(stem);
     });
+    this.activated.fire();
   }
 }
 
@@ -94,6 +106,7 @@ class Panel {
     media: vscode.Uri,
     private readonly server: Server,
     private readonly parts: Parts,
+    private readonly leftOut: LeftOut,
   ) {
     panel.title = `Map of ${uri.path.slice(uri.path.lastIndexOf('/') + 1)}`;
     panel.webview.options = { enableScripts: true, localResourceRoots: [media] };
@@ -118,7 +131,17 @@ class Panel {
     if (!(this.isGone as boolean) && asked === this.asked) await this.update();
   }
 
-  private async message(): Promise<{ type: string; uri: string; data?: unknown; text?: string; isAsked?: boolean }> {
+  /** Tells the page what is left out. */
+  async leaveOut(): Promise<void> {
+    await this.panel.webview.postMessage({ type: 'leftOut', without: this.without() });
+  }
+
+  /** The ids of the values that are left out, of all memory spaces. */
+  private without(): number[] {
+    return [...this.leftOut.of(this.uri).values()].flat();
+  }
+
+  private async message(): Promise<{ type: string; uri: string; data?: unknown; without?: number[]; text?: string; isAsked?: boolean }> {
     const uri = this.uri.toString();
     try {
       const data = await this.server.command('buflens.map', this.uri, {});
@@ -127,7 +150,7 @@ class Panel {
         return { type: 'note', uri, text: 'The server has not read this dump yet.', isAsked: true };
       }
       this.panel.title = `Map of ${data.module}`;
-      return { type: 'data', uri, data };
+      return { type: 'data', uri, data, without: this.without() };
     } catch (error) {
       return { type: 'note', uri, text: `There is no memory map: ${error instanceof Error ? error.message : String(error)}.` };
     }
@@ -140,6 +163,9 @@ class Panel {
         return;
       case 'drawn':
         this.drawn = message;
+        return;
+      case 'leftOut':
+        this.leftOut.set(this.uri, message.without);
         return;
       case 'open':
         try {

@@ -71,8 +71,9 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
     };
     const outline = await vscode.window.withProgress(options, (_, token) => this.symbols(file, token));
     if (outline === undefined) return;
+    if (outline.length === 0) throw new Error(`${baseName(file)} is no dump that Buflens reads`);
     this.outlines.set(file.path, outline);
-    const uri = file.with({ scheme: SCHEME, path: `${file.path}/outline`, query: '' });
+    const uri = file.with({ scheme: SCHEME, path: `${file.path}/outline of ${baseName(file)}`, query: '' });
     this.changed.fire(uri);
     await vscode.window.showTextDocument(uri, { preview: false });
   }
@@ -188,7 +189,7 @@ function partWith({ slices, language }: Cut, file: vscode.Uri, line: number): [v
   const slice = sliceAt(slices, line);
   if (slice === undefined) return undefined;
   const { first, lines, offset, length } = slice;
-  const path = `${file.path}/lines ${first + 1}-${first + lines}`;
+  const path = `${file.path}/lines ${first + 1}-${first + lines} of ${baseName(file)}`;
   const query = [first, offset, length, language ?? ''].join(',');
   return [file.with({ scheme: SCHEME, path, query }), first];
 }
@@ -199,21 +200,50 @@ export function activePart(): vscode.Uri | undefined {
   return uri?.scheme === SCHEME ? fileOf(uri) : undefined;
 }
 
-/** Offers to open a dump in parts when an editor with one that is too long comes up. */
-export function noticeLarge(open: (file: vscode.Uri) => Promise<void>): vscode.Disposable {
-  const told = new Set<string>();
-  const look = async (tabs: readonly vscode.Tab[]) => {
+/** The file in the active tab, also one that no extension sees. */
+export function activeFile(): vscode.Uri | undefined {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputText && input.uri.scheme === 'file' ? input.uri : undefined;
+}
+
+/** Dumps in tabs that are too long for VS Code to show them to extensions: offers to open them in parts. */
+export class LargeDumps implements vscode.Disposable {
+  /** By path. */
+  private readonly known = new Set<string>();
+  private readonly found = new vscode.EventEmitter<void>();
+  /** When there is one more, or the tab of another may be active. */
+  readonly onDidFind = this.found.event;
+  private readonly registration: vscode.Disposable;
+
+  constructor() {
+    void this.look(vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs));
+    this.registration = vscode.window.tabGroups.onDidChangeTabs(({ opened, changed }) => void this.look([...opened, ...changed]));
+  }
+
+  dispose(): void {
+    this.registration.dispose();
+    this.found.dispose();
+  }
+
+  /** The one in the active tab. */
+  get active(): vscode.Uri | undefined {
+    const file = vscode.window.activeTextEditor === undefined ? activeFile() : undefined;
+    return file !== undefined && this.known.has(file.path) ? file : undefined;
+  }
+
+  private async look(tabs: readonly vscode.Tab[]): Promise<void> {
     for (const { input } of tabs) {
-      if (!(input instanceof vscode.TabInputText) || input.uri.scheme !== 'file' || told.has(input.uri.path)) continue;
+      if (!(input instanceof vscode.TabInputText) || input.uri.scheme !== 'file') continue;
       const { uri } = input;
-      if ((await sizeOf(uri)) <= LIMIT || (await languageOnDisk(uri)) === undefined) continue;
-      told.add(uri.path);
-      const message = `VS Code shows extensions no document over 50 MiB, such as ${baseName(uri)}. Buflens can open it in parts.`;
-      void vscode.window.showInformationMessage(message, 'Open in Parts').then((choice) => choice && open(uri));
+      if (!this.known.has(uri.path)) {
+        if ((await sizeOf(uri)) <= LIMIT || (await languageOnDisk(uri)) === undefined) continue;
+        this.known.add(uri.path);
+        const message = `VS Code shows extensions no document over 50 MiB, such as ${baseName(uri)}. Buflens can open it in parts.`;
+        void vscode.window.showInformationMessage(message, 'Open in Parts').then((choice) => choice && vscode.commands.executeCommand('buflens.openInParts', uri));
+      }
+      this.found.fire();
     }
-  };
-  void look(vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs));
-  return vscode.window.tabGroups.onDidChangeTabs(({ opened, changed }) => void look([...opened, ...changed]));
+  }
 }
 
 /** What kind of dump a file begins like. */

@@ -72,6 +72,7 @@ export interface Peak {
 export interface WhatIf {
   module: string;
   space: number;
+  name: string;
   without: number[];
   unknown: number[];
   reason: string | null;

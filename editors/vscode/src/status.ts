@@ -2,14 +2,16 @@
 
 import * as vscode from 'vscode';
 
-import { activeDump } from './detect';
+import { stemOf } from './heads';
 import { bytes, exactBytes } from './numbers';
 import type { Peak } from './results';
 import type { Server } from './server';
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('buflens.status', vscode.StatusBarAlignment.Right, 100);
+  /** The dump that is shown, and how often there was something to ask: late answers are dropped. */
   private shown = '';
+  private asked = 0;
 
   constructor(private readonly server: Server) {
     this.item.name = 'Buflens';
@@ -20,27 +22,27 @@ export class Status implements vscode.Disposable {
     this.item.dispose();
   }
 
-  /** Shows what there is to say of the dump in the active editor. */
-  async update(): Promise<void> {
-    const document = activeDump();
-    if (document === undefined) {
+  /** Shows what there is to say of the dump that `uri` is a file of. */
+  async update(uri: vscode.Uri | undefined): Promise<void> {
+    this.asked += 1;
+    const { asked } = this;
+    if (uri === undefined) {
       this.item.hide();
       return;
     }
-    const asked = `${document.uri.toString()} ${document.version}`;
     // After an edit the old numbers stay until the new ones are there.
-    if (!this.shown.startsWith(`${document.uri.toString()} `)) this.set('$(loading~spin) Buflens', 'Reading the dump');
-    this.shown = asked;
+    if (this.shown !== stemOf(uri.path)) this.set('$(loading~spin) Buflens', 'Reading the dump');
+    this.shown = stemOf(uri.path);
     this.item.show();
     let text: [string, vscode.MarkdownString | string];
     try {
-      const peak = (await this.server.start()) && (await this.server.command('buflens.peak', document.uri, { limit: 0 }));
+      const peak = (await this.server.start()) && (await this.server.command('buflens.peak', uri, { limit: 0 }));
       text = peak === undefined ? ['$(warning) Buflens', 'No answer from the server; click for the log'] : peakText(peak);
     } catch (error) {
       text = ['Buflens', `${error instanceof Error ? error.message : String(error)}. Click for the log.`];
     }
-    // Another editor may have become active meanwhile.
-    if (this.shown === asked) this.set(...text);
+    // Another tab may have become active meanwhile.
+    if (asked === this.asked) this.set(...text);
   }
 
   private set(text: string, tooltip: vscode.MarkdownString | string): void {

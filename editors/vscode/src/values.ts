@@ -35,11 +35,11 @@ export function nameOf({ name, index }: { name: string; index: string }): string
   return index === '{}' ? name : name + index;
 }
 
-/** What stands behind a value's name. */
+/** What stands behind a value's bytes and name. */
 export function summaryOf(value: PeakValue, occupied: number | null): string {
   const share = occupied === null ? [] : [percent(value.bytes, occupied)];
   const live = value.live === null ? [] : [`steps ${value.live.join('-')}`];
-  return [bytes(value.bytes), ...share, ...(value.kind === null ? [] : [value.kind]), ...live].join(', ');
+  return [...share, ...(value.kind === null ? [] : [value.kind]), ...live].join(', ');
 }
 
 /** All that is known of a value, by row. */
@@ -64,10 +64,15 @@ export function momentOf({ step, instruction, occupied_bytes }: Moment): string 
   return `${bytes(occupied_bytes)} at ${['step ' + step.toString(), instruction].filter(Boolean).join(', ')}`;
 }
 
-/** What remains without some values, in a sentence. */
-export function whatIfOf({ without, after, saved_bytes, reason, note }: WhatIf): string {
-  const values = without.length === 1 ? '1 value' : `${without.length} values`;
+/** What remains without some values of each memory space, and what is taken for granted. */
+export function whatIfOf(results: readonly WhatIf[]): string {
+  const note = results.find(({ after }) => after !== null)?.note;
+  return [results.map(remaining).join('. '), note].filter(Boolean).join(', ');
+}
+
+function remaining({ name, without, after, saved_bytes, reason }: WhatIf): string {
+  const values = `${without.length === 1 ? '1 value' : `${without.length} values`} in ${name}`;
   if (after === null) return `Without ${values}: ${reason ?? 'nothing is left'}`;
   const change = saved_bytes === null || saved_bytes === 0 ? 'no change' : bytes(-saved_bytes);
-  return `Without ${values}: ${bytes(after.occupied_bytes)} at step ${after.step} (${change}), ${note}`;
+  return `Without ${values}: ${bytes(after.occupied_bytes)} at step ${after.step} (${change})`;
 }

@@ -36,8 +36,8 @@ test('bytes are those that the server tells', () => {
 });
 
 test('what is said of a value', () => {
-  assert.equal(summaryOf(all[0], 32), '8 B, 25.0 %, temp, steps 3-9');
-  assert.equal(summaryOf(all[2], null), '16 B, temp');
+  assert.equal(summaryOf(all[0], 32), '25.0 %, temp, steps 3-9');
+  assert.equal(summaryOf(all[2], null), 'temp');
   const padded = { ...all[0], logical_bytes: 4, what_if: { step: 16, instruction: 'copy.4', occupied_bytes: 1024 } };
   assert.deepEqual(Object.fromEntries(rowsOf(padded, 32))['if it went away'], 'the peak is 1.0 KiB at step 16, copy.4');
 });
@@ -50,10 +50,14 @@ test('what is not known is left out', () => {
 });
 
 test('what remains, in a sentence', () => {
-  const result = { without: [1, 2], reason: null, saved_bytes: 5046272, note: 'as it is', after: { step: 16, instruction: 'copy.4', occupied_bytes: 1007566848 } };
-  assert.equal(whatIfOf(result), 'Without 2 values: 960.9 MiB at step 16 (-4.8 MiB), as it is');
-  assert.equal(whatIfOf({ ...result, saved_bytes: 0 }), 'Without 2 values: 960.9 MiB at step 16 (no change), as it is');
-  assert.equal(whatIfOf({ ...result, without: [1], after: null, reason: 'no live ranges' }), 'Without 1 value: no live ranges');
+  const result = { name: 'HBM', without: [1, 2], reason: null, saved_bytes: 5046272, note: 'as it is', after: { step: 16, instruction: 'copy.4', occupied_bytes: 1007566848 } };
+  assert.equal(whatIfOf([result]), 'Without 2 values in HBM: 960.9 MiB at step 16 (-4.8 MiB), as it is');
+  assert.equal(whatIfOf([{ ...result, saved_bytes: 0 }]), 'Without 2 values in HBM: 960.9 MiB at step 16 (no change), as it is');
+  assert.equal(whatIfOf([{ ...result, without: [1], after: null, reason: 'no live ranges' }]), 'Without 1 value in HBM: no live ranges');
+  const other = { ...result, name: 'VMEM', without: [3], saved_bytes: 0 };
+  const both = 'Without 2 values in HBM: 960.9 MiB at step 16 (-4.8 MiB). Without 1 value in VMEM: 960.9 MiB at step 16 (no change), as it is';
+  assert.equal(whatIfOf([result, other]), both, 'what is taken for granted is said once');
+  assert.equal(whatIfOf([]), '');
 });
 
 test('numbers', () => {

@@ -9,12 +9,18 @@
   let map;
 
   addEventListener('message', ({ data: message }) => {
+    if (message.type === 'leftOut') {
+      map?.setWithout(message.without);
+      return;
+    }
     const { uri } = message;
     const before = code.getState();
     code.setState({ ...before, uri });
     // What was drawn stays until there is something to draw.
     if (message.type === 'note' && map === undefined) root.replaceChildren(buflensMapElement('p', 'map-nothing', message.text));
     if (message.type !== 'data') return;
+    // When the editor has been started again only the page knows what was left out.
+    const without = map === undefined && message.without.length === 0 ? before?.map?.without : message.without;
     map?.destroy();
     map = buflensMap(root, message.data, {
       open: (place) => {
@@ -23,8 +29,12 @@
       save: (state) => {
         code.setState({ uri, map: state });
       },
-      restore: () => code.getState()?.map,
+      leftOut: (without) => {
+        code.postMessage({ type: 'leftOut', without });
+      },
+      restore: () => before?.map && { ...before.map, without },
     });
+    if (before?.map === undefined) map.setWithout(message.without);
     const { drawn, merged, total } = root.dataset;
     code.postMessage({ type: 'drawn', drawn: Number(drawn), merged: Number(merged), total: Number(total) });
   });

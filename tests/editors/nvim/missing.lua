@@ -23,6 +23,7 @@ t.test(function()
   vim.cmd('checkhealth buflens')
   local health = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
   t.check('health says so', health:find('ERROR the server was not found', 1, true) ~= nil, health)
+  t.check('and of which dump', health:find('%(xla%-buffer%-assignment%) has no server') ~= nil, health)
 
   vim.g.buflens_cmd = nil
   vim.env.PATH = '/nowhere'

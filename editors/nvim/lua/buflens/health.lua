@@ -41,7 +41,17 @@ local function check_clients()
       vim.health.warn('this server does not know the commands (:BuflensPeak and others) yet')
     end
   end
-  if #clients == 0 then
+  if #clients > 0 then
+    return
+  end
+  local filetypes = vim.lsp.config.buflens.filetypes
+  local dumps = vim.tbl_filter(function(bufnr)
+    return vim.api.nvim_buf_is_loaded(bufnr) and vim.list_contains(filetypes, vim.bo[bufnr].filetype)
+  end, vim.api.nvim_list_bufs())
+  for _, bufnr in ipairs(dumps) do
+    vim.health.warn(('%s (%s) has no server'):format(vim.api.nvim_buf_get_name(bufnr), vim.bo[bufnr].filetype))
+  end
+  if #dumps == 0 then
     vim.health.info('no dump is open')
   end
 end

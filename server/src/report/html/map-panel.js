@@ -151,8 +151,8 @@ function buflensMapPanel(model, actions) {
     const besides = others.filter((other) => end[other] > start[value] && start[other] < end[value]);
     root.replaceChildren(
       element('h3', '', model.label(value)),
-      list(facts(value)),
       buttons,
+      list(facts(value)),
       ...valueList('Shares bytes at the same step with', besides, without, inTime),
       ...valueList('The same bytes before', before, without, inTime),
       ...valueList('The same bytes after', after, without, inTime),

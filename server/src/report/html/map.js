@@ -9,7 +9,8 @@
  * @typedef {{id: number, name: string, index: string, allocation: number, offset: number, start: number}} MapPlace
  * @typedef {{color: number, colouring: MapColouring, x0: number, x1: number, y0: number, zoom: number, query: string,
  *   selected: number | null, without: number[], expanded: string[]}} MapState What is looked at; values by their ids.
- * @typedef {{open?: (value: MapPlace) => void, restore?: () => MapState | null | undefined, save?: (state: MapState) => void}} MapHost
+ * @typedef {{open?: (value: MapPlace) => void, restore?: () => MapState | null | undefined, save?: (state: MapState) => void,
+ *   leftOut?: (without: [number, number[]][]) => void}} MapHost `leftOut` hears what the user leaves out, by memory space.
  */
 
 /**
@@ -255,8 +256,7 @@ function buflensMap(root, data, host = {}) {
       whatIf.append(
         element('span', '', `without ${names.join(', ')}: ${rest}, with the schedule and the placement as they are${some} `),
         button('Put back', () => {
-          without = new Set();
-          think();
+          setLeftOut(new Set());
           select(selected, false);
           canvas.focus();
         }),
@@ -265,12 +265,25 @@ function buflensMap(root, data, host = {}) {
     changed();
   }
 
+  /** @param {Set<number>} values */
+  function setLeftOut(values) {
+    without = values;
+    think();
+    tellLeftOut();
+  }
+  function tellLeftOut() {
+    /** @type {Map<number, number[]>} */
+    const bySpace = new Map();
+    for (const value of without) bySpace.set(model.colorOf(value), [...(bySpace.get(model.colorOf(value)) ?? []), data.values.id[value]]);
+    host.leftOut?.([...bySpace]);
+  }
+
   /** @param {number} value @param {boolean} isOut */
   function leaveOut(value, isOut) {
-    without = new Set(without);
-    if (isOut) without.add(value);
-    else without.delete(value);
-    think();
+    const values = new Set(without);
+    if (isOut) values.add(value);
+    else values.delete(value);
+    setLeftOut(values);
     for (const tick of /** @type {NodeListOf<HTMLInputElement>} */ (panel.root.querySelectorAll('input'))) {
       if (tick.getAttribute('aria-label') === `Leave out ${model.label(value)}`) tick.checked = isOut;
     }
@@ -460,8 +473,7 @@ function buflensMap(root, data, host = {}) {
     else if (selected !== null && document.activeElement !== box) select(null, false);
     else if (query !== '') search('');
     else if (without.size > 0) {
-      without = new Set();
-      think();
+      setLeftOut(new Set());
       select(null, false);
     }
     if (document.activeElement !== box) canvas.focus();
@@ -508,6 +520,7 @@ function buflensMap(root, data, host = {}) {
     if (model.spaces.some((space) => space.color === state.color && space.curve.length > 0)) color = state.color;
   }
   setSpace(color);
+  if (without.size > 0) tellLeftOut();
   if (state) {
     Object.assign(seen, { x0: state.x0, x1: state.x1, y0: state.y0, zoom: state.zoom });
     view.clamp();

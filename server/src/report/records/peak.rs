@@ -372,6 +372,8 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Attributed> {
 pub struct WhatIf {
     /// The memory space.
     pub space: u64,
+    /// Its name.
+    pub name: String,
     /// The ids asked for.
     pub without: Vec<u64>,
     /// Those of them that no value has.
@@ -405,6 +407,7 @@ pub fn what_if(audit: &Audit, color: u64, without: Vec<u64>) -> WhatIf {
     };
     WhatIf {
         space: color,
+        name: space::named(color, dump.platforms),
         unknown: unknown.collect(),
         without,
         reason,

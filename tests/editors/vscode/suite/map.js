@@ -62,6 +62,39 @@ exports['following edits, keeping what is looked at'] = async () => {
   map.dispose();
 };
 
+exports['what is left out in the map is in the explorer, and the other way round'] = async () => {
+  const { document, map } = await shown();
+  const { explorer, leftOut } = vscode.extensions.getExtension('buflens.buflens').exports;
+  leftOut.set(document.uri, []);
+  await page.clickInView('.map-values button', '^fusion\\.5$');
+  await page.clickInView('.map-tick', 'leave out');
+  await until('the explorer to say so', () => /Without 1 value in HBM: 1\.5 MiB at step 7/.test(explorer.message));
+  await page.seeInView('.map-what-if', '^without fusion\\.5: 1\\.5 MiB at step 7');
+  const { values } = await explorer.peak(0);
+  leftOut.setSpace(document.uri, 0, values.slice(0, 2).map(({ id }) => id));
+  await page.seeInView('.map-what-if', `^without ${values[0].name.replace('.', '\\.')}, ${values[1].name.replace('.', '\\.')}: `);
+  explorer.clearTicks();
+  await until('nothing is left out', () => !explorer.message?.includes('Without'));
+  map.dispose();
+};
+
+exports['with the map in the active tab, commands, explorer and status are about its dump'] = async () => {
+  const { document, map } = await shown();
+  const { explorer } = vscode.extensions.getExtension('buflens.buflens').exports;
+  await open('run-on/module_0027.jit_mlp_sgd.after_optimizations-buffer-assignment.txt');
+  await until('the other dump', () => explorer.uri.path.includes('jit_mlp_sgd'));
+  await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
+  await vscode.commands.executeCommand('workbench.action.focusSecondEditorGroup');
+  await until('the dump of the map', () => explorer.uri.path === document.uri.path);
+  await page.see('.statusbar-item', 'jit_attention');
+  const shownList = vscode.commands.executeCommand('buflens.showPadding');
+  await page.see('.quick-input-widget', 'Padding of jit_attention');
+  await page.press('Escape');
+  await shownList;
+  await page.screenshot('map-active');
+  map.dispose();
+};
+
 exports['the same map for all files of a dump, in both themes'] = async () => {
   const { map } = await shown();
   await open(dump.replace('-buffer-assignment', '-live-range'));
