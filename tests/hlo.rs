@@ -374,6 +374,7 @@ fn a_stage_without_buffers_says_so() {
         ("before_optimizations", true),
         ("0004.fusion.after_dce.before_pipeline-end", true),
         ("cpu_after_optimizations", false),
+        ("cpu_after_optimizations_after_buffer_assignment", false),
     ] {
         let name = format!("/stages/module_0001.jit_f.{stage}.txt");
         let uri = server.open(
@@ -384,6 +385,14 @@ fn a_stage_without_buffers_says_so() {
         let hover = hover.expect("a hover").to_string();
         let is_said = hover.contains("see the program's `after_optimizations`. Its layouts, and");
         assert_eq!(is_said, says, "{name}: {hover}");
+        let has_buffers = hover.contains(
+            "The buffers of this text are shown in `module_0001.jit_f.cpu_after_optimizations`.",
+        );
+        assert_eq!(
+            has_buffers,
+            stage.ends_with("_after_buffer_assignment"),
+            "{name}: {hover}"
+        );
     }
     // Tiles come with the last layouts: what an array without one takes is not known before.
     let uri = server.open(

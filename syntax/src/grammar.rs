@@ -170,13 +170,13 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         let node = node_of(kind);
         self.sink.open(node, start as u32);
         let result = self.line(kind);
-        self.finish_line(result.is_ok());
+        self.finish_line(kind, start, result.is_ok());
         if let Some(header) = header {
             self.sink.close(node, header as u32);
             self.enter(header, content);
             self.sink.open(SyntaxKind::ValueHeader, header as u32);
             let result = values::header(self);
-            self.finish_line(result.is_ok());
+            self.finish_line(LineKind::ValueHeader, header, result.is_ok());
             self.line_end(content, end);
             self.sink.close(SyntaxKind::ValueHeader, end as u32);
         } else {
@@ -265,10 +265,18 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         }
     }
 
-    fn finish_line(&mut self, is_complete: bool) {
+    /// Ends the logical line of this kind, which begins at `line`.
+    fn finish_line(&mut self, kind: LineKind, line: usize, is_complete: bool) {
         if is_complete && self.peek().is_some() {
             // The rule is complete, but the line is not.
-            let _ = self.fail("the end of the line");
+            let read = &self.text[line..self.position()];
+            let expected = if kind == LineKind::Instruction && read.contains('\n') {
+                // What is no line of a computation continues the one before.
+                "an instruction, `name = shape opcode(operands)`, or `}` at the end of the computation"
+            } else {
+                "the end of the line"
+            };
+            let _ = self.fail(expected);
         }
         let start = self.position();
         if start < self.end {

@@ -50,10 +50,16 @@ export class Comparisons implements vscode.TextDocumentContentProvider {
     // The two are told apart by the query; the path is what the tab shows.
     const query = JSON.stringify([before.toString(), after.toString()]);
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${result.module.replace(/[^\w.-]/g, '_')}: what changed.md`, query });
-    this.texts.set(uri.toString(), result.markdown);
+    this.texts.set(uri.toString(), `Before: ${pathOf(before)}\\\nAfter: ${pathOf(after)}\n\n${result.markdown}`);
     this.changed.fire(uri);
     await vscode.commands.executeCommand('markdown.showPreview', uri);
   }
+}
+
+/** The path of a file, as Markdown shows it: VS Code's preview takes no links to files. */
+function pathOf(file: vscode.Uri): string {
+  const path = vscode.workspace.asRelativePath(file).replace(/\p{Cc}/gu, ' ');
+  return path.replace(/[!-/:-@[-`{-~]/g, '\\$&');
 }
 
 async function askOther(after: vscode.Uri): Promise<vscode.Uri | undefined> {

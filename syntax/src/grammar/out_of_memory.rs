@@ -22,7 +22,7 @@ pub(super) fn line<S: Sink>(p: &mut Parser<S>, kind: LineKind) {
             Ok(())
         }
     };
-    p.finish_line(result.is_ok());
+    p.finish_line(kind, start, result.is_ok());
     p.enter(p.end, whole);
     p.peek();
     p.rest(K::Text);

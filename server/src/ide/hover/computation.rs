@@ -91,12 +91,15 @@ pub(super) fn stage(dump: &Dump, file: FileId, line: SyntaxKind) -> Option<Strin
     }
     let name = dump.files.get(file)?.path.file_name()?.to_str()?;
     let name = name.strip_suffix(".txt")?;
-    let assigned = ["_before_buffer_assignment", "_after_buffer_assignment"];
-    if let Some(stage) = assigned.iter().find_map(|suffix| name.strip_suffix(suffix)) {
+    if let Some(stage) = name.strip_suffix("_before_buffer_assignment") {
         let stage = code(&cut(stage, 150));
         return Some(format!(
             "No buffers are assigned to this stage: see {stage}."
         ));
+    }
+    if let Some(stage) = name.strip_suffix("_after_buffer_assignment") {
+        let stage = code(&cut(stage, 150));
+        return Some(format!("The buffers of this text are shown in {stage}."));
     }
     let is_of_compiler = name.split('.').any(|part| {
         part.strip_prefix("module_")

@@ -12,12 +12,17 @@ const choice = '.quick-input-list .monaco-list-row';
 
 exports['comparing with an open dump'] = async () => {
   await open(before);
+  await open(dump.replace('-buffer-assignment', '-live-range'));
   await open(dump);
   const done = vscode.commands.executeCommand('buflens.compareWith');
+  await page.see(choice, 'jit_host_offload_outputs');
+  const others = (await page.texts(choice)).filter((text) => text.includes('jit_attention'));
+  assert.deepEqual(others, [], 'files of the same dump are not from before');
   await page.click(choice, 'jit_host_offload_outputs');
   await done;
   assert.match(await page.seeInView('strong', 'HBM occupied at the true peak'), /64\.0 MiB -> 2\.0 MiB/);
   await page.seeInView('p', 'The programs are called jit_host_offload_outputs and jit_attention');
+  for (const file of [before, dump]) await page.seeInView('p', file.replaceAll('.', '\\.'));
   await page.seeInView('h3', '^At the peak of HBM$');
   await page.screenshot('compare');
   await vscode.commands.executeCommand('workbench.action.closeAllEditors');
