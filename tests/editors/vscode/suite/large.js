@@ -35,6 +35,8 @@ exports['it is noticed, and opens in parts'] = async (say) => {
   const start = Date.now();
   await vscode.commands.executeCommand('vscode.open', file);
   await message('can open it in parts');
+  // What extensions are not shown is the dump at hand all the same.
+  await page.see('.statusbar-item', 'jit_large');
   await page.screenshot('large-notice');
   await page.click(`${MESSAGES} .monaco-button`, 'Open in Parts');
   const outline = await until('the outline', () => {
