@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::model::is_hidden;
 
 /// `text` as Markdown that shows it and nothing else: no markup, no HTML, no link, one line.
@@ -161,19 +163,40 @@ impl Table {
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Neovim, Helix and others show a table as it is written. The last column is left ragged: what
+        // is longer than a line would break every row.
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns.saturating_sub(1))
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                cells.map(|cell| shown_width(cell)).max().unwrap_or(0)
+            })
+            .collect();
+        let padding = |column: usize, shown| widths.get(column).map_or(0, |width| width - shown);
         for (number, row) in self.rows.iter().enumerate() {
-            writeln!(f, "| {} |", row.join(" | "))?;
+            f.write_char('|')?;
+            for (column, cell) in row.iter().enumerate() {
+                let padding = padding(column, shown_width(cell));
+                write!(f, " {cell}{:padding$} |", "")?;
+            }
+            f.write_char('\n')?;
             if number == 0 {
                 // Editors centre headings that nothing aligns, and this one is a row like the others.
                 f.write_char('|')?;
-                for _ in row {
-                    f.write_str(":---|")?;
+                for column in 0..row.len() {
+                    let dashes = 3.max(padding(column, 0) + 1);
+                    write!(f, ":{:-<dashes$}|", "")?;
                 }
                 f.write_char('\n')?;
             }
         }
         Ok(())
     }
+}
+
+/// The columns that `markdown` takes where it is shown without the marks of its code spans and escapes.
+fn shown_width(markdown: &str) -> usize {
+    markdown.width() - markdown.matches(['`', '\\']).count()
 }
 
 /// `50.3 %`
@@ -249,13 +272,15 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_its_first_row_as_heading() {
+    fn a_table_has_its_first_row_as_heading_and_is_legible_as_it_is_written() {
         let mut table = Table::default();
-        table.fact("bytes", "1");
-        table.fact("alive", "2");
+        table.row(["v".into(), code("a"), "1".into()]);
+        table.row(["value".into(), escape("a*"), "the last\u{e9}".into()]);
         assert_eq!(
             table.to_string(),
-            "| bytes | 1 |\n|:---|:---|\n| alive | 2 |\n"
+            "| v     | `a`  | 1 |\n\
+             |:------|:---|:---|\n\
+             | value | a\\* | the last\u{e9} |\n"
         );
     }
 }

@@ -493,16 +493,16 @@ mod tests {
 
                 A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists count 80 B for the table (8 B per element).
 
-                | element | shape | unpadded | with padding |
-                |:---|:---|:---|:---|
-                | `{0}` | `f32[9]` | 36 B | 512 B |
-                | `{1}` | `tuple of 2` | 16 B |  |
-                | `{2}` | `s8[1]` | 1 B | 1 B |
-                | `{3}` | `s8[2]` | 2 B | 2 B |
-                | `{4}` | `s8[3]` | 3 B | 3 B |
-                | `{5}` | `s8[4]` | 4 B | 4 B |
-                | `{6}` | `s8[5]` | 5 B | 5 B |
-                | `{7}` | `s8[6]` | 6 B | 6 B |
+                | element | shape      | unpadded | with padding |
+                |:--------|:-----------|:---------|:---|
+                | `{0}`     | `f32[9]`     | 36 B     | 512 B |
+                | `{1}`     | `tuple of 2` | 16 B     |  |
+                | `{2}`     | `s8[1]`      | 1 B      | 1 B |
+                | `{3}`     | `s8[2]`      | 2 B      | 2 B |
+                | `{4}`     | `s8[3]`      | 3 B      | 3 B |
+                | `{5}`     | `s8[4]`      | 4 B      | 4 B |
+                | `{6}`     | `s8[5]`      | 5 B      | 5 B |
+                | `{7}`     | `s8[6]`      | 6 B      | 6 B |
 
                 and 2 more"#]],
         );

@@ -141,12 +141,12 @@ fn value() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |:---|:---|
-            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |:-----------|:---|
+            | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
-            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
@@ -170,7 +170,7 @@ fn parameter_that_is_donated() {
             - full at the HBM peak (step 6)
 
             | value | `Arg_0.1` |
-            |:---|:---|
+            |:------|:---|
             | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
             | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
         "#]],
@@ -192,11 +192,11 @@ fn arena() {
 
             3 values, in time order:
 
-            | steps | value | bytes | offset .. end |
-            |:---|:---|:---|:---|
-            | 2-4 | `copy-start` | 32 B | 0 .. 32 |
-            | 5-5 | `fusion` | 4.0 KiB | 32,768 .. 36,864 |
-            | 6-7 | `copy.3` | 325.0 MiB | 32,768 .. 340,819,968 |
+            | steps | value      | bytes     | offset .. end |
+            |:------|:-----------|:----------|:---|
+            | 2-4   | `copy-start` | 32 B      | 0 .. 32 |
+            | 5-5   | `fusion`     | 4.0 KiB   | 32,768 .. 36,864 |
+            | 6-7   | `copy.3`     | 325.0 MiB | 32,768 .. 340,819,968 |
         "#]],
     );
 }
@@ -270,12 +270,12 @@ fn offset() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |:---|:---|
-            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |:-----------|:---|
+            | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
-            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
@@ -296,10 +296,10 @@ fn array_without_tile() {
 
             `f32[]` 4.0 KiB (4,096 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
-            |:---|:---|
-            | unpadded | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
-            | alive | step 5 (5-5) of 0-7: defined by `fusion`, no use is printed |
+            | bytes      | 32,768 .. 36,864 of 340,819,968 (less than 0.1 %) |
+            |:-----------|:---|
+            | unpadded   | 4 B: **1024.00x**, +4.0 KiB (4,092 B) of padding: without a tile a TPU takes blocks of 1,024 elements |
+            | alive      | step 5 (5-5) of 0-7: defined by `fusion`, no use is printed |
             | same bytes | `copy.3` 6-7 |
         "#]],
     );
@@ -318,9 +318,9 @@ fn position_and_use() {
 
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
-            | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-            |:---|:---|
-            | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
+            | bytes      | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
+            |:-----------|:---|
+            | alive      | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
             | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
 
             If it went away the peak stays at step 6: 325.0 MiB (-320.6 MiB), with the schedule and placement as they are.
@@ -352,9 +352,9 @@ fn instruction() {
             [copy]
             **`copy.3`**: layout copy of `Arg_0.1` (parameter 0)
 
-            |  | shape | unpadded | with padding |
-            |:---|:---|:---|:---|
-            | result | `f32[32,513,5120]{2,1,0:T(8,128)}` | 320.6 MiB (336,199,680 B) | 325.0 MiB (340,787,200 B) |
+            |                   | shape                            | unpadded                  | with padding |
+            |:------------------|:---------------------------------|:--------------------------|:---|
+            | result            | `f32[32,513,5120]{2,1,0:T(8,128)}` | 320.6 MiB (336,199,680 B) | 325.0 MiB (340,787,200 B) |
             | operand 0 `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
 
             The data is rewritten from layout `{2,0,1}` to `{2,1,0}`.
@@ -373,9 +373,9 @@ fn instruction() {
 
             `f32[32,513,5120]{2,0,1:T(8,128)}` 320.6 MiB (336,199,680 B), HBM (@0), allocation 1 (parameter 0, maybe-live-out)
 
-            | bytes | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
-            |:---|:---|
-            | alive | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
+            | bytes      | 0 .. 336,199,680 of 336,199,680 (the whole allocation) |
+            |:-----------|:---|
+            | alive      | steps 0-6 of 0-7: there from the start, last read by `copy.3` |
             | peak share | 49.7 % of 645.6 MiB at step 6, which XLA prints as its peak too |
 
             If it went away the peak stays at step 6: 325.0 MiB (-320.6 MiB), with the schedule and placement as they are.
@@ -402,10 +402,10 @@ fn step() {
             [copy.3]
             **step 6** of 0-6: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
-            | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-            |:---|:---|
+            | born here                     | `copy.3` 325.0 MiB (340,787,200 B) |
+            |:------------------------------|:---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
-            | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
+            | occupied                      | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -417,10 +417,10 @@ fn step() {
             [3]
             **step 3** of 0-6: runs `bitcast.6`
 
-            | born here | nothing |
-            |:---|:---|
+            | born here                     | nothing |
+            |:------------------------------|:---|
             | needed here for the last time | nothing |
-            | occupied | HBM 320.7 MiB, 49.7 % of the peak; VMEM 65.0 KiB, as much as at the peak, step 2 |
+            | occupied                      | HBM 320.7 MiB, 49.7 % of the peak; VMEM 65.0 KiB, as much as at the peak, step 2 |
 
             It takes no bytes of its own: it shows `Arg_0.1`, 320.6 MiB, HBM (@0), allocation 1, steps 0-6.
         "#]],
@@ -440,10 +440,10 @@ fn live_range() {
 
             `pred[32,513]{0,1:T(8,128)(4,1)S(1)}` 65.0 KiB (66,560 B), VMEM (@1), allocation 2 (preallocated-temp)
 
-            | bytes | 0 .. 66,560 of 66,560 (the whole allocation) |
-            |:---|:---|
-            | unpadded | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
-            | alive | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
+            | bytes      | 0 .. 66,560 of 66,560 (the whole allocation) |
+            |:-----------|:---|
+            | unpadded   | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
+            | alive      | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
             | peak share | 100.0 % of 65.0 KiB at step 2 |
 
             If it went away nothing of VMEM would be occupied.
@@ -468,12 +468,12 @@ fn peak() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
-            |:---|:---|
-            | unpadded | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
-            | alive | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            |:-----------|:---|
+            | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
+            | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
-            | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
+            | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
             | same bytes | `fusion` 5-5 |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
@@ -492,10 +492,10 @@ fn peak() {
 
             **step 6** of 0-6: runs `copy.3`, layout copy of `Arg_0.1` (parameter 0)
 
-            | born here | `copy.3` 325.0 MiB (340,787,200 B) |
-            |:---|:---|
+            | born here                     | `copy.3` 325.0 MiB (340,787,200 B) |
+            |:------------------------------|:---|
             | needed here for the last time | `Arg_0.1` 320.6 MiB (336,199,680 B) |
-            | occupied | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
+            | occupied                      | HBM 645.6 MiB, the most of 7 steps; VMEM 0 B |
 
             jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)
         "#]],
@@ -511,9 +511,9 @@ fn tree_node() {
             [jit(f)/add]
             **`jit(f)/add`**: 320.6 MiB (336,199,680 B) unpadded at XLA's peak, 50.0 % of 641.2 MiB (672,399,360 B)
 
-            | total | 320.6 MiB (336,199,680 B): this node and all below it |
-            |:---|:---|
-            | current | 320.6 MiB (336,199,680 B): exactly here |
+            | total     | 320.6 MiB (336,199,680 B): this node and all below it |
+            |:----------|:---|
+            | current   | 320.6 MiB (336,199,680 B): exactly here |
             | remaining | 320.6 MiB (336,199,680 B) (50.0 %): neither in this line nor in one above it |
         "#]],
     );

@@ -36,9 +36,9 @@ fn values_without_allocations_say_so() {
 
         `f32[32,513,5120]{2,1,0:T(8,128)}`
 
-        | bytes | unknown: the allocations (`...-buffer-assignment.txt`) are not there |
-        |:---|:---|
-        | alive | unknown: the live ranges are not there (in newer dumps they are a file of their own, `...-live-range.txt`) |
+        | bytes  | unknown: the allocations (`...-buffer-assignment.txt`) are not there |
+        |:-------|:---|
+        | alive  | unknown: the live ranges are not there (in newer dumps they are a file of their own, `...-live-range.txt`) |
         | layout | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
 
         jit\(f\)/café \[x\]\(command\:evil\) &#96;&#124;&lt;b&gt;, `linear.py:663` (library frame)"#]].assert_eq(&hover_on(TPU, text, "<4 copy.3", "copy.3").unwrap().markdown);
@@ -158,11 +158,11 @@ ENTRY %main (x: f32[4]) -> f32[4] {
     expect![[r#"
         **`y`**: elementwise `add`
 
-        |  | shape | unpadded | with padding |
-        |:---|:---|:---|:---|
-        | result | `f32[4]{0}` | 16 B | same |
-        | operand 0 `x` | `f32[4]{0}` | 16 B | same |
-        | operand 1 `x` | `f32[4]{0}` | 16 B | same |
+        |             | shape     | unpadded | with padding |
+        |:------------|:----------|:---------|:---|
+        | result      | `f32[4]{0}` | 16 B     | same |
+        | operand 0 `x` | `f32[4]{0}` | 16 B     | same |
+        | operand 1 `x` | `f32[4]{0}` | 16 B     | same |
 
         `jit(f)/add`, `train.py:12` in `step`, + 1 library frame"#]]
     .assert_eq(&at("%y = "));
@@ -188,10 +188,10 @@ fn a_donated_buffer_is_written_in_place() {
 
         `f32[4]{0}` 16 B, host RAM (@0), allocation 0 (parameter 0, output, maybe-live-out)
 
-        | bytes | 0 .. 16 of 16 (the whole allocation) |
-        |:---|:---|
-        | alive | steps 1-2 of 0-2: defined by `b`, kept to the end as a part of the result |
-        | in place | written over its operand `a` |
+        | bytes      | 0 .. 16 of 16 (the whole allocation) |
+        |:-----------|:---|
+        | alive      | steps 1-2 of 0-2: defined by `b`, kept to the end as a part of the result |
+        | in place   | written over its operand `a` |
         | same bytes | `a` 0-1 (until step 1) |"#]]
     .assert_eq(&hover_on(CPU, text, "<2 b", "2 b").unwrap().markdown);
 }
@@ -226,10 +226,10 @@ fn moves_between_spaces_and_operands_by_other_names_are_shown() {
     expect![[r#"
         **`copy-start`**: start of an asynchronous operation, HBM -> VMEM, in flight at steps 2-4
 
-        |  | shape | unpadded | with padding |
-        |:---|:---|:---|:---|
-        | result | `((pred[32,513]{0,1:T(8,128)(4,1)}), pred[32,513]{0,1:T(8,128)(4,1)S(1)}, u32[]{:S(2)})` | 24 B (table) |  |
-        | operand 0 `bitcast.6`, which shows `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}` | 320.6 MiB (336,199,680 B) | same |
+        |                                          | shape                                                                                  | unpadded                  | with padding |
+        |:-----------------------------------------|:---------------------------------------------------------------------------------------|:--------------------------|:---|
+        | result                                   | `((pred[32,513]{0,1:T(8,128)(4,1)}), pred[32,513]{0,1:T(8,128)(4,1)S(1)}, u32[]{:S(2)})` | 24 B (table)              |  |
+        | operand 0 `bitcast.6`, which shows `Arg_0.1` | `f32[32,513,5120]{2,0,1:T(8,128)}`                                                       | 320.6 MiB (336,199,680 B) | same |
 
         Alive of its result: at the VMEM peak (step 2) 65.0 KiB."#]].assert_eq(
         &hover_on(TPU, &text, " from instruction: %copy-start", "slice-start")
@@ -249,7 +249,7 @@ fn the_parameter_of_a_reducer_is_an_argument() {
         `f32[]` 4 B, host RAM (@0), allocation 0 (thread-local)
 
         | bytes | 0 .. 4 of 4 (the whole allocation) |
-        |:---|:---|
+        |:------|:---|
         | alive | during each call: thread-local scratch has no live range |"#]]
     .assert_eq(&hover_on(CPU, text, "<1 a", "1 a").unwrap().markdown);
 }

@@ -119,7 +119,7 @@ fn values_that_do_not_take_part_are_owned_up_to() {
     "#]].assert_eq(&told(&text, "<2 a", "a"));
     let text = text.replace("    p{}:0-7\n", "");
     expect![[r#"
-        | occupied | host RAM 8.0 KiB, the most of 7 steps; 2 values without live range or place are not counted |
+        | occupied                      | host RAM 8.0 KiB, the most of 7 steps; 2 values without live range or place are not counted |
     "#]].assert_eq(&told(&text, "    3:a", "a"));
 }
 
@@ -134,7 +134,7 @@ fn the_printed_step_is_compared_with_the_maximum() {
     expect![[r#"
         **step 2** is what XLA takes for the peak, where it lists 3.5 KiB (3,584 B)
         XLA chooses it by unpadded bytes, all memory spaces mixed, and counts the table of pointers for every element of a tuple. XLA's step 2 is not the maximum of host RAM: step 3 (`a`) holds 10.0 KiB, +6.5 KiB.
-        | occupied | host RAM 3.5 KiB, 35.0 % of the peak |
+        | occupied                      | host RAM 3.5 KiB, 35.0 % of the peak |
     "#]]
     .assert_eq(&told(SMALL, "  Live ranges at", "2"));
     let behind = SMALL.replace("Live ranges at 2", "Live ranges at 7");
@@ -237,7 +237,7 @@ fn nodes_of_the_tree_tell_where_their_values_lie() {
     "#]]
     .assert_debug_eq(&node("    main.1"));
     let markdown = hover_on(CPU, &text, "      ├── early", "total").unwrap();
-    assert!(markdown.markdown.contains("| values | `early` |"));
+    assert!(markdown.markdown.contains("| values       | `early` |"));
     let at = (text.find("├── early").unwrap() + "├── e".len()) as u32;
     let dump = dump(&[(CPU, &text)]);
     let value = definition(&dump, 0, at).expect("a value");
