@@ -404,6 +404,11 @@ fn the_server_compares_with_another_dump() {
     assert_eq!(diff["removed"][0]["location"]["uri"], other);
     let markdown = diff["markdown"].as_str().expect("text");
     assert!(markdown.starts_with("**jit_attention_grad: "), "{markdown}");
+    // For editors that show no Markdown, as the command line prints it.
+    let plain = ask(json!({ "uri": uri, "other": other, "width": 80 })).expect("an answer");
+    let (printed, _) = run(&["diff", VERSIONS[0][0], VERSIONS[0][1]], 0);
+    assert_eq!(plain["text"], printed);
+    assert_eq!(plain["markdown"], Value::Null);
     let same = ask(json!({ "uri": uri, "other": uri })).expect("an answer");
     assert_eq!(same["nothing_changed"], true);
     let nowhere =

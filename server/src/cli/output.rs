@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::one::Problem;
 use crate::model::Dump;
 use crate::report::html;
-use crate::report::page::Page;
+use crate::report::page::{NARROWEST, Page};
 use crate::report::table::Table;
 
 /// The width of the output where neither a terminal nor `COLUMNS` tells it.
@@ -107,8 +107,7 @@ pub fn width() -> usize {
     let of_terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let chosen = || std::env::var("COLUMNS").ok()?.parse().ok();
     let width = of_terminal.or_else(chosen).unwrap_or(WIDTH);
-    // A table does not get any smaller.
-    width.max(40)
+    width.max(NARROWEST)
 }
 
 /// Writes what is said of a dump to a file, whole or not at all, and never over a part of the dump.

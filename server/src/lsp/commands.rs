@@ -143,6 +143,7 @@ struct Diff {
     _uri: IgnoredAny,
     other: lsp::Uri,
     limit: Option<usize>,
+    width: Option<u16>,
 }
 
 impl Question {
@@ -272,7 +273,7 @@ pub fn answer(
                     audit: &audit,
                     locate: &locate,
                 };
-                diff([&before, &source], asked.limit.unwrap_or(LIMIT))
+                diff([&before, &source], asked)
             }
             (_, Some(Err(problem))) => Err(problem.clone()),
             _ => Err("there is nothing to compare with".to_owned()),
@@ -354,18 +355,24 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
     Ok(loaded)
 }
 
-/// What changed: the record, and the same for people as `markdown`.
+/// What changed: the record, and the same for people as `markdown`, or `text` where a width is given.
 fn diff(
     [before, after]: [&Source<'_, '_, lsp::Location>; 2],
-    limit: usize,
+    asked: &Diff,
 ) -> std::result::Result<Value, String> {
-    let diff = records::diff([before, after], limit);
+    let diff = records::diff([before, after], asked.limit.unwrap_or(LIMIT));
     let answer = Answer::new(after.audit.dump, diff);
-    let mut markdown = Vec::new();
-    let written = pages::diff::page(&answer).write_markdown(&mut markdown);
-    written.map_err(|problem| problem.to_string())?;
+    let page = pages::diff::page(&answer);
+    let (key, shown) = if let Some(width) = asked.width {
+        ("text", page.plain_text(width.into()))
+    } else {
+        let mut markdown = Vec::new();
+        let written = page.write_markdown(&mut markdown);
+        written.map_err(|problem| problem.to_string())?;
+        ("markdown", String::from_utf8_lossy(&markdown).into_owned())
+    };
     let mut value = serde_json::to_value(answer).map_err(|problem| problem.to_string())?;
-    value["markdown"] = String::from_utf8_lossy(&markdown).into();
+    value[key] = shown.into();
     Ok(value)
 }
 

@@ -10,6 +10,9 @@ use super::table::{Table, cut, length};
 /// Sentences are not drawn out over wider terminals.
 const MOST: usize = 100;
 
+/// A table does not get any narrower, however few columns there are.
+pub const NARROWEST: usize = 40;
+
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
@@ -79,6 +82,14 @@ impl Page {
             }
         }
         Ok(())
+    }
+
+    /// The page as a terminal of `width` columns shows it, without colours; of [`NARROWEST`] at least.
+    pub fn plain_text(&self, width: usize) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        // Nothing goes wrong in memory.
+        let _ = self.write_text(&mut out, width.max(NARROWEST));
+        String::from_utf8_lossy(&out.into_inner()).into_owned()
     }
 
     /// Writes the page as Markdown.

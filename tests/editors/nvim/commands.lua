@@ -79,10 +79,22 @@ t.test(function()
   local other = vim.fn.glob('module_0055.*-buffer-assignment.txt')
   vim.cmd('BuflensDiff ' .. vim.fn.fnameescape(other))
   t.wait('what changed', function()
-    return vim.bo.filetype == 'markdown'
+    return vim.bo.filetype == 'buflens-diff'
   end)
   t.check('is told of both', vim.fn.search('jit_attention') > 0, vim.api.nvim_buf_get_lines(0, 0, -1, false))
-  vim.cmd.close()
+  t.check('as in a terminal', vim.fn.search('| ') == 0, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+  -- A line leads to its value: of the dump after, and of the one before where it is gone.
+  for sign, file in pairs({ ['+'] = 'module_0017', ['-'] = 'module_0055' }) do
+    t.check('a line with ' .. sign, vim.fn.search('\\v^ *[' .. sign .. ']\\d', 'w') > 0)
+    local line = vim.fn.getline('.')
+    t.keys('<CR>')
+    t.check('leads to its dump', vim.api.nvim_buf_get_name(0):find(file, 1, true) ~= nil, { line, vim.api.nvim_buf_get_name(0) })
+    local name = vim.fn.getline('.'):match('<%d+ ([^ {]+)')
+    t.check('and its value', name and line:find(name, 1, true) ~= nil, { line, vim.fn.getline('.') })
+    vim.cmd.wincmd('b')
+  end
+  t.keys('q')
+  t.open(vim.fn.glob('module_0017.*-buffer-assignment.txt'))
   for name, start in pairs({
     ['out.html'] = '<!DOCTYPE html>',
     ['out.svg'] = '<svg',

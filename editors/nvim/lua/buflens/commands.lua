@@ -93,7 +93,7 @@ local function value_row(value)
       value.kind,
       text.name(value),
       value.shape,
-      value.source,
+      text.source(value.source),
       value.op_name,
     }),
   }
@@ -215,7 +215,7 @@ function M.list_copies(result)
         text.during(copy.window),
         copy.alive_at_peak and 'alive at the peak',
         copy.round_trip and 'takes back ' .. copy.round_trip,
-        copy.source,
+        text.source(copy.source),
       }),
     }
   end, result.copies)
@@ -290,22 +290,13 @@ function M.copies()
   M.ask('buflens.copies', {}, nil, M.list_copies)
 end
 
---- Shows what changed, as Markdown in a window of its own.
-function M.show_diff(result)
-  local bufnr = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(result.markdown, '\n', { trimempty = true }))
-  vim.bo[bufnr].filetype = 'markdown'
-  vim.bo[bufnr].bufhidden = 'wipe'
-  vim.bo[bufnr].modifiable = false
-  vim.cmd.split()
-  vim.api.nvim_win_set_buf(0, bufnr)
-  vim.wo[0][0].wrap = false
-end
-
 --- Compares with the dump that `file` belongs to, which was before.
 function M.diff(given)
   local path = vim.fn.fnamemodify(vim.fn.expand(given.args), ':p')
-  M.ask('buflens.diff', { other = vim.uri_from_fname(path), limit = 100 }, nil, M.show_diff)
+  local asked = { other = vim.uri_from_fname(path), limit = 100, width = vim.o.columns }
+  M.ask('buflens.diff', asked, nil, function(result, source)
+    require('buflens.diff').open(result, source)
+  end)
 end
 
 --- Writes the dump to a file, in the format that its name ends in; the server knows which there are.

@@ -1,5 +1,6 @@
 -- The buffer with the memory map as text.
 local commands = require('buflens.commands')
+local page = require('buflens.page')
 
 local M = {}
 
@@ -20,7 +21,7 @@ local function colour(buffer, lines)
     end
     local shown = number == 1 and 'Title' or line:find(' peak.*%^') and 'WarningMsg' or group
     if shown then
-      vim.api.nvim_buf_set_extmark(buffer, SPACE, number - 1, 0, { end_row = number, hl_group = shown, strict = false })
+      page.colour(buffer, SPACE, number, shown)
     end
   end
 end
@@ -46,22 +47,11 @@ end
 --- Opens a buffer with a result of `buflens.textMap`.
 ---@param source { client: vim.lsp.Client, bufnr: integer } where it came from
 function M.open(result, source)
-  vim.cmd('botright new')
-  local buffer = vim.api.nvim_get_current_buf()
-  local lines = vim.split(result.text, '\n', { trimempty = true })
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  local buffer, lines = page.open(result.text, 'buflens-map')
   colour(buffer, lines)
-  vim.bo[buffer].buftype = 'nofile'
-  vim.bo[buffer].bufhidden = 'wipe'
-  vim.bo[buffer].swapfile = false
-  vim.bo[buffer].modifiable = false
-  vim.bo[buffer].filetype = 'buflens-map'
-  vim.wo[0][0].wrap = false
-  vim.wo[0][0].number = false
   vim.keymap.set('n', '<CR>', function()
     go(source)
   end, { buffer = buffer, nowait = true, desc = 'Go to the value of this line of the legend' })
-  vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buffer, nowait = true, desc = 'Close' })
 end
 
 return M

@@ -17,6 +17,7 @@ local function head(peak)
     end
   end
   local near = vim.tbl_map(text.steps, result.near or {})
+  local within = 'within 5 %: step' .. (#near == 1 and tonumber(near[1]) and ' ' or 's ')
   local next = vim.tbl_map(text.moment, result.next or {})
   local xla, printed = result.xla_peak, ''
   if xla and xla.step ~= result.step then
@@ -36,7 +37,7 @@ local function head(peak)
     { text.join({ 'of ' .. text.bytes(result.reserved_bytes) .. ' reserved', table.concat(kinds, ', ') }, ': ') },
     {
       text.join({
-        near[1] and 'within 5 %: steps ' .. table.concat(near, ', ', 1, math.min(#near, 6)),
+        near[1] and within .. table.concat(near, ', ', 1, math.min(#near, 6)),
         next[1] and 'then ' .. next[1],
       }, '; '),
     },
@@ -61,7 +62,7 @@ local function row(peak, value)
     logical and logical > 0 and logical < value.bytes and ('%.2fx'):format(value.bytes / logical) or '',
     moved and (moved > 0 and '-' or '') .. text.bytes(moved) or '',
     text.steps(value.live),
-    text.join({ text.name(value), value.kind, value.source, value.op_name })
+    text.join({ text.name(value), value.kind, text.source(value.source), value.op_name })
   )
 end
 

@@ -52,6 +52,11 @@ function M.name(value)
   return (value.name or '?') .. index
 end
 
+--- `gen.py:112`: lists and floats have no room for folders.
+function M.source(place)
+  return place and vim.fs.basename(place)
+end
+
 --- What there is of these, with `between` between them.
 function M.join(parts, between)
   return vim
