@@ -209,3 +209,34 @@ fn a_file_of_another_compilation_is_told_and_left_out() {
         }
     }
 }
+
+#[test]
+fn texts_without_a_compilation_are_counted_and_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "HloModule m\n\nENTRY main {\n  ROOT a = f32[2] parameter(0)\n}\n";
+    fs::write(folder.path().join("kept.hlo"), text).expect("a file");
+    let wrong = text.replace("ROOT a = f32[2] parameter(0)", "ROOT a = f32[2] negate(b)");
+    fs::write(folder.path().join("wrong.hlo"), wrong).expect("a file");
+    let path = folder.path().to_string_lossy();
+    let output = ls(&[&path]);
+    assert_eq!(output.code, Some(0));
+    assert!(
+        output
+            .stderr
+            .contains("`buflens check` reads the 2 HLO texts there"),
+        "{}",
+        output.stderr
+    );
+    let checked = run(["check", &path], LIMIT);
+    assert_eq!(checked.code, Some(1), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("unresolved-name"),
+        "{}",
+        checked.stdout
+    );
+    assert!(
+        checked.stdout.contains("wrong.hlo:4:"),
+        "{}",
+        checked.stdout
+    );
+}

@@ -13,6 +13,7 @@ use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;
 use crate::checks;
+use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::report::pages::listing as page;
 use crate::report::records::{self, Listed, Listing};
@@ -92,6 +93,10 @@ impl Ls {
         }
         if listing.compilations.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();
+            if !listing.texts_alone.is_empty() {
+                let texts = counted(listing.texts_alone.len(), "HLO text");
+                complain(format_args!("`buflens check` reads the {texts} there"));
+            }
         }
         let limit = self.limit.unwrap_or(usize::MAX);
         if !self.format.is_for_people() {

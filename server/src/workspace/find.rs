@@ -1,7 +1,7 @@
 //! Which dumps are at and below some paths.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
@@ -172,8 +172,9 @@ fn judge(entry: &ignore::DirEntry) -> (Option<Member>, Option<String>) {
         return (None, None);
     }
     let path = entry.path();
-    // Documents and programs quote dumps.
-    if path.extension().is_none_or(|extension| extension != "txt") {
+    // Documents and programs quote dumps. HLO text that people keep has a suffix of its own.
+    let is_text = |extension: &OsStr| extension == "txt" || extension == "hlo";
+    if !path.extension().is_some_and(is_text) {
         return (None, None);
     }
     let member = part_at(path).and_then(|part| match part {
@@ -264,6 +265,8 @@ mod tests {
         write("module_0001.f.before_optimizations.txt", "HloModule f\n");
         write("renamed.txt", "BufferAssignment:\n");
         write("notes.txt", "notes\n");
+        write("kept.hlo", "HloModule kept\n");
+        write("quoted.md", "HloModule quoted\n");
         #[cfg(unix)]
         std::os::unix::fs::symlink(folder.path(), folder.path().join("again")).expect("a link");
         let (found, problems) = find(&[folder.path().to_owned()]);
@@ -271,6 +274,7 @@ mod tests {
         assert_eq!(
             names(&found),
             [
+                vec!["kept.hlo"],
                 vec!["module_0001.f.before_optimizations.txt"],
                 vec![
                     "module_0001.f.x-buffer-assignment.txt",
@@ -280,14 +284,14 @@ mod tests {
             ]
         );
         let are: Vec<bool> = found.iter().map(|it| it.is_compilation).collect();
-        assert_eq!(are, [false, true, true]);
-        let before = found[2].stamp;
+        assert_eq!(are, [false, false, true, true]);
+        let before = found[3].stamp;
         write(
             "renamed.txt",
             "BufferAssignment:\nallocation 0: size 4, constant:\n",
         );
         let (found, _) = find(&[folder.path().to_owned()]);
-        assert_ne!(found[2].stamp, before);
+        assert_ne!(found[3].stamp, before);
         let (found, _) = find_while(&[folder.path().to_owned()], &|| false);
         assert_eq!(found, []);
     }
