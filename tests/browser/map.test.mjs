@@ -233,10 +233,15 @@ test('both themes, and what is looked at comes back', async () => {
     await page.keyboard.press('+');
     await page.waitForFunction(() => window.saved !== null && window.saved.x1 - window.saved.x0 < 90);
     const [saved, shown] = [await page.evaluate(() => window.saved), await counts(page)];
-    await page.evaluate((data) => {
+    // What is done just before new data comes is kept as well.
+    assert.notEqual(saved.selected, null);
+    const selected = await page.evaluate((data) => {
+      window.map.select(null);
       window.map.destroy();
       window.map = buflensMap(document.getElementById('map'), data, { restore: () => window.saved });
+      return window.saved.selected;
     }, json('map', TPU));
+    assert.equal(selected, null);
     assert.deepEqual(await counts(page), shown);
     assert.equal(await page.locator('select').inputValue(), 'opcode');
     assert.equal(await page.locator('.map-search').inputValue(), saved.query);

@@ -14,14 +14,16 @@
       return;
     }
     const { uri } = message;
-    const before = code.getState();
-    code.setState({ ...before, uri });
+    code.setState({ ...code.getState(), uri });
     // What was drawn stays until there is something to draw.
     if (message.type === 'note' && map === undefined) root.replaceChildren(buflensMapElement('p', 'map-nothing', message.text));
     if (message.type !== 'data') return;
-    // When the editor has been started again only the page knows what was left out.
-    const without = map === undefined && message.without.length === 0 ? before?.map?.without : message.without;
+    const isFirst = map === undefined;
+    // It saves what is looked at, for the one that follows.
     map?.destroy();
+    const before = code.getState();
+    // When the editor has been started again only the page knows what was left out.
+    const without = isFirst && message.without.length === 0 ? before?.map?.without : message.without;
     map = buflensMap(root, message.data, {
       open: (place) => {
         code.postMessage({ type: 'open', ...place });

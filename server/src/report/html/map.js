@@ -178,6 +178,7 @@ function buflensMap(root, data, host = {}) {
     if (host.save) saving = setTimeout(save, 200);
   }
   function save() {
+    saving = undefined;
     const ids = data.values.id;
     host.save?.({
       color, colouring, ...seen, query, selected: selected === null ? null : ids[selected], without: [...without].map((value) => ids[value]), expanded: [...expanded],
@@ -543,7 +544,9 @@ function buflensMap(root, data, host = {}) {
     },
     destroy() {
       cancelAnimationFrame(frame);
+      // What was selected a moment ago is not lost.
       clearTimeout(saving);
+      if (saving !== undefined) save();
       sizes.disconnect();
       themes.disconnect();
       for (const media of queries) media.removeEventListener('change', restyle);

@@ -44,8 +44,6 @@ exports['following edits, keeping what is looked at'] = async () => {
   const { document, map } = await shown();
   await page.clickInView('.map-values button', '^fusion\\.5$');
   await page.seeInView('.map-details dd', '^512\\.0 KiB');
-  // The page keeps its state with a delay.
-  await new Promise((resolve) => setTimeout(resolve, 500));
   const number = document.getText().split('\n').findIndex((line) => line.includes('fusion.5 @0'));
   const write = async (text) => {
     const edit = new vscode.WorkspaceEdit();
