@@ -425,7 +425,7 @@ fn odd_texts_get_answers() {
         .map(|number| format!("%p.{}", number % 7))
         .collect();
     let odd = format!(
-        "HloModule odd\n\n{}ENTRY e {{\n{}  ROOT t = (f32[]) tuple({})\n}}\n",
+        "HloModule odd\n\n{}ENTRY e {{\n{}  ROOT t = f32[] custom-call({})\n}}\n",
         computations.concat(),
         parameters.concat(),
         operands.join(", ")

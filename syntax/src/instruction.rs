@@ -278,6 +278,21 @@ mod tests {
     }
 
     #[test]
+    fn shapes_with_blanks() {
+        for shape in ["f32[2, 3]", "f32[ 2, 3 ]{1, 0}", "(f32[2, 3], s32[])"] {
+            let text = format!("a = {shape} dot(b, c), lhs_contracting_dims={{1}}");
+            let parts = InstructionParts::read(&text);
+            assert_eq!((parts.shape, parts.opcode), (shape, "dot"));
+            assert_eq!(parts.operands[1].name, "c");
+            assert_eq!(
+                parts.attribute("lhs_contracting_dims"),
+                Some("{1}"),
+                "{shape}"
+            );
+        }
+    }
+
+    #[test]
     fn old_texts_and_broken_ones() {
         let parts =
             InstructionParts::read("a = f32[2]{0} add((f32[2]{0}, s32[]) b, c), to_apply=r.1");

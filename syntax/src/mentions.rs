@@ -18,6 +18,8 @@ pub struct Mention {
 pub enum MentionKind {
     /// An operand, by its name; the span is empty where the operand has none.
     Operand,
+    /// An instruction named by an operand that is an instruction itself: `tuple(%a)`
+    InOperand,
     /// A computation: `calls=%c`
     Computation,
     /// An instruction that must run before: `control-predecessors={%a}`
@@ -26,6 +28,8 @@ pub enum MentionKind {
     StackFrame,
     /// `ROOT`
     Root,
+    /// An attribute of an instruction, with its name: `dimensions={0}`
+    Attribute,
     /// A layout whose minor-to-major list does not hold each dimension of its shape once.
     LayoutOrder,
 }
@@ -37,8 +41,12 @@ pub(crate) struct MentionSink<'t> {
     line: SyntaxKind,
     /// Whether the tokens are an operand's, and not those behind it.
     in_operand: bool,
+    /// Whether they are in the parentheses of an operand that is an instruction.
+    in_group: bool,
     /// The attribute or entry of the metadata that is being read.
     key: &'t str,
+    /// Where the attribute begins.
+    attribute: u32,
     /// The arrays around: a sparse array's layout can hold another.
     arrays: Vec<Array>,
 }
@@ -69,7 +77,9 @@ impl<'t> MentionSink<'t> {
             mentions: Vec::new(),
             line: SyntaxKind::Root,
             in_operand: false,
+            in_group: false,
             key: "",
+            attribute: 0,
             arrays: Vec::new(),
         }
     }
@@ -90,7 +100,11 @@ impl Sink for MentionSink<'_> {
                 self.in_operand = true;
                 self.add(MentionKind::Operand, at, at);
             }
-            SyntaxKind::Attribute => self.key = "",
+            SyntaxKind::Group => self.in_group = self.in_operand,
+            SyntaxKind::Attribute => {
+                self.key = "";
+                self.attribute = at;
+            }
             _ if kind.is_line() => self.line = kind,
             _ => {}
         }
@@ -111,6 +125,7 @@ impl Sink for MentionSink<'_> {
                     array.span.get_or_insert(span).end = end;
                 }
             }
+            SyntaxKind::Name if self.in_group => self.add(MentionKind::InOperand, start, end),
             SyntaxKind::Name if self.in_operand => {
                 if let Some(operand) = self.mentions.last_mut() {
                     operand.span = span;
@@ -135,9 +150,12 @@ impl Sink for MentionSink<'_> {
         }
     }
 
-    fn close(&mut self, kind: SyntaxKind, _: u32) {
+    fn close(&mut self, kind: SyntaxKind, at: u32) {
         match kind {
-            SyntaxKind::Operand => self.in_operand = false,
+            SyntaxKind::Operand => {
+                self.in_operand = false;
+                self.in_group = false;
+            }
             SyntaxKind::ArrayShape => {
                 let array = self.arrays.pop().unwrap_or_default();
                 // A layout without the list says nothing of the order.
@@ -147,11 +165,17 @@ impl Sink for MentionSink<'_> {
                     let kind = MentionKind::LayoutOrder;
                     let mention = Mention { kind, span };
                     // An operand is waiting for its name, which comes behind its shape.
-                    let at = self.mentions.len() - usize::from(self.in_operand);
-                    self.mentions.insert(at, mention);
+                    let before = self.mentions.len() - usize::from(self.in_operand);
+                    self.mentions.insert(before, mention);
                 }
             }
-            SyntaxKind::MetadataEntry | SyntaxKind::Attribute => self.key = "",
+            SyntaxKind::MetadataEntry => self.key = "",
+            SyntaxKind::Attribute => {
+                self.key = "";
+                if self.line == SyntaxKind::InstructionLine {
+                    self.add(MentionKind::Attribute, self.attribute, at);
+                }
+            }
             _ => {}
         }
     }
@@ -169,7 +193,7 @@ mod tests {
 
     #[test]
     fn names_numbers_and_odd_layouts_are_mentioned() {
-        let text = "HloModule m\n\nENTRY e (a: f32[2,3]) -> f32[] {\n  a = f32[2,3]{0,0} parameter(0), metadata={op_name=\"x\" stack_frame_id=4 source_line=3}\n  %b = (f32[2]{0}, f32[]) call(f32[2,3]{1,2} a, %c#1, null), to_apply=add, control-predecessors={%a, b}, x=%y\n  ROOT d = f32[] conditional(b), branch_computations={%p, %q}, sharding={maximal device=0}\n}\n";
+        let text = "HloModule m\n\nENTRY e (a: f32[2,3]) -> f32[] {\n  a = f32[2,3]{0,0} parameter(0), metadata={op_name=\"x\" stack_frame_id=4 source_line=3}\n  %b = (f32[2]{0}, f32[]) call(f32[2,3]{1,2} a, %c#1, null), to_apply=add, control-predecessors={%a, b}, x=%y\n  k = while(tuple(%a, b), f32[] negate(f32[] %b))\n  ROOT d = f32[] conditional(b), branch_computations={%p, %q}, sharding={maximal device=0}\n}\n";
         let document = Document::new(text).unwrap();
         let (_, block) = document.block(0).unwrap();
         let mut lines = String::new();
@@ -179,17 +203,27 @@ mod tests {
         expect![[r#"
             LayoutOrder 0,0
             StackFrame 4
+            Attribute metadata={op_name="x" stack_frame_id=4 source_line=3}
             LayoutOrder 1,2
             Operand a
             Operand c
             Operand null
             Computation add
+            Attribute to_apply=add
             Predecessor a
             Predecessor b
+            Attribute control-predecessors={%a, b}
+            Attribute x=%y
+            Operand 
+            InOperand a
+            Operand 
+            InOperand b
             Root ROOT
             Operand b
             Computation p
             Computation q
+            Attribute branch_computations={%p, %q}
+            Attribute sharding={maximal device=0}
         "#]]
         .assert_eq(&lines);
     }

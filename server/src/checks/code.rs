@@ -129,6 +129,8 @@ codes! {
     DuplicateName = "duplicate-name", Error;
     /// An instruction has too many or too few operands.
     OperandCount = "operand-count", Error;
+    /// The shape of an instruction does not follow from its operands.
+    InstructionShape = "instruction-shape", Error;
     /// The parameters of a computation are not numbered 0, 1, 2 ...
     ParameterNumber = "parameter-number", Error;
     /// A computation has two roots.

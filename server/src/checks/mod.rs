@@ -6,8 +6,10 @@
 mod advice;
 mod allocations;
 pub mod budgets;
+mod calls;
 mod code;
 mod cuts;
+mod inference;
 mod labels;
 mod live_ranges;
 mod module;
@@ -182,7 +184,7 @@ fn contradictions(dump: &Dump) -> Findings {
     join(check_peak, || {
         shapes::check_sizes(&context, &doubts, &mut of_values);
         values::check_references(dump, &doubts, &mut of_values);
-        module::check_module(dump, &doubts, &mut of_values);
+        module::check_module(&context, &doubts, &mut of_values);
         overlap::check_overlap(dump, &doubts, &mut of_values);
     });
     findings.join(of_values);

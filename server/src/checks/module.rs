@@ -1,20 +1,23 @@
-//! The HLO text: names that lead nowhere or twice, operands that are missing, layouts that are no
-//! order, and tables that do not lead to a line of source.
+//! The HLO text: names that lead nowhere or twice, operands that are missing, shapes that do not
+//! follow from them, layouts that are no order, and tables that do not lead to a line of source.
 
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
 use rustc_hash::FxHashMap;
 
+use super::calls::{Call, Given, Odd, Shaped, Signatures};
+use super::inference::Operation;
 use super::labels::cut;
 use super::structure::Section;
-use super::{Code, Doubts, Finding, Findings};
+use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, Part, Place, Row, cancel, opcodes, source};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
 /// so the text must be whole.
-pub(super) fn check_module(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Findings) {
+    let dump = context.dump;
     let Some(file) = dump.file_of(Part::Module) else {
         return;
     };
@@ -25,14 +28,27 @@ pub(super) fn check_module(dump: &Dump, doubts: &Doubts, findings: &mut Findings
     let blocks: Vec<(u32, &Block)> = document.blocks().take(one_module(document)).collect();
     // A block needs no other one, only names: so all cores can take part.
     let all = cancel::map(blocks, |(start, block)| {
-        InBlock::read(dump, file, start, block)
+        InBlock::read(context, file, start, block)
     });
     let (mut parameters, mut roots) = (FxHashMap::default(), FxHashMap::default());
+    let mut signatures: Signatures = FxHashMap::default();
+    let (mut odd, mut calls) = (Vec::new(), Vec::new());
     for in_block in all {
         findings.extend(in_block.findings);
-        for (computation, number, place) in in_block.parameters {
+        odd.extend(in_block.odd);
+        calls.extend(in_block.calls);
+        for (computation, number, shaped) in in_block.parameters {
             let all: &mut Vec<(u64, Place)> = parameters.entry(computation).or_default();
-            all.push((number, place));
+            all.push((number, shaped.place.clone()));
+            let signature = signatures.entry(computation).or_default();
+            signature.parameters.push((number, shaped));
+        }
+        for (computation, given) in in_block.results {
+            let signature = signatures.entry(computation).or_default();
+            match &mut signature.given {
+                Some(known) => known.replace(given),
+                none => *none = Some(given),
+            }
         }
         for (computation, place) in in_block.roots {
             match roots.entry(computation) {
@@ -50,6 +66,12 @@ pub(super) fn check_module(dump: &Dump, doubts: &Doubts, findings: &mut Findings
     for numbers in parameters.into_values() {
         check_parameters(numbers, findings);
     }
+    odd.extend(
+        calls
+            .iter()
+            .filter_map(|call| call.problem(context, &signatures)),
+    );
+    findings.extend(Odd::first(odd));
     check_computations(dump, findings);
     check_tables(dump, findings);
 }
@@ -70,15 +92,21 @@ fn one_module(document: &Document) -> usize {
 
 /// What one block says.
 #[derive(Default)]
-struct InBlock {
+struct InBlock<'d> {
     findings: Vec<Finding>,
-    /// The numbers of parameters, with their computation.
-    parameters: Vec<(Option<u32>, u64, Place)>,
+    /// The parameters by number, with their computation.
+    parameters: Vec<(Option<u32>, u64, Shaped<'d>)>,
     roots: Vec<(Option<u32>, Place)>,
+    /// What computations give.
+    results: Vec<(Option<u32>, Given<'d>)>,
+    /// Instructions whose shapes do not follow.
+    odd: Vec<Odd>,
+    calls: Vec<Call<'d>>,
 }
 
-impl InBlock {
-    fn read(dump: &Dump, file: FileId, start: u32, block: &Block) -> Self {
+impl<'d> InBlock<'d> {
+    fn read(context: &Context<'d>, file: FileId, start: u32, block: &'d Block) -> Self {
+        let dump = context.dump;
         let mut found = Self::default();
         let place = |span: Span| Place {
             file,
@@ -86,6 +114,7 @@ impl InBlock {
         };
         let mentions = block.mentions();
         let mut mentions = mentions.iter().peekable();
+        let (mut operands, mut attributes) = (Vec::new(), Vec::new());
         for row in &block.facts().instructions {
             let at = At {
                 file,
@@ -101,19 +130,39 @@ impl InBlock {
             };
             found.findings.extend(instruction.duplicate());
             if let Some(number) = row.parameter.get() {
-                let place = place(row.parameter.span);
-                found.parameters.push((computation, number, place));
+                let parameter = instruction.shaped(row.parameter.span);
+                found.parameters.push((computation, number, parameter));
             }
-            let mut operands = 0;
+            operands.clear();
+            attributes.clear();
+            let mut is_root = false;
             while let Some(mention) = mentions.next_if(|next| next.span.start < row.span.end) {
                 match mention.kind {
-                    MentionKind::Operand => operands += 1,
-                    MentionKind::Root => found.roots.push((computation, place(mention.span))),
+                    MentionKind::Operand => operands.push(instruction.operand(mention)),
+                    MentionKind::Attribute => attributes.push(at.text(mention.span)),
+                    MentionKind::Root => {
+                        found.roots.push((computation, place(mention.span)));
+                        is_root = true;
+                    }
                     _ => {}
                 }
                 found.findings.extend(instruction.check(mention));
             }
-            found.findings.extend(instruction.operand_count(operands));
+            let given = Given {
+                is_root,
+                result: instruction.shaped(row.shape),
+            };
+            match found.results.last_mut() {
+                Some((last, known)) if *last == computation => known.replace(given),
+                _ => found.results.push((computation, given)),
+            }
+            found
+                .findings
+                .extend(instruction.operand_count(operands.len()));
+            found
+                .odd
+                .extend(instruction.shapes(context, &operands, &attributes));
+            found.calls.extend(instruction.call(&operands));
         }
         // Headers of computations hold shapes as well.
         found.findings.extend(
@@ -132,14 +181,69 @@ struct InModule<'d> {
     at: At<'d, facts::Instruction>,
 }
 
-impl InModule<'_> {
+impl<'d> InModule<'d> {
+    /// The shape of the result, to be told of at `span`.
+    fn shaped(&self, span: Span) -> Shaped<'d> {
+        Shaped::new(self.at.place(span), Some(&self.at))
+    }
+
+    /// The shape that is printed with an operand's instruction. Of `%t#1`, an element, it is not known.
+    fn operand(&self, mention: &Mention) -> Shaped<'d> {
+        let is_part = self.at.block.text()[mention.span.end as usize..].starts_with('#');
+        let name = self.dump.names.get(self.at.text(mention.span));
+        let found = name.and_then(|name| self.dump.instruction_in(self.computation, name));
+        let found = found.filter(|found| found.computation == self.computation && !is_part);
+        let other = found.and_then(|found| self.dump.at::<facts::Instruction>(found.row));
+        Shaped::new(self.at.place(mention.span), other.as_ref())
+    }
+
+    /// `instruction-shape`: what follows from the operands and attributes is another shape.
+    fn shapes(
+        &self,
+        context: &Context<'d>,
+        operands: &[Shaped<'d>],
+        attributes: &[&'d str],
+    ) -> Option<Odd> {
+        let own = &self.at;
+        let result = self.shaped(own.row.shape);
+        let known: Option<Vec<&str>> = operands.iter().map(|operand| operand.shape).collect();
+        let operation = Operation {
+            shapes: &context.shapes,
+            opcode: own.text(own.row.opcode),
+            result: result.shape?,
+            operands: &known?,
+            attributes,
+        };
+        let problem = operation.problem()?;
+        let wrong = problem.operand.and_then(|number| operands.get(number));
+        let place = wrong.unwrap_or(&result).place.clone();
+        Some(Odd {
+            finding: Finding::new(Code::InstructionShape, place, problem.message),
+            result: wrong.is_none().then_some(result.printed),
+            others: operands.iter().map(|operand| operand.printed).collect(),
+        })
+    }
+
+    /// The instruction as one that runs a computation, if it does.
+    fn call(&self, operands: &[Shaped<'d>]) -> Option<Call<'d>> {
+        let own = &self.at;
+        let opcode = own.text(own.row.opcode);
+        Call::runs(opcode).then(|| Call {
+            opcode,
+            place: own.place(own.row.opcode),
+            text: own.text(own.row.span),
+            result: self.shaped(own.row.shape),
+            operands: operands.to_vec(),
+        })
+    }
+
     /// What a mention of the instruction says that is not so.
     fn check(&self, mention: &Mention) -> Option<Finding> {
         let (place, text) = (self.at.place(mention.span), self.at.text(mention.span));
         match mention.kind {
             // An operand that is not there is printed as `null`.
             MentionKind::Operand if text.is_empty() || text == "null" => None,
-            MentionKind::Operand => self.unresolved(place, text, true),
+            MentionKind::Operand | MentionKind::InOperand => self.unresolved(place, text, true),
             MentionKind::Predecessor => self.unresolved(place, text, false),
             MentionKind::Computation => {
                 let name = self.dump.names.get(text);
@@ -156,7 +260,7 @@ impl InModule<'_> {
                 is_out.then(|| Finding::new(Code::StackFrame, place, message()))
             }
             MentionKind::LayoutOrder => Some(layout_order(place, text)),
-            MentionKind::Root => None,
+            MentionKind::Root | MentionKind::Attribute => None,
         }
     }
 
@@ -336,264 +440,4 @@ fn entries(dump: &Dump, row: Row) -> Vec<(String, u64, Place)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fmt::Write as _;
-    use std::path::PathBuf;
-
-    use expect_test::{Expect, expect};
-
-    use crate::checks::check;
-    use crate::model::{Dump, File};
-
-    const SOUND: &str = r#"HloModule jit_f, is_scheduled=true
-
-FileNames
-1 "model.py"
-
-FunctionNames
-1 "step"
-
-FileLocations
-1 {file_name_id=1 function_name_id=1 line=9 end_line=9 column=6 end_column=23}
-
-StackFrames
-1 {file_location_id=1 parent_frame_id=1}
-2 {file_location_id=1 parent_frame_id=2}
-3 {file_location_id=1 parent_frame_id=3}
-
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT add = f32[] add(a, b)
-}
-
-ENTRY %main (a: f32[2,3]) -> f32[] {
-  %a = f32[2,3]{1,0} parameter(0), metadata={op_name="a"}
-  // People write such lines.
-    %zero = f32[] constant(0)
-  %copy = f32[2,3]{0,1} copy(f32[2,3]{1,0} %a), control-predecessors={%zero}
-  ROOT %sum = f32[] reduce(%copy, zero), dimensions={0,1}, to_apply=add, metadata={op_name="s" stack_frame_id=3}
-}
-"#;
-
-    fn findings(text: &str) -> String {
-        let file = File {
-            path: PathBuf::from("m.txt"),
-            document: buflens_syntax::Document::new(text).expect("short"),
-            lossy: false,
-        };
-        let mut lines = String::new();
-        for finding in check(&Dump::new(vec![file])) {
-            let line = text[..finding.place.range.start as usize].lines().count();
-            let at = &text[finding.place.range.start as usize..finding.place.range.end as usize];
-            let related: Vec<_> = finding.related.iter().map(|related| &related.1).collect();
-            writeln!(
-                lines,
-                "{line} {} `{at}` {} {related:?}",
-                finding.code, finding.message
-            )
-            .expect("text");
-        }
-        lines
-    }
-
-    fn changed(from: &str, to: &str, expected: &Expect) {
-        assert_eq!(SOUND.matches(from).count(), 1, "{from}");
-        expected.assert_eq(&findings(&SOUND.replace(from, to)));
-    }
-
-    #[test]
-    fn a_sound_text_has_no_finding() {
-        assert_eq!(findings(SOUND), "");
-    }
-
-    #[test]
-    fn names_that_lead_nowhere() {
-        changed(
-            "reduce(%copy,",
-            "reduce(%copz,",
-            &expect![[r#"
-                28 unresolved-name `copz` there is no instruction `copz` []
-            "#]],
-        );
-        changed(
-            "reduce(%copy,",
-            "reduce(%b,",
-            &expect![[r#"
-                28 unresolved-name `b` the computation has no instruction `b` ["the instruction of that name"]
-            "#]],
-        );
-        changed(
-            "{1,0} %a)",
-            "{1,0} %sum)",
-            &expect![[r#"
-                27 unresolved-name `sum` `sum` is read before it is defined ["the instruction of that name"]
-            "#]],
-        );
-        changed(
-            "={%zero}",
-            "={%one}",
-            &expect![[r#"
-                27 unresolved-name `one` there is no instruction `one` []
-            "#]],
-        );
-        changed(
-            "to_apply=add",
-            "to_apply=sum",
-            &expect![[r#"
-                28 unresolved-name `sum` the module has no computation `sum` []
-            "#]],
-        );
-    }
-
-    /// An HLO parser takes all of it.
-    #[test]
-    fn what_people_write_has_no_finding() {
-        let text = "  HloModule m,\n    is_scheduled=true\n\n  /* one line */\n  add {\n    x = f32[] parameter(0)\n    \
-                    y = f32[] parameter(1)\n    ROOT s = add(x, y)\n    }\n\nmain (a: f32[2],\n    b: f32[2]) -> f32[]\n{\n\
-                    %a = f32[2] parameter(0)\nb = f32[2] parameter(1), frontend_attributes={\n  k=\"}\"\n  }\n\
-                    c = add(a, f32[2] negate(b))\nROOT r = reduce(c, f32[] constant(0)),\n  dimensions={0}, to_apply=add\n}\n";
-        assert_eq!(findings(text), "");
-        // Compilers print the layout on the first line, and the entry last.
-        let cut = SOUND[..SOUND.find("ENTRY").expect("an entry")].replace(
-            "=true",
-            "=true, entry_computation_layout={(f32[2,3]{1,0})->f32[]}",
-        );
-        expect![[r#"
-            20 truncated `}` the module ends before its `ENTRY` computation []
-        "#]]
-        .assert_eq(&findings(&cut));
-        let twice = SOUND.replace("add {", "ENTRY add {");
-        expect![[r#"
-            23 duplicate-name `main` the module has two `ENTRY` computations ["the first one"]
-        "#]]
-        .assert_eq(&findings(&twice));
-    }
-
-    #[test]
-    fn names_that_lead_twice() {
-        changed(
-            "%zero = ",
-            "%a = ",
-            &expect![[r#"
-                26 duplicate-name `a` `a` is defined twice in its computation ["the first one"]
-                27 unresolved-name `zero` there is no instruction `zero` []
-                28 unresolved-name `zero` there is no instruction `zero` []
-            "#]],
-        );
-        changed(
-            "ENTRY %main (",
-            "ENTRY %add (",
-            &expect![[r#"
-                23 duplicate-name `add` the module has two computations `add` ["the first one"]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn operands_parameters_and_roots() {
-        changed(
-            "add(a, b)",
-            "add(a)",
-            &expect![[r#"
-                20 operand-count `add` `add` takes 2 operands, found 1 []
-            "#]],
-        );
-        changed(
-            "b = f32[] parameter(1)",
-            "b = f32[] parameter(0)",
-            &expect![[r#"
-                19 parameter-number `0` parameter 0 stands twice in its computation ["the first one"]
-            "#]],
-        );
-        changed(
-            "b = f32[] parameter(1)",
-            "b = f32[] parameter(7)",
-            &expect![[r#"
-                19 parameter-number `7` parameter 7 of 2, while there is no parameter 1 []
-            "#]],
-        );
-        changed(
-            "  %copy =",
-            "  ROOT %copy =",
-            &expect![[r#"
-                28 duplicate-root `ROOT` a second `ROOT` in its computation ["the first one"]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn layouts_that_are_no_order() {
-        for (from, to) in [
-            ("]{0,1} copy", "]{0,0} copy"),
-            ("]{0,1} copy", "]{0,2} copy"),
-        ] {
-            let text = findings(&SOUND.replace(from, to));
-            assert!(text.starts_with("27 layout-order `0,"), "{text}");
-            assert_eq!(text.lines().count(), 1);
-        }
-        changed(
-            "(f32[2,3]{1,0} %a",
-            "(f32[2,3]{0} %a",
-            &expect![[r#"
-                27 layout-order `0` the order `0` does not hold each dimension of the shape once []
-            "#]],
-        );
-        changed(
-            "(a: f32[2,3])",
-            "(a: f32[2,3]{2,1})",
-            &expect![[r#"
-                23 layout-order `2,1` the order `2,1` does not hold each dimension of the shape once []
-            "#]],
-        );
-    }
-
-    #[test]
-    fn frames_that_lead_nowhere() {
-        changed(
-            "stack_frame_id=3",
-            "stack_frame_id=4",
-            &expect![[r#"
-                28 stack-frame `4` stack frame 4 of 3 []
-            "#]],
-        );
-        changed(
-            "file_name_id=1",
-            "file_name_id=2",
-            &expect![[r#"
-                10 stack-frame `2` row 2 of 1 []
-            "#]],
-        );
-        changed(
-            "2 {file_location_id=1 parent_frame_id=2}",
-            "2 {file_location_id=1 parent_frame_id=4}",
-            &expect![[r#"
-                14 stack-frame `4` frame 2 is called from frame 3: callers stand before []
-            "#]],
-        );
-        changed(
-            "2 {file_location_id=1 parent_frame_id=2}",
-            "2 {file_location_id=1 parent_frame_id=5}",
-            &expect![[r#"
-                14 stack-frame `5` row 5 of 4 []
-            "#]],
-        );
-        changed(
-            "3 {file_location_id",
-            "4 {file_location_id",
-            &expect![[r#"
-                14 stack-frame `4` row 4 stands where row 3 is expected []
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_broken_line_keeps_names_from_being_looked_up() {
-        let text =
-            findings(&SOUND.replace("%copy = f32[2,3]{0,1} copy(", "%copy = f32[2,3]{0,1} ("));
-        assert!(
-            text.contains("syntax") && !text.contains("unresolved"),
-            "{text}"
-        );
-    }
-}
+mod tests;

@@ -69,9 +69,15 @@ fn is_call<S: Sink>(p: &mut Parser<S>) -> bool {
 /// A shape whose end is found without reading it.
 fn unread_shape<S: Sink>(p: &mut Parser<S>) -> Rule {
     let text = p.remaining();
-    let length = match text.strip_prefix('(') {
-        Some(elements) => text.len().min(closing(elements) + 2),
-        None => text.find(' ').unwrap_or(text.len()),
+    let length = if let Some(elements) = text.strip_prefix('(') {
+        text.len().min(closing(elements) + 2)
+    } else {
+        let end = text.find(' ').unwrap_or(text.len());
+        // People put blanks into it, `f32[2, 3]`.
+        if !text[..end].ends_with([']', '}']) {
+            return shape(p);
+        }
+        end
     };
     shape::unread(p, length)
 }
@@ -188,9 +194,14 @@ pub(super) fn entries<S: Sink>(p: &mut Parser<S>) -> Rule {
 fn values<S: Sink>(p: &mut Parser<S>, end: Token, key: &str) -> Rule {
     let mut is_first = true;
     while let Some(token) = p.peek() {
-        // People break lines behind commas; what begins a line otherwise is no part of the value.
-        if end == Token::Comma && !std::mem::take(&mut is_first) && p.begins_line() {
-            break;
+        if end == Token::Comma && !std::mem::take(&mut is_first) {
+            // People break lines behind commas; what begins a line otherwise is no part of the value.
+            if p.begins_line() {
+                break;
+            }
+            if token == Token::Word && p.byte_behind() == Some(b'=') {
+                return Err(p.fail("`,` before the next attribute"));
+            }
         }
         match token {
             Token::Comma if end == Token::Comma => {

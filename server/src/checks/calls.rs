@@ -1,0 +1,171 @@
+//! Instructions that run a computation of the module: their operands are its parameters, and their
+//! result is its root's, but for layouts.
+
+use buflens_syntax::{InstructionParts, facts};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::inference::difference;
+use super::{Code, Context, Finding};
+use crate::model::bytes::counted;
+use crate::model::origin::called;
+use crate::model::{At, Place};
+
+/// A shape, if it is known, and the place to tell of it at.
+#[derive(Clone)]
+pub(super) struct Shaped<'d> {
+    pub place: Place,
+    pub shape: Option<&'d str>,
+    /// Where the shape is printed, in bytes from the start of the file.
+    pub printed: u32,
+}
+
+impl<'d> Shaped<'d> {
+    /// The shape of the result of `instruction`, if that is there and has one.
+    pub fn new(place: Place, instruction: Option<&At<'d, facts::Instruction>>) -> Self {
+        let shape = instruction.map(|at| at.text(at.row.shape));
+        Self {
+            place,
+            shape: shape.filter(|shape| !shape.is_empty()),
+            printed: instruction.map_or(u32::MAX, |at| at.start + at.row.shape.start),
+        }
+    }
+}
+
+/// A shape that does not follow from others.
+pub(super) struct Odd {
+    pub finding: Finding,
+    /// Where it is printed, if it is that of a result.
+    pub result: Option<u32>,
+    /// Where those are printed that it does not follow from.
+    pub others: Vec<u32>,
+}
+
+impl Odd {
+    /// The findings of those that do not come of another: what is wrong with a result is told there,
+    /// and not where it is read.
+    pub fn first(all: Vec<Self>) -> impl Iterator<Item = Finding> {
+        let wrong: FxHashSet<u32> = all.iter().filter_map(|odd| odd.result).collect();
+        let is_first = move |odd: &Self| !odd.others.iter().any(|at| wrong.contains(at));
+        all.into_iter().filter(is_first).map(|odd| odd.finding)
+    }
+}
+
+/// An instruction of a computation as the result of it.
+pub(super) struct Given<'d> {
+    pub is_root: bool,
+    pub result: Shaped<'d>,
+}
+
+impl Given<'_> {
+    /// Without a `ROOT` the last instruction is the root.
+    pub fn replace(&mut self, behind: Self) {
+        if !self.is_root {
+            *self = behind;
+        }
+    }
+}
+
+/// What a computation takes and gives.
+#[derive(Default)]
+pub(super) struct Signature<'d> {
+    pub parameters: Vec<(u64, Shaped<'d>)>,
+    pub given: Option<Given<'d>>,
+}
+
+/// The signatures of a module's computations, by their numbers.
+pub(super) type Signatures<'d> = FxHashMap<Option<u32>, Signature<'d>>;
+
+/// An instruction that runs a computation.
+pub(super) struct Call<'d> {
+    pub opcode: &'d str,
+    /// The opcode's.
+    pub place: Place,
+    pub text: &'d str,
+    pub result: Shaped<'d>,
+    pub operands: Vec<Shaped<'d>>,
+}
+
+impl<'d> Call<'d> {
+    /// Whether an instruction with `opcode` runs a computation on its operands as they are.
+    pub fn runs(opcode: &str) -> bool {
+        matches!(opcode, "call" | "fusion" | "while")
+    }
+
+    /// `operand-count` and `instruction-shape`: what does not agree with the computation.
+    pub fn problem(&self, context: &Context<'d>, signatures: &Signatures<'d>) -> Option<Odd> {
+        let keys: &[_] = match self.opcode {
+            "call" => &["to_apply"],
+            "fusion" => &["calls"],
+            _ => &["condition", "body"],
+        };
+        let parts = InstructionParts::read_up_to(self.text, 0);
+        let finding = keys.iter().find_map(|key| {
+            let computation = called(context.dump, &parts, key)?;
+            let signature = signatures.get(&Some(computation))?;
+            let name = context.dump.computation_name(computation)?;
+            self.parameters(context, signature, name)
+                .or_else(|| self.given(context, signature, name, key))
+        });
+        let shapes = self.operands.iter().chain([&self.result]);
+        Some(Odd {
+            finding: finding?,
+            result: None,
+            others: shapes.map(|it| it.printed).collect(),
+        })
+    }
+
+    fn parameters(
+        &self,
+        context: &Context<'d>,
+        signature: &Signature<'d>,
+        name: &str,
+    ) -> Option<Finding> {
+        let (takes, found) = (signature.parameters.len(), self.operands.len());
+        if takes != found {
+            let takes = counted(takes, "parameter");
+            let message = format!("`{name}` has {takes}, found {}", counted(found, "operand"));
+            return Some(Finding::new(
+                Code::OperandCount,
+                self.place.clone(),
+                message,
+            ));
+        }
+        signature.parameters.iter().find_map(|(number, parameter)| {
+            let operand = self.operands.get(usize::try_from(*number).ok()?)?;
+            let (found, expected) = difference(&context.shapes, operand.shape?, parameter.shape?)?;
+            let message = format!("{found}, while parameter {number} of `{name}` is {expected}");
+            let finding = Finding::new(Code::InstructionShape, operand.place.clone(), message);
+            Some(finding.related(parameter.place.clone(), "the parameter"))
+        })
+    }
+
+    fn given(
+        &self,
+        context: &Context<'d>,
+        signature: &Signature<'d>,
+        name: &str,
+        key: &str,
+    ) -> Option<Finding> {
+        let given = &signature.given.as_ref()?.result;
+        let expected = if key == "condition" {
+            "pred[]"
+        } else {
+            self.result.shape?
+        };
+        let (found, expected) = difference(&context.shapes, given.shape?, expected)?;
+        // The condition alone is wrong, not the loop.
+        let (place, message) = if key == "condition" {
+            (
+                &self.place,
+                format!("the condition `{name}` gives {found}, not {expected}"),
+            )
+        } else {
+            (
+                &self.result.place,
+                format!("{expected}, while `{name}` gives {found}"),
+            )
+        };
+        let finding = Finding::new(Code::InstructionShape, place.clone(), message);
+        Some(finding.related(given.place.clone(), "its result"))
+    }
+}
