@@ -99,19 +99,19 @@ impl<'d> Call<'d> {
             _ => &["condition", "body"],
         };
         let parts = InstructionParts::read_up_to(self.text, 0);
-        let finding = keys.iter().find_map(|key| {
+        let mut odd = keys.iter().find_map(|key| {
             let computation = called(context.dump, &parts, key)?;
             let signature = signatures.get(&Some(computation))?;
             let name = context.dump.computation_name(computation)?;
             self.parameters(context, signature, name)
                 .or_else(|| self.given(context, signature, name, key))
-        });
-        let shapes = self.operands.iter().chain([&self.result]);
-        Some(Odd {
-            finding: finding?,
-            result: None,
-            others: shapes.map(|it| it.printed).collect(),
-        })
+        })?;
+        odd.others.extend(self.operands.iter().map(|it| it.printed));
+        if self.opcode == "while" {
+            // Its result follows from its operand, which is checked already.
+            odd.others.extend(odd.result.take());
+        }
+        Some(odd)
     }
 
     fn parameters(
@@ -119,23 +119,27 @@ impl<'d> Call<'d> {
         context: &Context<'d>,
         signature: &Signature<'d>,
         name: &str,
-    ) -> Option<Finding> {
+    ) -> Option<Odd> {
         let (takes, found) = (signature.parameters.len(), self.operands.len());
         if takes != found {
             let takes = counted(takes, "parameter");
             let message = format!("`{name}` has {takes}, found {}", counted(found, "operand"));
-            return Some(Finding::new(
-                Code::OperandCount,
-                self.place.clone(),
-                message,
-            ));
+            return Some(Odd {
+                finding: Finding::new(Code::OperandCount, self.place.clone(), message),
+                result: None,
+                others: Vec::new(),
+            });
         }
         signature.parameters.iter().find_map(|(number, parameter)| {
             let operand = self.operands.get(usize::try_from(*number).ok()?)?;
             let (found, expected) = difference(&context.shapes, operand.shape?, parameter.shape?)?;
             let message = format!("{found}, while parameter {number} of `{name}` is {expected}");
             let finding = Finding::new(Code::InstructionShape, operand.place.clone(), message);
-            Some(finding.related(parameter.place.clone(), "the parameter"))
+            Some(Odd {
+                finding: finding.related(parameter.place.clone(), "the parameter"),
+                result: None,
+                others: vec![parameter.printed],
+            })
         })
     }
 
@@ -145,7 +149,7 @@ impl<'d> Call<'d> {
         signature: &Signature<'d>,
         name: &str,
         key: &str,
-    ) -> Option<Finding> {
+    ) -> Option<Odd> {
         let given = &signature.given.as_ref()?.result;
         let expected = if key == "condition" {
             "pred[]"
@@ -154,18 +158,24 @@ impl<'d> Call<'d> {
         };
         let (found, expected) = difference(&context.shapes, given.shape?, expected)?;
         // The condition alone is wrong, not the loop.
-        let (place, message) = if key == "condition" {
+        let (place, message, result) = if key == "condition" {
             (
                 &self.place,
                 format!("the condition `{name}` gives {found}, not {expected}"),
+                None,
             )
         } else {
             (
                 &self.result.place,
                 format!("{expected}, while `{name}` gives {found}"),
+                Some(self.result.printed),
             )
         };
         let finding = Finding::new(Code::InstructionShape, place.clone(), message);
-        Some(finding.related(given.place.clone(), "its result"))
+        Some(Odd {
+            finding: finding.related(given.place.clone(), "its result"),
+            result,
+            others: vec![given.printed],
+        })
     }
 }

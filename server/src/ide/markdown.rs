@@ -196,7 +196,8 @@ impl std::fmt::Display for Table {
 
 /// The columns that `markdown` takes where it is shown without the marks of its code spans and escapes.
 fn shown_width(markdown: &str) -> usize {
-    markdown.width() - markdown.matches(['`', '\\']).count()
+    let marks = markdown.matches(['`', '\\']).count();
+    markdown.width().saturating_sub(marks)
 }
 
 /// `50.3 %`

@@ -440,9 +440,20 @@ fn shapes_that_do_not_follow_from_operands() {
 
 #[test]
 fn what_comes_of_a_wrong_result_is_told_there_alone() {
-    let line = "c = f32[2,9] negate(a)\n  e = f32[2,3] sine(c)\n  u = (f32[2,3]) tuple(c)";
+    let mut told = String::new();
+    let call = "c = f32[2] call(z, z), to_apply=add\n  e = (f32[]) tuple(c)";
+    for text in [
+        around("c = f32[2,9] negate(a)\n  e = f32[2,3] sine(c)\n  u = (f32[2,3]) tuple(c)"),
+        around(call),
+        // The root of what is called.
+        around("c = f32[] call(z, z), to_apply=add").replace("s = f32[] add", "s = f32[2] add"),
+    ] {
+        told += &findings(&text);
+    }
     expect![[r#"
         33 instruction-shape `f32[2,9]` `negate` gives `f32[2,3]` here, not `f32[2,9]` []
+        33 instruction-shape `f32[2]` `f32[2]`, while `add` gives `f32[]` ["its result"]
+        6 instruction-shape `f32[2]` `add` gives `f32[]` here, not `f32[2]` []
     "#]]
-    .assert_eq(&findings(&around(line)));
+    .assert_eq(&told);
 }
