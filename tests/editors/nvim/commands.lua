@@ -84,7 +84,9 @@ t.test(function()
   t.check('is told of both', vim.fn.search('jit_attention') > 0, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   t.check('as in a terminal', vim.fn.search('| ') == 0, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   -- A line leads to its value: of the dump after, and of the one before where it is gone.
-  for sign, file in pairs({ ['+'] = 'module_0017', ['-'] = 'module_0055' }) do
+  -- The dump before is in no window: it must not take that of what changed.
+  for _, side in ipairs({ { '-', 'module_0055' }, { '+', 'module_0017' } }) do
+    local sign, file = unpack(side)
     t.check('a line with ' .. sign, vim.fn.search('\\v^ *[' .. sign .. ']\\d', 'w') > 0)
     local line = vim.fn.getline('.')
     t.keys('<CR>')
@@ -92,7 +94,15 @@ t.test(function()
     local name = vim.fn.getline('.'):match('<%d+ ([^ {]+)')
     t.check('and its value', name and line:find(name, 1, true) ~= nil, { line, vim.fn.getline('.') })
     vim.cmd.wincmd('b')
+    t.check('beside what changed', vim.bo.filetype == 'buflens-diff', vim.api.nvim_buf_get_name(0))
   end
+  -- Also where nothing else is shown.
+  vim.cmd.only()
+  vim.fn.search('\\v^ *-\\d', 'w')
+  t.keys('<CR>')
+  t.check('above what changed', vim.api.nvim_buf_get_name(0):find('module_0055', 1, true) ~= nil, vim.api.nvim_buf_get_name(0))
+  vim.cmd.wincmd('b')
+  t.check('which is still there', vim.bo.filetype == 'buflens-diff', vim.api.nvim_buf_get_name(0))
   t.keys('q')
   t.open(vim.fn.glob('module_0017.*-buffer-assignment.txt'))
   for name, start in pairs({

@@ -48,7 +48,7 @@ local function go(gone, there, encoding)
   for name in line:gmatch('%S+') do
     local location = first[name] or second[name]
     if location then
-      return vim.lsp.util.show_document(location, encoding, { reuse_win = true, focus = true })
+      return page.show(location, encoding)
     end
   end
 end

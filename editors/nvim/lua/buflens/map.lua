@@ -39,7 +39,7 @@ local function go(source)
       return it.offset == asked.offset and it.live and it.live[1] == asked.step
     end) or result.values[1]
     if value and value.location then
-      vim.lsp.util.show_document(value.location, source.client.offset_encoding, { reuse_win = true, focus = true })
+      page.show(value.location, source.client.offset_encoding)
     end
   end)
 end
