@@ -178,7 +178,7 @@ fn entry(text: &str) -> usize {
     text.find("\nENTRY ").unwrap_or(0)
 }
 
-const CHANGES: [Change; 5] = [
+const CHANGES: [Change; 9] = [
     Change {
         name: "another operand",
         code: "unresolved-name",
@@ -229,6 +229,33 @@ const CHANGES: [Change; 5] = [
         name: "a computation",
         code: "unresolved-name",
         make: |text| replaced(text, entry(text), "to_apply=%", "to_apply=%x"),
+    },
+    Change {
+        name: "an attribute's letter",
+        code: "misspelling",
+        make: |text| replaced(text, entry(text), ", dimensions=", ", dimension="),
+    },
+    Change {
+        name: "an opcode's letter",
+        code: "misspelling",
+        make: |text| {
+            replaced(
+                text,
+                entry(text),
+                " get-tuple-element(",
+                " get-tupel-element(",
+            )
+        },
+    },
+    Change {
+        name: "an attribute less",
+        code: "missing-attribute",
+        make: |text| replaced(text, entry(text), ", kind=kLoop", ""),
+    },
+    Change {
+        name: "a header's result",
+        code: "instruction-shape",
+        make: |text| replaced(text, entry(text), ") -> f32[", ") -> s32["),
     },
 ];
 
@@ -425,7 +452,7 @@ fn odd_texts_get_answers() {
         .map(|number| format!("%p.{}", number % 7))
         .collect();
     let odd = format!(
-        "HloModule odd\n\n{}ENTRY e {{\n{}  ROOT t = f32[] custom-call({})\n}}\n",
+        "HloModule odd\n\n{}ENTRY e {{\n{}  ROOT t = f32[] custom-call({}), custom_call_target=\"f\"\n}}\n",
         computations.concat(),
         parameters.concat(),
         operands.join(", ")

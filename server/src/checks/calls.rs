@@ -1,7 +1,8 @@
 //! Instructions that run a computation of the module: their operands are its parameters, and their
 //! result is its root's, but for layouts.
 
-use buflens_syntax::{InstructionParts, facts};
+use buflens_syntax::InstructionParts;
+use buflens_syntax::facts::{self, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inference::difference;
@@ -70,6 +71,32 @@ impl Given<'_> {
 pub(super) struct Signature<'d> {
     pub parameters: Vec<(u64, Shaped<'d>)>,
     pub given: Option<Given<'d>>,
+}
+
+impl<'d> Signature<'d> {
+    /// `instruction-shape`: what `header` says that the computation gives is not what its root gives.
+    pub fn problem(
+        &self,
+        context: &Context<'d>,
+        header: &At<'d, facts::Computation>,
+    ) -> Option<Odd> {
+        let root = &self.given.as_ref()?.result;
+        let line = header.text(header.row.line);
+        let (before, behind) = line.rsplit_once("->")?;
+        let shape = behind.trim_end().strip_suffix('{')?.trim();
+        let (found, expected) = difference(&context.shapes, shape, root.shape?)?;
+        let blanks = behind.len() - behind.trim_start().len();
+        let start = header.row.line.start + (before.len() + "->".len() + blanks) as u32;
+        let end = start + shape.len() as u32;
+        let message = format!("{found}, while the root gives {expected}");
+        let place = header.place(Span { start, end });
+        let finding = Finding::new(Code::InstructionShape, place, message);
+        Some(Odd {
+            finding: finding.related(root.place.clone(), "the root"),
+            result: None,
+            others: vec![root.printed],
+        })
+    }
 }
 
 /// The signatures of a module's computations, by their numbers.

@@ -129,6 +129,10 @@ codes! {
     DuplicateName = "duplicate-name", Error;
     /// An instruction has too many or too few operands.
     OperandCount = "operand-count", Error;
+    /// An opcode or attribute that is not known, but close to one that is.
+    Misspelling = "misspelling", Warning;
+    /// An instruction has not the attributes that its opcode needs.
+    MissingAttribute = "missing-attribute", Error;
     /// The shape of an instruction does not follow from its operands.
     InstructionShape = "instruction-shape", Error;
     /// The parameters of a computation are not numbered 0, 1, 2 ...

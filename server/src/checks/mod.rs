@@ -25,6 +25,7 @@ mod tests;
 mod totals;
 mod tree;
 mod values;
+mod words;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use super::calls::{Call, Given, Odd, Shaped, Signatures};
 use super::inference::Operation;
 use super::labels::cut;
 use super::structure::Section;
+use super::words::check_words;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, Part, Place, Row, cancel, opcodes, source};
@@ -33,6 +34,7 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
     let (mut parameters, mut roots) = (FxHashMap::default(), FxHashMap::default());
     let mut signatures: Signatures = FxHashMap::default();
     let (mut odd, mut calls) = (Vec::new(), Vec::new());
+    let mut ambiguous = Vec::new();
     for in_block in all {
         findings.extend(in_block.findings);
         odd.extend(in_block.odd);
@@ -56,12 +58,16 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
                     first.insert(place);
                 }
                 std::collections::hash_map::Entry::Occupied(first) => {
+                    ambiguous.push(computation);
                     let message = "a second `ROOT` in its computation";
                     let finding = Finding::new(Code::DuplicateRoot, place, message);
                     findings.push(finding.related(first.get().clone(), "the first one"));
                 }
             }
         }
+    }
+    for computation in ambiguous {
+        signatures.entry(computation).or_default().given = None;
     }
     for numbers in parameters.into_values() {
         check_parameters(numbers, findings);
@@ -71,6 +77,10 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
             .iter()
             .filter_map(|call| call.problem(context, &signatures)),
     );
+    odd.extend((0..).zip(&dump.computations).filter_map(|(number, at)| {
+        let header = dump.at::<facts::Computation>(*at)?;
+        signatures.get(&Some(number))?.problem(context, &header)
+    }));
     findings.extend(Odd::first(odd));
     check_computations(dump, findings);
     check_tables(dump, findings);
@@ -113,7 +123,7 @@ impl<'d> InBlock<'d> {
             range: start + span.start..start + span.end,
         };
         let mentions = block.mentions();
-        let mut mentions = mentions.iter().peekable();
+        let mut mentions = mentions.as_slice();
         let (mut operands, mut attributes) = (Vec::new(), Vec::new());
         for row in &block.facts().instructions {
             let at = At {
@@ -136,7 +146,10 @@ impl<'d> InBlock<'d> {
             operands.clear();
             attributes.clear();
             let mut is_root = false;
-            while let Some(mention) = mentions.next_if(|next| next.span.start < row.span.end) {
+            let is_own = |mention: &&Mention| mention.span.start < row.span.end;
+            let (own, rest) = mentions.split_at(mentions.iter().take_while(is_own).count());
+            mentions = rest;
+            for mention in own {
                 match mention.kind {
                     MentionKind::Operand => operands.push(instruction.operand(mention)),
                     MentionKind::Attribute => attributes.push(at.text(mention.span)),
@@ -159,6 +172,7 @@ impl<'d> InBlock<'d> {
             found
                 .findings
                 .extend(instruction.operand_count(operands.len()));
+            found.findings.extend(check_words(&at, own));
             found
                 .odd
                 .extend(instruction.shapes(context, &operands, &attributes));
@@ -167,6 +181,7 @@ impl<'d> InBlock<'d> {
         // Headers of computations hold shapes as well.
         found.findings.extend(
             mentions
+                .iter()
                 .filter(|mention| mention.kind == MentionKind::LayoutOrder)
                 .map(|mention| layout_order(place(mention.span), mention.span.text(block.text()))),
         );
@@ -243,8 +258,9 @@ impl<'d> InModule<'d> {
         match mention.kind {
             // An operand that is not there is printed as `null`.
             MentionKind::Operand if text.is_empty() || text == "null" => None,
-            MentionKind::Operand | MentionKind::InOperand => self.unresolved(place, text, true),
-            MentionKind::Predecessor => self.unresolved(place, text, false),
+            MentionKind::Operand | MentionKind::InOperand | MentionKind::Predecessor => {
+                self.unresolved(place, text)
+            }
             MentionKind::Computation => {
                 let name = self.dump.names.get(text);
                 let is_known = name.is_some_and(|name| self.dump.computation_named(name).is_some());
@@ -265,7 +281,7 @@ impl<'d> InModule<'d> {
     }
 
     /// `unresolved-name`: no instruction before this one, in its computation, is called so.
-    fn unresolved(&self, place: Place, text: &str, is_operand: bool) -> Option<Finding> {
+    fn unresolved(&self, place: Place, text: &str) -> Option<Finding> {
         let dump = self.dump;
         let found = dump.names.get(text);
         let found = found.and_then(|name| dump.instruction_in(self.computation, name));
@@ -278,11 +294,11 @@ impl<'d> InModule<'d> {
         let is_before = other.row.name != self.at.row.name || other.start != self.at.start;
         let is_before = is_before
             && (other.start, other.row.name.start) < (self.at.start, self.at.row.name.start);
-        if found.computation == self.computation && (is_before || !is_operand) {
+        if found.computation == self.computation && is_before {
             return None;
         }
         let message = if found.computation == self.computation {
-            format!("`{shown}` is read before it is defined")
+            format!("`{shown}` is named before it is defined")
         } else {
             format!("the computation has no instruction `{shown}`")
         };

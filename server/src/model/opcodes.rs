@@ -1,5 +1,9 @@
 //! What is certain of an opcode without its instruction: how many operands it takes, and which
-//! attributes it has.
+//! attributes it has and needs.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
 
 /// The opcodes by how many operands they take, in the order of their names: none, one, two ...
 /// Asynchronous starts and whatever else compilers print with more operands than the rule says are
@@ -13,6 +17,11 @@ const FIXED: [&[&str]; 6] = [
     ],
     &[
         "abs",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atanh",
         "bitcast",
         "bitcast-convert",
         "broadcast",
@@ -23,6 +32,7 @@ const FIXED: [&[&str]; 6] = [
         "copy",
         "copy-done",
         "copy-start",
+        "cosh",
         "cosine",
         "count-leading-zeros",
         "erf",
@@ -50,6 +60,7 @@ const FIXED: [&[&str]; 6] = [
         "rsqrt",
         "sign",
         "sine",
+        "sinh",
         "slice",
         "sqrt",
         "tan",
@@ -169,6 +180,68 @@ pub fn all() -> impl Iterator<Item = &'static str> {
     FIXED.into_iter().flatten().copied().chain(OTHERS)
 }
 
+/// Whether `opcode` is known, or the start, update or end of a known one that runs asynchronously.
+pub fn is_known(opcode: &str) -> bool {
+    static KNOWN: LazyLock<FxHashSet<&str>> = LazyLock::new(|| all().collect());
+    let is_part = |suffix| {
+        let whole = opcode.strip_suffix(suffix);
+        whole.is_some_and(|whole| KNOWN.contains(whole))
+    };
+    KNOWN.contains(opcode) || ["-start", "-update", "-done"].into_iter().any(is_part)
+}
+
+/// Whether some known opcode has this attribute.
+pub fn is_known_attribute(key: &str) -> bool {
+    static KNOWN: LazyLock<FxHashSet<&str>> =
+        LazyLock::new(|| all().flat_map(attributes).collect());
+    KNOWN.contains(key)
+}
+
+/// The attributes without which XLA's parser takes no instruction with `opcode`, in all its versions.
+pub fn required_attributes(opcode: &str) -> &'static [&'static str] {
+    match opcode {
+        "all-gather" | "all-gather-start" | "concatenate" | "get-dimension-size" | "reverse"
+        | "set-dimension-size" | "transpose" => &["dimensions"],
+        "all-reduce" | "all-reduce-start" | "call" | "map" | "reduce-window" => &["to_apply"],
+        "batch-norm-grad" | "batch-norm-inference" | "batch-norm-training" => {
+            &["epsilon", "feature_index"]
+        }
+        "collective-permute" | "collective-permute-start" => &["source_target_pairs"],
+        "compare" => &["direction"],
+        "convolution" => &["dim_labels"],
+        "custom-call" => &["custom_call_target"],
+        "dynamic-slice" => &["dynamic_slice_sizes"],
+        "fft" => &["fft_type", "fft_length"],
+        "fusion" => &["kind", "calls"],
+        "gather" => &[
+            "offset_dims",
+            "collapsed_slice_dims",
+            "start_index_map",
+            "index_vector_dim",
+            "slice_sizes",
+        ],
+        "get-tuple-element" => &["index"],
+        "iota" => &["iota_dimension"],
+        "pad" => &["padding"],
+        "reduce" | "reduce-scatter" | "sort" => &["dimensions", "to_apply"],
+        "reduce-precision" => &["exponent_bits", "mantissa_bits"],
+        "rng" => &["distribution"],
+        "rng-bit-generator" => &["algorithm"],
+        "rng-get-and-update-state" => &["delta"],
+        "scatter" => &[
+            "update_window_dims",
+            "inserted_window_dims",
+            "scatter_dims_to_operand_dims",
+            "index_vector_dim",
+            "to_apply",
+        ],
+        "select-and-scatter" => &["select", "scatter"],
+        "slice" => &["slice"],
+        "while" => &["condition", "body"],
+        _ => &[],
+    }
+}
+
 /// The attributes that an instruction with `opcode` may have, its own first.
 pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
     let own: &[&str] = match opcode {
@@ -196,7 +269,7 @@ pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
         }
         "broadcast" | "concatenate" | "get-dimension-size" | "reverse" | "set-dimension-size"
         | "transpose" => &["dimensions"],
-        "call" => &["to_apply"],
+        "call" => &["to_apply", "is_composite"],
         "cholesky" => &["lower"],
         "collective-broadcast" | "ragged-all-to-all" => &["channel_id", "replica_groups"],
         "collective-permute" | "collective-permute-start" => &["channel_id", "source_target_pairs"],
@@ -313,5 +386,22 @@ mod tests {
         );
         assert_eq!(arity("batch-norm-grad"), Some(5));
         assert_eq!(attributes("while").next(), Some("condition"));
+    }
+
+    #[test]
+    fn what_an_opcode_needs_it_has() {
+        for opcode in all() {
+            let has: Vec<_> = attributes(opcode).collect();
+            for key in required_attributes(opcode) {
+                assert!(has.contains(key), "{opcode} {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_asynchronous_opcodes_are_known() {
+        assert!(is_known("reduce-scatter-start") && is_known("sort-done") && is_known("copy"));
+        assert!(!is_known("-start") && !is_known("sorted"));
+        assert!(is_known_attribute("iota_dimension") && !is_known_attribute("dimension"));
     }
 }

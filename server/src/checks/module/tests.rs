@@ -89,7 +89,7 @@ fn names_that_lead_nowhere() {
         "{1,0} %sum)",
         &expect![[r#"
             27 instruction-shape `f32[2,3]{0,1}` `copy` gives `f32[]` here, not `f32[2,3]` []
-            27 unresolved-name `sum` `sum` is read before it is defined ["the instruction of that name"]
+            27 unresolved-name `sum` `sum` is named before it is defined ["the instruction of that name"]
         "#]],
     );
     changed(
@@ -179,8 +179,8 @@ fn operands_parameters_and_roots() {
         "  %copy =",
         "  ROOT %copy =",
         &expect![[r#"
-                28 duplicate-root `ROOT` a second `ROOT` in its computation ["the first one"]
-            "#]],
+            28 duplicate-root `ROOT` a second `ROOT` in its computation ["the first one"]
+        "#]],
     );
 }
 
@@ -456,4 +456,82 @@ fn what_comes_of_a_wrong_result_is_told_there_alone() {
         6 instruction-shape `f32[2]` `add` gives `f32[]` here, not `f32[2]` []
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn words_that_are_misspelt_missing_or_there_twice() {
+    let mut told = String::new();
+    for (from, to) in [
+        ("dimensions={0,1}", "dimenions={0,1}"),
+        ("dimensions={0,1}", "dimension = {0,1}"),
+        ("dimensions={0,1}, ", ""),
+        (", to_apply=add", ""),
+        (", to_apply=add", ", to_aply=add"),
+        ("dimensions={0,1}", "dimensions={0,1}, dimensions={0,1}"),
+        ("= f32[] reduce(", "= f32[] redcue("),
+        // A newer compiler may know these.
+        ("= f32[] reduce(", "= f32[] reduce-much("),
+        ("dimensions={0,1}", "dimensions={0,1}, accuracy=high"),
+        // The one that is like it is there already.
+        ("dimensions={0,1}", "dimensions={0,1}, dimension={1}"),
+        // Of another opcode.
+        ("dimensions={0,1}", "dimensions={0,1}, index=1"),
+    ] {
+        assert_eq!(SOUND.matches(from).count(), 1, "{from}");
+        let found = findings(&SOUND.replace(from, to));
+        writeln!(told, "{to}").expect("text");
+        for finding in found.lines() {
+            writeln!(told, "  {finding}").expect("text");
+        }
+    }
+    expect![[r#"
+        dimenions={0,1}
+          28 misspelling `dimenions` `dimenions` is not an attribute of `reduce`; is it `dimensions`? []
+        dimension = {0,1}
+          28 misspelling `dimension` `dimension` is not an attribute of `reduce`; is it `dimensions`? []
+
+          28 missing-attribute `reduce` `reduce` needs the attribute `dimensions` []
+
+          28 missing-attribute `reduce` `reduce` needs the attribute `to_apply` []
+        , to_aply=add
+          28 misspelling `to_aply` `to_aply` is not an attribute of `reduce`; is it `to_apply`? []
+        dimensions={0,1}, dimensions={0,1}
+          28 duplicate-name `dimensions` the attribute `dimensions` stands twice ["the first one"]
+        = f32[] redcue(
+          28 misspelling `redcue` `redcue` is not an opcode; is it `reduce`? []
+        = f32[] reduce-much(
+        dimensions={0,1}, accuracy=high
+        dimensions={0,1}, dimension={1}
+        dimensions={0,1}, index=1
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn a_header_says_what_its_root_gives() {
+    changed(
+        "-> f32[] {",
+        "-> f32[2] {",
+        &expect![[r#"
+        23 instruction-shape `f32[2]` `f32[2]`, while the root gives `f32[]` ["the root"]
+    "#]],
+    );
+    // The root is what is wrong.
+    changed(
+        "ROOT %sum = f32[]",
+        "ROOT %sum = f32[2]",
+        &expect![[r#"
+        28 instruction-shape `f32[2]` `reduce` gives `f32[]` here, not `f32[2]` []
+    "#]],
+    );
+}
+
+#[test]
+fn control_predecessors_come_before() {
+    changed(
+        "control-predecessors={%zero}",
+        "control-predecessors={%sum}",
+        &expect![[r#"
+            27 unresolved-name `sum` `sum` is named before it is defined ["the instruction of that name"]
+        "#]],
+    );
 }
