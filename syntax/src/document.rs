@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rowan::{GreenNode, NodeOrToken};
 
-use crate::facts::{Facts, FactsSink};
-use crate::line::{Mode, is_name_byte};
+use crate::facts::{Facts, FactsSink, KnownShapes};
+use crate::line::{LineKind, Mode, is_name_byte};
 use crate::mentions::{Mention, MentionSink};
 use crate::position::{Encoding, LineColumn, Units};
-use crate::scan::{Follow, without_line_end};
+use crate::scan::{Follow, Lines, without_line_end};
 use crate::sink::{SyntaxError, TreeSink};
 use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
 
@@ -33,26 +33,35 @@ pub struct Block {
     text: Box<str>,
     mode: Mode,
     follow: Follow,
+    /// Where its lines begin, and what they are.
     line_starts: Box<[u32]>,
+    kinds: Box<[LineKind]>,
+    /// Where lines begin for an editor, if it takes other characters for line ends, too.
+    editor_lines: Option<Box<[u32]>>,
     units: OnceLock<Units>,
     facts: OnceLock<Facts>,
     errors: OnceLock<Box<[SyntaxError]>>,
 }
 
 impl Block {
-    /// A block of lines that end with `\n` and begin at `line_starts`.
-    fn new(text: &str, mode: Mode, follow: Follow, line_starts: &[u32]) -> Self {
+    /// A block of lines that end with `\n`, begin at `line_starts`, and are `kinds`.
+    fn new(
+        text: &str,
+        mode: Mode,
+        follow: Follow,
+        line_starts: &[u32],
+        kinds: &[LineKind],
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let line_starts = match memchr::memchr(b'\r', text.as_bytes()) {
-            Some(_) => editor_lines(text),
-            None => line_starts.into(),
-        };
+        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.into(),
             mode,
             follow,
-            line_starts,
+            line_starts: line_starts.into(),
+            kinds: kinds.into(),
+            editor_lines: has_returns.then(|| editor_lines(text)),
             units: OnceLock::new(),
             facts: OnceLock::new(),
             errors: OnceLock::new(),
@@ -100,15 +109,30 @@ impl Block {
     fn read<const DETAIL: bool>(&self) -> (Facts, Box<[SyntaxError]>) {
         thread_local! {
             /// Rows are gathered here, so that none has to be moved while their number grows.
-            static GATHERED: RefCell<Facts> = RefCell::default();
+            static GATHERED: RefCell<(Facts, KnownShapes)> = RefCell::default();
         }
-        let mut facts = GATHERED.take();
-        let mut sink = FactsSink::<DETAIL>::new(&self.text, &mut facts);
-        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        let (mut facts, mut shapes) = GATHERED.take();
+        let mut sink = FactsSink::<DETAIL>::new(&self.text, &mut facts, &mut shapes);
+        grammar::block(self.lines(), &mut sink);
         let errors = sink.errors.into();
         let exact = facts.take();
-        GATHERED.set(facts);
+        GATHERED.set((facts, shapes));
         (exact, errors)
+    }
+
+    fn lines(&self) -> Lines<'_> {
+        Lines {
+            text: &self.text,
+            starts: &self.line_starts,
+            kinds: &self.kinds,
+            mode: self.mode,
+            follow: self.follow,
+        }
+    }
+
+    /// Where lines begin for an editor.
+    fn editor_lines(&self) -> &[u32] {
+        self.editor_lines.as_deref().unwrap_or(&self.line_starts)
     }
 
     /// Whether the block begins with a long line.
@@ -120,14 +144,14 @@ impl Block {
     /// every call.
     pub fn mentions(&self) -> Vec<Mention> {
         let mut sink = MentionSink::new(&self.text);
-        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        grammar::block(self.lines(), &mut sink);
         sink.mentions
     }
 
     /// The lossless tree of the block, built anew at every call.
     pub fn tree(&self) -> GreenNode {
         let mut sink = TreeSink::new(&self.text);
-        grammar::block(&self.text, self.mode, self.follow, &mut sink);
+        grammar::block(self.lines(), &mut sink);
         sink.finish()
     }
 
@@ -206,7 +230,7 @@ impl Document {
             starts.push(start);
             first_lines.push(line);
             start += block.text.len() as u32;
-            line += block.line_starts.len() as u32;
+            line += block.editor_lines().len() as u32;
         }
         starts.push(start);
         // Behind a last line end there is one more line, which is empty.
@@ -423,11 +447,11 @@ impl Document {
         };
         let (start, block) = (self.starts[number], &self.blocks[number]);
         let in_block = (line - self.first_lines[number]) as usize;
-        let Some(&first) = block.line_starts.get(in_block) else {
+        let Some(&first) = block.editor_lines().get(in_block) else {
             return Some(self.len()..self.len());
         };
         let end = block
-            .line_starts
+            .editor_lines()
             .get(in_block + 1)
             .map_or(block.text.len(), |&next| next as usize);
         let text = &block.text[first as usize..end];
@@ -448,7 +472,7 @@ impl Document {
         };
         let in_block = offset - self.starts[number];
         let line = self.blocks[number]
-            .line_starts
+            .editor_lines()
             .partition_point(|&start| start <= in_block)
             - 1;
         self.first_lines[number] + line as u32
@@ -529,5 +553,99 @@ mod tests {
             }
         }
         assert!(blocks > 1000, "{blocks}");
+    }
+
+    /// What is wrong, by a reading of every token.
+    #[derive(Default)]
+    struct AllErrors(Vec<SyntaxError>);
+
+    impl crate::sink::Sink for AllErrors {
+        const DETAIL: bool = true;
+
+        fn open(&mut self, _: SyntaxKind, _: u32) {}
+        fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
+        fn close(&mut self, _: SyntaxKind, _: u32) {}
+        fn error(&mut self, error: SyntaxError) {
+            self.0.push(error);
+        }
+    }
+
+    /// What is passed over, since it is in its usual form or known, is as sound as the rules say. Whole blocks
+    /// of real dumps are broken in some places each.
+    #[test]
+    fn what_is_passed_over_has_the_errors_that_a_reading_of_every_token_finds() {
+        const PIECES: [&str; 26] = [
+            "{",
+            "}",
+            "(",
+            ")",
+            "[",
+            "]",
+            "\"",
+            "%",
+            ",",
+            ", ",
+            "=",
+            " ",
+            "  ",
+            "/",
+            "/*",
+            "//",
+            "\\",
+            "<",
+            ">",
+            "-",
+            "@",
+            "0",
+            "18446744073709551616",
+            "a",
+            "\u{e9}",
+            "\n",
+        ];
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dumps");
+        let mut state = 1_u32;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % below.max(1)
+        };
+        let (mut sound, mut broken) = (0, 0);
+        for file in std::fs::read_dir(fixtures).expect("the fixtures") {
+            let text = std::fs::read_to_string(file.expect("a file").path()).expect("UTF-8");
+            let document = Document::new(&text).expect("a short text");
+            for (_, block) in document.blocks() {
+                for round in 0..400 {
+                    let mut text = block.text().to_owned();
+                    for _ in 0..round % 4 {
+                        let mut at = [0, 1].map(|_| random(text.len() + 1));
+                        while !at.iter().all(|&at| text.is_char_boundary(at)) {
+                            at = [0, 1].map(|_| random(text.len() + 1));
+                        }
+                        let end = if random(2) == 0 {
+                            at[0]
+                        } else {
+                            at[1].min(at[0] + random(3))
+                        };
+                        if end >= at[0] && text.is_char_boundary(end) {
+                            text.replace_range(at[0]..end, PIECES[random(PIECES.len())]);
+                        }
+                    }
+                    let (blocks, _) = Cutter::new(block.mode).finish(&text, None);
+                    for block in blocks {
+                        let mut all = AllErrors::default();
+                        grammar::block(block.lines(), &mut all);
+                        assert_eq!(block.errors(), all.0, "{}", block.text);
+                        if all.0.is_empty() {
+                            sound += 1;
+                        } else {
+                            broken += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            sound > 9000 && broken > 9000,
+            "{sound} sound, {broken} broken"
+        );
     }
 }

@@ -8,6 +8,7 @@ mod instruction;
 mod live_range;
 mod module;
 mod out_of_memory;
+mod plain;
 mod report;
 mod shape;
 mod values;
@@ -16,8 +17,8 @@ use crate::SyntaxKind::{
     self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace,
 };
 use crate::lexer::Token;
-use crate::line::{LineKind, Mode, classify, is_heading, mode_after, run_on_header};
-use crate::scan::{Follow, without_line_end};
+use crate::line::{LineKind, Mode, is_name_byte, mode_after, run_on_header};
+use crate::scan::{Follow, Lines, without_line_end};
 use crate::sink::{Sink, SyntaxError};
 use logos::Logos;
 
@@ -33,56 +34,30 @@ const MOST_DIGITS: usize = 19;
 pub(crate) struct Failed;
 pub(crate) type Rule = Result<(), Failed>;
 
-/// Reads one block, which begins in `mode` and has `follow` behind it.
-pub(crate) fn block<S: Sink>(text: &str, mode: Mode, follow: Follow, sink: &mut S) {
-    let mut parser = Parser::new(text, sink);
-    let mut mode = mode;
-    let mut start = 0;
-    let mut previous = None;
+/// Reads one block.
+pub(crate) fn block<S: Sink>(lines: Lines, sink: &mut S) {
+    let mut parser = Parser::new(lines.text, sink);
+    let (mut mode, mut previous) = (lines.mode, None);
     parser.sink.open(SyntaxKind::Block, 0);
-    while start < text.len() {
-        let line = line_at(text, start);
-        let content = without_line_end(line);
-        let kind = classify(mode, content);
+    let mut at = 0;
+    while let Some(&kind) = lines.kinds.get(at) {
         if let Some(expected) = expected_instead(mode, previous, kind) {
+            let content = lines.content(at);
             let message = format!("expected {expected}, found `{}`", shortened(content));
+            let start = lines.start(at);
             parser.report(start, start + content.len(), message);
         }
         previous = Some(kind);
-        mode = mode_after(mode, kind, content);
-        let mut end = start + line.len();
-        if may_continue(kind) {
-            while end < text.len() {
-                let line = without_line_end(line_at(text, end));
-                if classify(mode, line) != LineKind::Continuation {
-                    break;
-                }
-                mode = mode_after(mode, LineKind::Continuation, line);
-                end += line_at(text, end).len();
-            }
-        } else if kind == LineKind::Unknown {
-            // Foreign text is one error, however many lines it has.
-            while end < text.len()
-                && classify(mode, without_line_end(line_at(text, end))) == LineKind::Unknown
-            {
-                end += line_at(text, end).len();
-            }
+        let next = lines.next_logical(at);
+        for line in at..next {
+            mode = mode_after(mode, lines.kinds[line], lines.content(line));
         }
-        let followed = if end < text.len() {
-            if matches!(kind, LineKind::FromInstruction | LineKind::Continuation)
-                && is_heading(without_line_end(line_at(text, end)), " positions:")
-            {
-                Follow::Positions
-            } else {
-                Follow::Nothing
-            }
-        } else {
-            follow
-        };
-        parser.logical_line(kind, start, end, followed);
-        start = end;
+        parser.logical_line(lines, at, next);
+        at = next;
     }
-    parser.sink.close(SyntaxKind::Block, text.len() as u32);
+    parser
+        .sink
+        .close(SyntaxKind::Block, lines.text.len() as u32);
 }
 
 /// What stands where a line of a used value's entry has its heading twice, or misses it. Behind a line
@@ -103,18 +78,6 @@ fn expected_instead(
     }
 }
 
-fn may_continue(kind: LineKind) -> bool {
-    matches!(
-        kind,
-        LineKind::FromInstruction
-            | LineKind::ModuleLine
-            | LineKind::ComputationHeader
-            | LineKind::Instruction
-            | LineKind::TreeLine
-            | LineKind::Continuation
-    )
-}
-
 /// The line that begins at `start`, with its line end.
 pub(crate) fn line_at(text: &str, start: usize) -> &str {
     let rest = &text[start..];
@@ -126,8 +89,12 @@ pub(crate) struct Parser<'t, 's, S> {
     text: &'t str,
     pub(crate) sink: &'s mut S,
     lexer: logos::Lexer<'t, Token>,
-    /// The next token that is not yet given to the sink, and its range.
+    /// Where in the text the lexer is.
+    lexer_at: usize,
+    /// The next token, if it has been looked at; `None` at the end.
     next: Option<Token>,
+    is_lexed: bool,
+    /// Where what is not yet given to the sink begins, and where the next token ends if it has been looked at.
     next_start: usize,
     next_end: usize,
     /// The end of what may be read: the logical line without its last line end.
@@ -142,7 +109,9 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             text,
             sink,
             lexer: Token::lexer(""),
+            lexer_at: usize::MAX,
             next: None,
+            is_lexed: false,
             next_start: 0,
             next_end: 0,
             end: 0,
@@ -153,10 +122,14 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     /// Makes `start..end` the text to be read.
     pub(crate) fn enter(&mut self, start: usize, end: usize) {
         self.end = end;
-        self.restart(start);
+        self.lexer_at = usize::MAX;
+        self.go_to(start);
     }
 
-    fn logical_line(&mut self, kind: LineKind, start: usize, end: usize, follow: Follow) {
+    /// Reads the logical line that begins with line `first` and ends before line `behind`.
+    pub(crate) fn logical_line(&mut self, lines: Lines<'t>, first: usize, behind: usize) {
+        let (kind, start, end) = (lines.kinds[first], lines.start(first), lines.start(behind));
+        let follow = lines.follow_of(kind, behind);
         let whole = &self.text[start..end];
         let content = start + without_line_end(whole).len();
         // A run-on header ends the instruction before the line does.
@@ -208,7 +181,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             | LineKind::TableHeading
             | LineKind::ReportHeading
             | LineKind::ReportText => {
-                self.peek();
+                self.skip_blanks();
                 self.rest(SyntaxKind::Keyword);
                 Ok(())
             }
@@ -283,52 +256,110 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             self.sink.open(Error, start as u32);
             self.sink.token(Text, start as u32, self.end as u32);
             self.sink.close(Error, self.end as u32);
-            self.restart(self.end);
+            self.go_to(self.end);
         }
     }
 
     // Moving through the line.
 
-    fn restart(&mut self, at: usize) {
-        let before = self.text.as_bytes()[..at].last().copied();
-        self.lexer = Token::lexer_with_extras(&self.text[at..self.end], before);
-        self.next_end = at;
-        self.advance();
-    }
-
+    /// Goes on at `at`. Nothing is looked at yet.
     #[inline]
-    fn advance(&mut self) {
-        self.next_start = self.next_end;
-        // A pattern that stops half-way is ordinary text.
-        self.next = self.lexer.next().map(|token| {
-            self.next_end += self.lexer.slice().len();
-            token.unwrap_or(Token::Other)
-        });
+    fn go_to(&mut self, at: usize) {
+        (self.next_start, self.is_lexed) = (at, false);
     }
 
-    /// Gives the next token to the sink.
+    /// The next token.
+    #[inline]
+    fn look(&mut self) -> Option<Token> {
+        if self.next_start == self.end {
+            self.next_end = self.end;
+            return None;
+        }
+        if !self.is_lexed {
+            if self.lexer_at != self.next_start {
+                let before = self.text.as_bytes()[..self.next_start].last().copied();
+                let text = &self.text[self.next_start..self.end];
+                self.lexer = Token::lexer_with_extras(text, before);
+            }
+            self.next_end = self.next_start;
+            // A pattern that stops half-way is ordinary text.
+            self.next = self.lexer.next().map(|token| {
+                self.next_end += self.lexer.slice().len();
+                token.unwrap_or(Token::Other)
+            });
+            self.lexer_at = self.next_end;
+            self.is_lexed = true;
+        }
+        self.next
+    }
+
+    /// Gives the next token, which has been looked at, to the sink.
     #[inline]
     fn give(&mut self, kind: SyntaxKind) {
-        self.sink
-            .token(kind, self.next_start as u32, self.next_end as u32);
-        self.advance();
+        let (start, end) = (self.next_start, self.next_end);
+        self.sink.token(kind, start as u32, end as u32);
+        self.go_to(end);
     }
 
     /// The next token that is not blank; the blanks before it go to the sink.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Token> {
-        while matches!(
-            self.next,
-            Some(Token::Space | Token::Comment | Token::Newline)
-        ) {
-            self.give(match self.next {
+        loop {
+            let kind = match self.look() {
                 Some(Token::Space) => Whitespace,
                 Some(Token::Comment) => SyntaxKind::Comment,
                 // Inside a logical line of several physical ones.
-                _ => Newline,
-            });
+                Some(Token::Newline) => Newline,
+                next => return next,
+            };
+            self.give(kind);
         }
-        self.next
+    }
+
+    /// Gives the blanks that come next to the sink.
+    #[inline]
+    pub(crate) fn skip_blanks(&mut self) {
+        let next = self.text.as_bytes()[..self.end].get(self.next_start);
+        if matches!(next, Some(b' ' | b'\t' | b'/' | b'\n' | b'\r')) {
+            self.peek();
+        }
+    }
+
+    /// Whether `text` comes next, which are these whole tokens with their lengths: they go to the sink then. What
+    /// compilers print alike in every line of a kind is read so, in one step; the tokens one by one say what is
+    /// wrong where it is not so.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "each phrase becomes a comparison and what the sink does with these kinds"
+    )]
+    pub(crate) fn phrase<const N: usize>(
+        &mut self,
+        text: &str,
+        tokens: [(SyntaxKind, usize); N],
+    ) -> bool {
+        let rest = &self.text.as_bytes()[self.next_start..self.end];
+        let Some(behind) = rest.strip_prefix(text.as_bytes()) else {
+            return false;
+        };
+        let goes_on = |last: u8, next: u8| match last {
+            b' ' => matches!(next, b' ' | b'\t'),
+            b'<' => next == b'=',
+            b'-' => next == b'>',
+            last => is_name_byte(last) && is_name_byte(next),
+        };
+        if let (Some(&last), Some(&next)) = (text.as_bytes().last(), behind.first())
+            && goes_on(last, next)
+        {
+            return false;
+        }
+        let mut at = self.next_start;
+        for (kind, length) in tokens {
+            self.sink.token(kind, at as u32, (at + length) as u32);
+            at += length;
+        }
+        self.go_to(at);
+        true
     }
 
     #[inline]
@@ -341,12 +372,12 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         self.at(Token::Word) && self.word() == word
     }
 
-    /// The text of the next token.
+    /// The text of the next token, which has been looked at.
     pub(crate) fn word(&self) -> &'t str {
         &self.text[self.next_start..self.next_end]
     }
 
-    /// The byte behind the next token.
+    /// The byte behind the next token, which has been looked at.
     pub(crate) fn byte_behind(&self) -> Option<u8> {
         self.text.as_bytes()[..self.end].get(self.next_end).copied()
     }
@@ -384,7 +415,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         let start = self.position();
         if length > 0 {
             self.sink.token(kind, start as u32, (start + length) as u32);
-            self.restart(start + length);
+            self.go_to(start + length);
         }
     }
 
@@ -442,7 +473,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
 
     /// Wraps what `rule` reads in a node.
     pub(crate) fn node(&mut self, kind: SyntaxKind, rule: impl FnOnce(&mut Self) -> Rule) -> Rule {
-        self.peek();
+        self.skip_blanks();
         self.sink.open(kind, self.position() as u32);
         let result = rule(self);
         self.sink.close(kind, self.position() as u32);

@@ -54,6 +54,7 @@ pub enum Mode {
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum LineKind {
     Blank,
     AssignmentHeading,

@@ -4,7 +4,7 @@
 //! any block gives the same cuts again; and most cuts depend on one line's own text, so that after
 //! an edit the old and the new cuts soon meet.
 
-use crate::line::{LineKind, Mode, classify, mode_after};
+use crate::line::{LineKind, Mode, classify, is_heading, mode_after};
 
 /// A block holds at most this many lines, and those that continue the last one ...
 const MAX_LINES: u32 = 128;
@@ -27,6 +27,62 @@ pub enum Follow {
     Continuation,
     /// It is ` positions:`, so the block's last line may end in a value's header.
     Positions,
+}
+
+/// The lines of a block, as they were judged when it was cut.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'b> {
+    pub(crate) text: &'b str,
+    /// Where they begin, and what they are.
+    pub(crate) starts: &'b [u32],
+    pub(crate) kinds: &'b [LineKind],
+    /// The mode in which the first one begins.
+    pub(crate) mode: Mode,
+    /// What the line behind the last one means to it.
+    pub(crate) follow: Follow,
+}
+
+impl<'b> Lines<'b> {
+    /// Where line `line` begins; the end of the text for the one behind the last.
+    pub(crate) fn start(self, line: usize) -> usize {
+        let start = self.starts.get(line);
+        start.map_or(self.text.len(), |&start| start as usize)
+    }
+
+    /// Line `line` without its line end.
+    pub(crate) fn content(self, line: usize) -> &'b str {
+        without_line_end(&self.text[self.start(line)..self.start(line + 1)])
+    }
+
+    /// The line behind the logical line that begins with `line`: an instruction or label can have several
+    /// lines, and foreign text is one, however many it has.
+    pub(crate) fn next_logical(self, line: usize) -> usize {
+        let goes_on = match self.kinds[line] {
+            LineKind::FromInstruction
+            | LineKind::ModuleLine
+            | LineKind::ComputationHeader
+            | LineKind::Instruction
+            | LineKind::TreeLine
+            | LineKind::Continuation => LineKind::Continuation,
+            LineKind::Unknown => LineKind::Unknown,
+            _ => return line + 1,
+        };
+        let behind = &self.kinds[line + 1..];
+        line + 1 + behind.iter().take_while(|&&kind| kind == goes_on).count()
+    }
+
+    /// What `behind`, the line behind a logical line of `kind`, means to that.
+    pub(crate) fn follow_of(self, kind: LineKind, behind: usize) -> Follow {
+        if behind == self.kinds.len() {
+            self.follow
+        } else if matches!(kind, LineKind::FromInstruction | LineKind::Continuation)
+            && is_heading(self.content(behind), " positions:")
+        {
+            Follow::Positions
+        } else {
+            Follow::Nothing
+        }
+    }
 }
 
 /// A place where one block ends and the next begins.
@@ -58,9 +114,9 @@ impl Scanner {
         }
     }
 
-    /// Takes the next line (with its line end), which is followed by `next`, and tells whether a
-    /// new block begins with it.
-    pub(crate) fn cut_before(&mut self, line: &str, next: &str) -> Option<Cut> {
+    /// Takes the next line (with its line end), which is followed by `next`, and tells what it is and
+    /// whether a new block begins with it.
+    pub(crate) fn cut_before(&mut self, line: &str, next: &str) -> (LineKind, Option<Cut>) {
         let text = without_line_end(line);
         let kind = classify(self.mode, text);
         let follow = match kind {
@@ -88,7 +144,7 @@ impl Scanner {
         // What is behind a cut must not depend on what is before it.
         self.is_behind_long = is_long || (continues && self.is_behind_long && cut.is_none());
         self.mode = mode_after(self.mode, kind, text);
-        cut
+        (kind, cut)
     }
 }
 

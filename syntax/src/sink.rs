@@ -22,6 +22,18 @@ pub(crate) trait Sink {
     /// Whether the inside of an instruction's shape is wanted, and of its operands' tuples.
     const SHAPES: bool = Self::DETAIL;
 
+    /// Whether the tokens inside of shapes, operands and attributes are wanted. Without it what is known to be
+    /// sound arrives as a single token.
+    const INSIDE: bool = Self::DETAIL;
+
+    /// Whether `shape` is known to be a sound shape.
+    fn knows_shape(&mut self, _shape: &str) -> bool {
+        false
+    }
+
+    /// `shape` has been read, and nothing was wrong in it.
+    fn learn_shape(&mut self, _shape: &str) {}
+
     /// Whether an instruction's next operand is wanted. Else it arrives with all behind it as a
     /// single token.
     fn wants_operand(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::{Block, Document};
-use crate::line::Mode;
+use crate::line::{LineKind, Mode};
 use crate::scan::{Cut, Follow, LONG_LINE, Scanner};
 
 /// The text is longer than 4 GiB - 1, the most that 32-bit offsets can address.
@@ -93,8 +93,9 @@ pub(super) struct Cutter {
     /// Where the block begins that is not cut yet, and in which mode.
     start: usize,
     mode: Mode,
-    /// Where its lines begin, from its start.
+    /// Where its lines begin, from its start, and what they are.
     line_starts: Vec<u32>,
+    kinds: Vec<LineKind>,
     /// Where the line begins that is looked at next.
     at: usize,
     /// Blocks that begin with a long line, by their lengths.
@@ -109,6 +110,7 @@ impl Cutter {
             start: 0,
             mode,
             line_starts: Vec::new(),
+            kinds: Vec::new(),
             at: 0,
             long: HashMap::new(),
         }
@@ -144,11 +146,13 @@ impl Cutter {
                 "" => behind.unwrap_or_default(),
                 next => next,
             };
-            if let Some(cut) = self.scanner.cut_before(&text[self.at..end], next) {
+            let (kind, cut) = self.scanner.cut_before(&text[self.at..end], next);
+            if let Some(cut) = cut {
                 self.push(&text[self.start..self.at], cut.follow);
                 (self.start, self.mode) = (self.at, cut.mode);
             }
             self.line_starts.push((self.at - self.start) as u32);
+            self.kinds.push(kind);
             (self.at, end) = (end, next_end);
         }
         &self.blocks[before..]
@@ -167,7 +171,7 @@ impl Cutter {
         behind: Option<(&str, &str)>,
     ) -> (Vec<Arc<Block>>, Option<Cut>) {
         self.cut(text, Some(behind.map_or("", |(first, _)| first)));
-        let cut = behind.and_then(|(line, next)| self.scanner.cut_before(line, next));
+        let cut = behind.and_then(|(line, next)| self.scanner.cut_before(line, next).1);
         if self.start < text.len() {
             let follow = cut.map_or(Follow::Nothing, |cut| cut.follow);
             self.push(&text[self.start..], follow);
@@ -176,7 +180,9 @@ impl Cutter {
     }
 
     fn push(&mut self, text: &str, follow: Follow) {
-        let new = |lines: &[u32]| Arc::new(Block::new(text, self.mode, follow, lines));
+        let new = |starts: &[u32], kinds: &[LineKind]| {
+            Arc::new(Block::new(text, self.mode, follow, starts, kinds))
+        };
         let block = if is_long(text, &self.line_starts) {
             let known = self.long.entry(text.len()).or_default();
             let is_equal = |block: &&Arc<Block>| {
@@ -184,14 +190,15 @@ impl Cutter {
             };
             let block = known.iter().rev().find(is_equal).cloned();
             block.unwrap_or_else(|| {
-                let block = new(&self.line_starts);
+                let block = new(&self.line_starts, &self.kinds);
                 remember(known, &block);
                 block
             })
         } else {
-            new(&self.line_starts)
+            new(&self.line_starts, &self.kinds)
         };
         self.line_starts.clear();
+        self.kinds.clear();
         self.blocks.push(block);
     }
 }

@@ -6,7 +6,7 @@
 
 mod sink;
 
-pub(crate) use sink::FactsSink;
+pub(crate) use sink::{FactsSink, KnownShapes};
 
 /// A range of bytes in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

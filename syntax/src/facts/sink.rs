@@ -5,16 +5,29 @@ use super::{
     OutOfMemoryKind, PeakValue, Placement, Position, ReportRow, Span, Step, TableRow, Total,
     TreeNode, Use, UsedValue, ValueReference,
 };
+use rustc_hash::FxHashSet;
+
 use crate::SyntaxKind;
 use crate::grammar::tree_prefix;
 use crate::line::out_of_memory::end;
 use crate::sink::{Sink, SyntaxError};
+
+/// Shapes in which nothing is wrong.
+#[derive(Default)]
+pub(crate) struct KnownShapes(FxHashSet<Box<str>>);
+
+impl KnownShapes {
+    /// So many are known at once, each of so many bytes.
+    const MOST: usize = 4096;
+    const MOST_BYTES: usize = 128;
+}
 
 /// Fills [`Facts`] from the grammar's events: of all tokens with `DETAIL`, so that the errors are
 /// all errors, or without what no row needs.
 pub(crate) struct FactsSink<'t, 'f, const DETAIL: bool> {
     text: &'t str,
     facts: &'f mut Facts,
+    shapes: &'f mut KnownShapes,
     pub(crate) errors: Vec<SyntaxError>,
     /// How many nodes are open whose inside no row needs.
     inside: u32,
@@ -51,10 +64,11 @@ struct Row {
 
 impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
     /// A sink that adds what `text` says to `facts`.
-    pub(crate) fn new(text: &'t str, facts: &'f mut Facts) -> Self {
+    pub(crate) fn new(text: &'t str, facts: &'f mut Facts, shapes: &'f mut KnownShapes) -> Self {
         Self {
             text,
             facts,
+            shapes,
             errors: Vec::new(),
             inside: 0,
             line: SyntaxKind::Root,
@@ -404,6 +418,21 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
 
 impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
     const DETAIL: bool = DETAIL;
+    const INSIDE: bool = false;
+
+    fn knows_shape(&mut self, shape: &str) -> bool {
+        shape.len() <= KnownShapes::MOST_BYTES && self.shapes.0.contains(shape)
+    }
+
+    fn learn_shape(&mut self, shape: &str) {
+        // A number in it may have been too large.
+        if self.errors.is_empty() && shape.len() <= KnownShapes::MOST_BYTES {
+            if self.shapes.0.len() == KnownShapes::MOST {
+                self.shapes.0.clear();
+            }
+            self.shapes.0.insert(shape.into());
+        }
+    }
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
         if self.inside > 0 {

@@ -8,10 +8,22 @@ use crate::sink::Sink;
 /// `allocation 0: size 512, color 1, parameter 0, shape |f32[]| at ShapeIndex {}, maybe-live-out:`,
 /// also with the size as `4.1KiB`, as the memory-usage report prints it.
 pub(super) fn header<S: Sink>(p: &mut Parser<S>) -> Rule {
-    p.expect_word("allocation")?;
+    if !p.phrase("allocation ", [(K::Keyword, 10), (K::Whitespace, 1)]) {
+        p.expect_word("allocation")?;
+    }
     p.number(K::AllocationIndex, "an allocation's number")?;
-    p.expect_mark(Token::Colon, "`:`")?;
-    p.expect_word("size")?;
+    if !p.phrase(
+        ": size ",
+        [
+            (K::Punctuation, 1),
+            (K::Whitespace, 1),
+            (K::Keyword, 4),
+            (K::Whitespace, 1),
+        ],
+    ) {
+        p.expect_mark(Token::Colon, "`:`")?;
+        p.expect_word("size")?;
+    }
     if p.at(Token::Int)
         && p.byte_behind()
             .is_some_and(|byte| byte == b'.' || byte.is_ascii_alphabetic())
@@ -79,33 +91,45 @@ fn quoted_shape<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.peek();
     if p.remaining().starts_with("<unknown shape>") {
         p.raw(K::Text, "<unknown shape>".len());
-    } else if S::DETAIL {
-        shape(p)?;
     } else {
         let length = p.remaining().find('|').unwrap_or(p.remaining().len());
-        shape::unread(p, length)?;
+        if S::DETAIL {
+            shape::up_to(p, length)?;
+        } else {
+            shape::unread(p, length)?;
+        }
     }
     p.expect_mark(Token::Bar, "`|`")
 }
 
 /// ` value: <31 constant.16 @0> (size=512,offset=0): bf16[]{:T(256)}`
 pub(super) fn value_line<S: Sink>(p: &mut Parser<S>) -> Rule {
-    p.expect_word("value")?;
-    p.expect_mark(Token::Colon, "`:`")?;
+    const MARK: (K, usize) = (K::Punctuation, 1);
+    const BLANK: (K, usize) = (K::Whitespace, 1);
+    if !p.phrase(" value: ", [BLANK, (K::Keyword, 5), MARK, BLANK]) {
+        p.expect_word("value")?;
+        p.expect_mark(Token::Colon, "`:`")?;
+    }
     values::reference(p)?;
-    p.expect_mark(Token::LParen, "`(size=`")?;
-    p.expect_word("size")?;
-    p.expect_mark(Token::Eq, "`=`")?;
+    if !p.phrase(" (size=", [BLANK, MARK, (K::Keyword, 4), MARK]) {
+        p.expect_mark(Token::LParen, "`(size=`")?;
+        p.expect_word("size")?;
+        p.expect_mark(Token::Eq, "`=`")?;
+    }
     p.number(K::Size, "a size in bytes")?;
-    p.expect_mark(Token::Comma, "`,offset=`")?;
-    p.expect_word("offset")?;
-    p.expect_mark(Token::Eq, "`=`")?;
+    if !p.phrase(",offset=", [MARK, (K::Keyword, 6), MARK]) {
+        p.expect_mark(Token::Comma, "`,offset=`")?;
+        p.expect_word("offset")?;
+        p.expect_mark(Token::Eq, "`=`")?;
+    }
     p.number(K::Offset, "an offset in bytes")?;
-    p.expect_mark(Token::RParen, "`)`")?;
-    p.expect_mark(Token::Colon, "`:`")?;
-    p.peek();
+    if !p.phrase("): ", [MARK, MARK, BLANK]) {
+        p.expect_mark(Token::RParen, "`)`")?;
+        p.expect_mark(Token::Colon, "`:`")?;
+        p.skip_blanks();
+    }
     if S::DETAIL {
-        shape(p)
+        shape::up_to(p, p.remaining().len())
     } else {
         shape::unread(p, p.remaining().len())
     }

@@ -1,6 +1,6 @@
 //! One HLO instruction: as it stands behind `from instruction:` and in the text of a module.
 
-use super::{Failed, Parser, Rule, shape};
+use super::{Failed, Parser, Rule, plain, shape};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
 use crate::line::is_name_byte;
@@ -23,14 +23,25 @@ pub const COMPUTATION_ATTRIBUTES: [&str; 10] = [
 /// `%a = f32[] add(%b, %c), metadata={op_name="f"}`
 pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::Instruction, |p| {
-        p.eat(Token::Percent, K::Punctuation);
+        if !p.phrase("%", [(K::Punctuation, 1)]) {
+            p.eat(Token::Percent, K::Punctuation);
+        }
         p.expect(Token::Word, K::Name, "an instruction's name")?;
-        p.expect_mark(Token::Eq, "`=`")?;
-        p.peek();
-        if is_call(p) {
+        let equals = [(K::Whitespace, 1), (K::Punctuation, 1), (K::Whitespace, 1)];
+        if !p.phrase(" = ", equals) {
+            p.expect_mark(Token::Eq, "`=`")?;
+            p.skip_blanks();
+        }
+        let length = |p: &mut Parser<S>| p.remaining().find(' ').unwrap_or(0);
+        let likely = length(p);
+        if !S::INSIDE && p.sink.knows_shape(&p.remaining()[..likely]) {
+            shape::unread(p, likely)?;
+        } else if is_call(p) {
             // People leave out the shape where the operands tell it.
         } else if S::SHAPES {
-            shape(p)?;
+            // Blanks have been passed.
+            let length = length(p);
+            shape::up_to(p, length)?;
         } else {
             unread_shape(p)?;
         }
@@ -98,6 +109,12 @@ fn closing(text: &str) -> usize {
 }
 
 fn operands<S: Sink>(p: &mut Parser<S>) -> Rule {
+    if !S::INSIDE
+        && let Some(length) = plain::operands(p.remaining(), |shape| p.sink.knows_shape(shape))
+    {
+        p.raw(K::Text, length);
+        return Ok(());
+    }
     while !p.at(Token::RParen) && p.peek().is_some() {
         if !p.sink.wants_operand() {
             p.raw(K::Text, closing(p.remaining()));
@@ -143,6 +160,10 @@ fn operand<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// `, key=value` until the end of the line.
 pub(super) fn attributes<S: Sink>(p: &mut Parser<S>) -> Rule {
+    if !S::INSIDE && plain::are_attributes(p.remaining()) {
+        p.rest(K::Text);
+        return Ok(());
+    }
     while p.eat(Token::Comma, K::Punctuation) {
         p.node(K::Attribute, attribute)?;
     }

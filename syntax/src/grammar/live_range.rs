@@ -18,7 +18,9 @@ pub(super) fn heading<S: Sink>(p: &mut Parser<S>) -> Rule {
 /// `    12:fusion.3`
 pub(super) fn step<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.number(K::Step, "a step")?;
-    p.expect_mark(Token::Colon, "`:`")?;
+    if !p.phrase(":", [(K::Punctuation, 1)]) {
+        p.expect_mark(Token::Colon, "`:`")?;
+    }
     p.expect(Token::Word, K::Name, "an instruction's name")
 }
 
@@ -26,9 +28,13 @@ pub(super) fn step<S: Sink>(p: &mut Parser<S>) -> Rule {
 pub(super) fn range<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect(Token::Word, K::Name, "an instruction's name")?;
     shape::index(p)?;
-    p.expect_mark(Token::Colon, "`:`")?;
+    if !p.phrase(":", [(K::Punctuation, 1)]) {
+        p.expect_mark(Token::Colon, "`:`")?;
+    }
     p.number(K::Step, "the first step")?;
-    p.expect_mark(Token::Minus, "`-`")?;
+    if !p.phrase("-", [(K::Punctuation, 1)]) {
+        p.expect_mark(Token::Minus, "`-`")?;
+    }
     p.number(K::Step, "the last step")
 }
 

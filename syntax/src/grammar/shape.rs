@@ -13,9 +13,26 @@ pub(crate) fn shape<S: Sink>(p: &mut Parser<S>) -> Rule {
     nested(p, 0)
 }
 
+/// A shape, which is mostly `length` bytes long: those that repeat are read once, unless the sink wants to see the
+/// inside.
+pub(super) fn up_to<S: Sink>(p: &mut Parser<S>, length: usize) -> Rule {
+    if S::INSIDE {
+        return shape(p);
+    }
+    let (start, text) = (p.position(), &p.remaining()[..length]);
+    if p.sink.knows_shape(text) {
+        return unread(p, length);
+    }
+    shape(p)?;
+    if p.position() == start + length {
+        p.sink.learn_shape(text);
+    }
+    Ok(())
+}
+
 /// A shape that the sink does not want to see the inside of, `length` bytes long.
 pub(super) fn unread<S: Sink>(p: &mut Parser<S>, length: usize) -> Rule {
-    let kind = if p.at(Token::LParen) {
+    let kind = if p.remaining().starts_with('(') {
         K::TupleShape
     } else {
         K::ArrayShape
@@ -174,6 +191,9 @@ fn words<S: Sink>(p: &mut Parser<S>) -> Rule {
 /// A shape index: `{}`, `{1,0}`
 pub(super) fn index<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::ShapeIndex, |p| {
+        if p.phrase("{}", [(K::Punctuation, 1), (K::Punctuation, 1)]) {
+            return Ok(());
+        }
         p.expect_mark(Token::LBrace, "a shape index")?;
         if p.at(Token::Int) {
             p.number(K::ShapeIndexNumber, "an element's number")?;

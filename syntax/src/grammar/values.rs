@@ -8,18 +8,27 @@ use crate::sink::Sink;
 /// `<27 copy-start{} (phi) @0>`
 pub(super) fn reference<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::ValueReference, |p| {
-        p.expect_mark(Token::Less, "`<` and a value's id")?;
+        if !p.phrase("<", [(K::Punctuation, 1)]) {
+            p.expect_mark(Token::Less, "`<` and a value's id")?;
+        }
         p.number(K::ValueId, "a value's id")?;
         p.expect(Token::Word, K::Name, "an instruction's name")?;
-        if p.at(Token::LBrace) {
-            shape::index(p)?;
-        }
-        if p.eat(Token::LParen, K::Punctuation) {
-            p.expect_word("phi")?;
-            p.expect_mark(Token::RParen, "`)`")?;
-        }
-        if p.eat(Token::At, K::Punctuation) {
+        if p.phrase(" @", [(K::Whitespace, 1), (K::Punctuation, 1)]) {
             p.number(K::Color, "a memory space number")?;
+        } else {
+            if p.at(Token::LBrace) {
+                shape::index(p)?;
+            }
+            if p.eat(Token::LParen, K::Punctuation) {
+                p.expect_word("phi")?;
+                p.expect_mark(Token::RParen, "`)`")?;
+            }
+            if p.eat(Token::At, K::Punctuation) {
+                p.number(K::Color, "a memory space number")?;
+            }
+        }
+        if p.phrase(">", [(K::Punctuation, 1)]) {
+            return Ok(());
         }
         p.expect_mark(Token::Greater, "`>`")
     })
@@ -47,8 +56,18 @@ pub(super) fn use_line<S: Sink>(p: &mut Parser<S>) -> Rule {
         return p.expect_mark(Token::RParen, "`)`");
     }
     p.expect(Token::Word, K::Name, "an instruction's name")?;
-    p.expect_mark(Token::Comma, "`, operand`")?;
-    p.expect_word("operand")?;
+    if !p.phrase(
+        ", operand ",
+        [
+            (K::Punctuation, 1),
+            (K::Whitespace, 1),
+            (K::Keyword, 7),
+            (K::Whitespace, 1),
+        ],
+    ) {
+        p.expect_mark(Token::Comma, "`, operand`")?;
+        p.expect_word("operand")?;
+    }
     p.number(K::OperandNumber, "an operand's number")?;
     if p.at(Token::LBrace) {
         shape::index(p)
@@ -59,8 +78,20 @@ pub(super) fn use_line<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// ` from instruction: %a = f32[] add(%b, %c)`
 pub(super) fn from_instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
-    p.expect_word("from")?;
-    p.expect_word("instruction")?;
-    p.expect_mark(Token::Colon, "`:`")?;
+    if !p.phrase(
+        " from instruction: ",
+        [
+            (K::Whitespace, 1),
+            (K::Keyword, 4),
+            (K::Whitespace, 1),
+            (K::Keyword, 11),
+            (K::Punctuation, 1),
+            (K::Whitespace, 1),
+        ],
+    ) {
+        p.expect_word("from")?;
+        p.expect_word("instruction")?;
+        p.expect_mark(Token::Colon, "`:`")?;
+    }
     instruction(p)
 }
