@@ -3,6 +3,7 @@
 //! Arrows point one way: `lsp` and `cli` use `ide`, `checks` and `report`; these use `audit`, `model`
 //! and `workspace`; all read through `buflens-syntax`. Only `lsp` knows the editor's protocol.
 
+mod allocator;
 pub mod audit;
 pub mod checks;
 pub mod cli;

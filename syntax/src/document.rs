@@ -1,177 +1,29 @@
 //! A text in blocks: what is kept of a document, and how an edit changes it.
 
+mod block;
 mod cut;
 mod kind;
+mod text;
 mod trees;
 
-use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use rowan::{GreenNode, NodeOrToken};
 
-use crate::facts::{Facts, FactsSink, KnownShapes};
-use crate::line::{LineKind, Mode, is_name_byte};
-use crate::mentions::{Mention, MentionSink};
-use crate::position::{Encoding, LineColumn, Units};
-use crate::scan::{Follow, Lines, without_line_end};
-use crate::sink::{SyntaxError, TreeSink};
-use crate::{SyntaxKind, SyntaxNode, SyntaxToken, grammar};
+use crate::line::is_name_byte;
+use crate::position::{Encoding, LineColumn};
+use crate::scan::without_line_end;
+use crate::{Mode, SyntaxKind, SyntaxNode, SyntaxToken, grammar};
 
+pub use block::Block;
 pub use cut::{Reader, TooLarge};
 pub use kind::DocumentKind;
+pub use text::Source;
 
-use cut::{Cutter, check_length, is_long};
+use cut::{Cutter, check_length};
+use text::Origin;
 use trees::Trees;
-
-/// A run of whole lines that is read on its own.
-#[derive(Debug)]
-pub struct Block {
-    /// Distinguishes the blocks of all documents, for the cache of trees.
-    id: u64,
-    text: Box<str>,
-    mode: Mode,
-    follow: Follow,
-    /// Where its lines begin, and what they are.
-    line_starts: Box<[u32]>,
-    kinds: Box<[LineKind]>,
-    /// Where lines begin for an editor, if it takes other characters for line ends, too.
-    editor_lines: Option<Box<[u32]>>,
-    units: OnceLock<Units>,
-    facts: OnceLock<Facts>,
-    errors: OnceLock<Box<[SyntaxError]>>,
-}
-
-impl Block {
-    /// A block of lines that end with `\n`, begin at `line_starts`, and are `kinds`.
-    fn new(
-        text: &str,
-        mode: Mode,
-        follow: Follow,
-        line_starts: &[u32],
-        kinds: &[LineKind],
-    ) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
-        Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            text: text.into(),
-            mode,
-            follow,
-            line_starts: line_starts.into(),
-            kinds: kinds.into(),
-            editor_lines: has_returns.then(|| editor_lines(text)),
-            units: OnceLock::new(),
-            facts: OnceLock::new(),
-            errors: OnceLock::new(),
-        }
-    }
-
-    /// The text of the block.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Where in the format the block begins.
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// What the block says. Computed at the first call, with the errors unless the block begins with
-    /// a long line; the inside of such lines is read only when it is asked for.
-    pub fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| {
-            if self.is_long() {
-                return self.read::<false>().0;
-            }
-            let (facts, errors) = self.read::<true>();
-            // Nobody else fills them in but for the same text.
-            let _ = self.errors.set(errors);
-            facts
-        })
-    }
-
-    /// Whether [`Block::facts`] has been computed.
-    pub fn has_facts(&self) -> bool {
-        self.facts.get().is_some()
-    }
-
-    /// What is wrong in the block. Computed at the first call.
-    pub fn errors(&self) -> &[SyntaxError] {
-        if !self.is_long() {
-            self.facts();
-        }
-        self.errors.get_or_init(|| self.read::<true>().1)
-    }
-
-    /// A pass over the text: with `DETAIL` over every token.
-    fn read<const DETAIL: bool>(&self) -> (Facts, Box<[SyntaxError]>) {
-        thread_local! {
-            /// Rows are gathered here, so that none has to be moved while their number grows.
-            static GATHERED: RefCell<(Facts, KnownShapes)> = RefCell::default();
-        }
-        let (mut facts, mut shapes) = GATHERED.take();
-        let mut sink = FactsSink::<DETAIL>::new(&self.text, &mut facts, &mut shapes);
-        grammar::block(self.lines(), &mut sink);
-        let errors = sink.errors.into();
-        let exact = facts.take();
-        GATHERED.set((facts, shapes));
-        (exact, errors)
-    }
-
-    fn lines(&self) -> Lines<'_> {
-        Lines {
-            text: &self.text,
-            starts: &self.line_starts,
-            kinds: &self.kinds,
-            mode: self.mode,
-            follow: self.follow,
-        }
-    }
-
-    /// Where lines begin for an editor.
-    fn editor_lines(&self) -> &[u32] {
-        self.editor_lines.as_deref().unwrap_or(&self.line_starts)
-    }
-
-    /// Whether the block begins with a long line.
-    fn is_long(&self) -> bool {
-        is_long(&self.text, &self.line_starts)
-    }
-
-    /// What the block's instructions mention, in the order of the text. A pass over every token at
-    /// every call.
-    pub fn mentions(&self) -> Vec<Mention> {
-        let mut sink = MentionSink::new(&self.text);
-        grammar::block(self.lines(), &mut sink);
-        sink.mentions
-    }
-
-    /// The lossless tree of the block, built anew at every call.
-    pub fn tree(&self) -> GreenNode {
-        let mut sink = TreeSink::new(&self.text);
-        grammar::block(self.lines(), &mut sink);
-        sink.finish()
-    }
-
-    fn units(&self) -> &Units {
-        self.units.get_or_init(|| Units::new(&self.text))
-    }
-}
-
-/// Where lines begin for an editor, to which a lone `\r` is a line end too.
-fn editor_lines(text: &str) -> Box<[u32]> {
-    let bytes = text.as_bytes();
-    let mut line_starts = vec![0];
-    for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-        let is_half = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
-        if !is_half && end + 1 < bytes.len() {
-            line_starts.push(end as u32 + 1);
-        }
-    }
-    line_starts.into()
-}
 
 /// A text, cut into blocks. Cheap to clone, however many blocks it has: clones share everything.
 #[derive(Debug, Clone)]
@@ -183,6 +35,8 @@ pub struct Document {
     first_lines: Arc<[u32]>,
     kind: DocumentKind,
     trees: Arc<Mutex<Trees>>,
+    /// Where the texts of its blocks are, if not all are held.
+    origin: Option<Arc<Origin>>,
 }
 
 impl Document {
@@ -245,6 +99,7 @@ impl Document {
             first_lines: first_lines.into(),
             kind,
             trees,
+            origin: None,
         }
     }
 
@@ -331,6 +186,11 @@ impl Document {
     /// Whether there is no text at all.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
+    }
+
+    /// Whether text that was not held could not be read again, and is blanks: its source has changed or is gone.
+    pub fn is_lost(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.is_lost())
     }
 
     /// The whole text, put together from the blocks.
@@ -447,17 +307,18 @@ impl Document {
         };
         let (start, block) = (self.starts[number], &self.blocks[number]);
         let in_block = (line - self.first_lines[number]) as usize;
-        let Some(&first) = block.editor_lines().get(in_block) else {
+        let Some(first) = block.editor_lines().get(in_block) else {
             return Some(self.len()..self.len());
         };
         let end = block
             .editor_lines()
             .get(in_block + 1)
-            .map_or(block.text.len(), |&next| next as usize);
-        let text = &block.text[first as usize..end];
+            .unwrap_or(block.text.len());
+        let text = &block.text[first..end];
         let text = without_line_end(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
-        Some(start + first..start + first + text.len() as u32)
+        let first = start + first as u32;
+        Some(first..first + text.len() as u32)
     }
 
     /// The line that holds `offset`.
@@ -471,10 +332,7 @@ impl Document {
             return 0;
         };
         let in_block = offset - self.starts[number];
-        let line = self.blocks[number]
-            .editor_lines()
-            .partition_point(|&start| start <= in_block)
-            - 1;
+        let line = self.blocks[number].editor_lines().up_to(in_block) - 1;
         self.first_lines[number] + line as u32
     }
 
@@ -523,129 +381,5 @@ impl Document {
             encoding,
         );
         Some((start + offset as u32).min(range.end))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Only what is wrong may be understood otherwise when more of it is read.
-    #[test]
-    fn rows_are_the_same_with_and_without_the_inside_of_lines() {
-        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/dumps");
-        let mut blocks = 0;
-        for folder in std::fs::read_dir(fixtures).expect("the fixtures") {
-            let folder = folder.expect("a folder").path();
-            for file in std::fs::read_dir(folder).expect("a folder") {
-                let text = std::fs::read(file.expect("a file").path()).expect("a file");
-                let text = String::from_utf8_lossy(&text);
-                let document = Document::new(&text).expect("below 4 GiB");
-                for (_, block) in document.blocks() {
-                    let (facts, errors) = block.read::<true>();
-                    assert!(
-                        facts == block.read::<false>().0 || !errors.is_empty(),
-                        "{}",
-                        block.text
-                    );
-                    blocks += 1;
-                }
-            }
-        }
-        assert!(blocks > 1000, "{blocks}");
-    }
-
-    /// What is wrong, by a reading of every token.
-    #[derive(Default)]
-    struct AllErrors(Vec<SyntaxError>);
-
-    impl crate::sink::Sink for AllErrors {
-        const DETAIL: bool = true;
-
-        fn open(&mut self, _: SyntaxKind, _: u32) {}
-        fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
-        fn close(&mut self, _: SyntaxKind, _: u32) {}
-        fn error(&mut self, error: SyntaxError) {
-            self.0.push(error);
-        }
-    }
-
-    /// What is passed over, since it is in its usual form or known, is as sound as the rules say. Whole blocks
-    /// of real dumps are broken in some places each.
-    #[test]
-    fn what_is_passed_over_has_the_errors_that_a_reading_of_every_token_finds() {
-        const PIECES: [&str; 26] = [
-            "{",
-            "}",
-            "(",
-            ")",
-            "[",
-            "]",
-            "\"",
-            "%",
-            ",",
-            ", ",
-            "=",
-            " ",
-            "  ",
-            "/",
-            "/*",
-            "//",
-            "\\",
-            "<",
-            ">",
-            "-",
-            "@",
-            "0",
-            "18446744073709551616",
-            "a",
-            "\u{e9}",
-            "\n",
-        ];
-        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dumps");
-        let mut state = 1_u32;
-        let mut random = move |below: usize| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as usize % below.max(1)
-        };
-        let (mut sound, mut broken) = (0, 0);
-        for file in std::fs::read_dir(fixtures).expect("the fixtures") {
-            let text = std::fs::read_to_string(file.expect("a file").path()).expect("UTF-8");
-            let document = Document::new(&text).expect("a short text");
-            for (_, block) in document.blocks() {
-                for round in 0..400 {
-                    let mut text = block.text().to_owned();
-                    for _ in 0..round % 4 {
-                        let mut at = [0, 1].map(|_| random(text.len() + 1));
-                        while !at.iter().all(|&at| text.is_char_boundary(at)) {
-                            at = [0, 1].map(|_| random(text.len() + 1));
-                        }
-                        let end = if random(2) == 0 {
-                            at[0]
-                        } else {
-                            at[1].min(at[0] + random(3))
-                        };
-                        if end >= at[0] && text.is_char_boundary(end) {
-                            text.replace_range(at[0]..end, PIECES[random(PIECES.len())]);
-                        }
-                    }
-                    let (blocks, _) = Cutter::new(block.mode).finish(&text, None);
-                    for block in blocks {
-                        let mut all = AllErrors::default();
-                        grammar::block(block.lines(), &mut all);
-                        assert_eq!(block.errors(), all.0, "{}", block.text);
-                        if all.0.is_empty() {
-                            sound += 1;
-                        } else {
-                            broken += 1;
-                        }
-                    }
-                }
-            }
-        }
-        assert!(
-            sound > 9000 && broken > 9000,
-            "{sound} sound, {broken} broken"
-        );
     }
 }

@@ -16,7 +16,7 @@ mod values;
 use crate::SyntaxKind::{
     self, Continuation, Error, Newline, Punctuation, Text, TextLine, Whitespace,
 };
-use crate::lexer::Token;
+use crate::lexer::{Token, simple};
 use crate::line::{LineKind, Mode, is_name_byte, mode_after, run_on_header};
 use crate::scan::{Follow, Lines, without_line_end};
 use crate::sink::{Sink, SyntaxError};
@@ -52,12 +52,18 @@ pub(crate) fn block<S: Sink>(lines: Lines, sink: &mut S) {
         for line in at..next {
             mode = mode_after(mode, lines.kinds[line], lines.content(line));
         }
+        parser.sink.line(at);
         parser.logical_line(lines, at, next);
         at = next;
     }
     parser
         .sink
         .close(SyntaxKind::Block, lines.text.len() as u32);
+}
+
+/// Reads the logical line of a block that begins with line `line`.
+pub(crate) fn logical_line<S: Sink>(lines: Lines, line: usize, sink: &mut S) {
+    Parser::new(lines.text, sink).logical_line(lines, line, lines.next_logical(line));
 }
 
 /// What stands where a line of a used value's entry has its heading twice, or misses it. Behind a line
@@ -127,7 +133,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     }
 
     /// Reads the logical line that begins with line `first` and ends before line `behind`.
-    pub(crate) fn logical_line(&mut self, lines: Lines<'t>, first: usize, behind: usize) {
+    fn logical_line(&mut self, lines: Lines<'t>, first: usize, behind: usize) {
         let (kind, start, end) = (lines.kinds[first], lines.start(first), lines.start(behind));
         let follow = lines.follow_of(kind, behind);
         let whole = &self.text[start..end];
@@ -276,6 +282,13 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             return None;
         }
         if !self.is_lexed {
+            self.is_lexed = true;
+            let rest = &self.text.as_bytes()[self.next_start..self.end];
+            if let Some((token, length)) = simple(rest) {
+                self.next_end = self.next_start + length;
+                self.next = Some(token);
+                return self.next;
+            }
             if self.lexer_at != self.next_start {
                 let before = self.text.as_bytes()[..self.next_start].last().copied();
                 let text = &self.text[self.next_start..self.end];
@@ -288,7 +301,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
                 token.unwrap_or(Token::Other)
             });
             self.lexer_at = self.next_end;
-            self.is_lexed = true;
         }
         self.next
     }
@@ -305,6 +317,17 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Token> {
         loop {
+            if !self.is_lexed {
+                // As the lexer would.
+                let rest = &self.text.as_bytes()[self.next_start..self.end];
+                let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+                let end = self.next_start + blanks.count();
+                if end > self.next_start {
+                    self.sink
+                        .token(Whitespace, self.next_start as u32, end as u32);
+                    self.go_to(end);
+                }
+            }
             let kind = match self.look() {
                 Some(Token::Space) => Whitespace,
                 Some(Token::Comment) => SyntaxKind::Comment,

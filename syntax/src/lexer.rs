@@ -3,6 +3,8 @@
 use logos::{Lexer, Logos};
 use memchr::memchr2;
 
+use crate::line::is_name_byte;
+
 /// A lexical token of any line of a dump. What a token *means* (an offset, a step, an opcode) is
 /// decided by the grammar, which gives it a [`SyntaxKind`](crate::SyntaxKind).
 #[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +101,38 @@ pub enum Token {
     Other,
 }
 
+/// The token that `bytes` begin with, and its length, if its first byte tells: words, numbers and marks of one
+/// character, of which dumps mostly consist. What others are, the automaton knows.
+#[inline]
+pub(crate) fn simple(bytes: &[u8]) -> Option<(Token, usize)> {
+    let token = match bytes.first()? {
+        b'A'..=b'Z' | b'a'..=b'z' | b'_' => {
+            let word = bytes.iter().take_while(|&&byte| is_name_byte(byte));
+            return Some((Token::Word, word.count()));
+        }
+        b'0'..=b'9' => {
+            let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
+            return Some((Token::Int, digits.count()));
+        }
+        b'{' => Token::LBrace,
+        b'}' => Token::RBrace,
+        b'(' => Token::LParen,
+        b')' => Token::RParen,
+        b'[' => Token::LBracket,
+        b']' => Token::RBracket,
+        b'>' => Token::Greater,
+        b',' => Token::Comma,
+        b':' => Token::Colon,
+        b';' => Token::Semicolon,
+        b'=' => Token::Eq,
+        b'%' => Token::Percent,
+        b'@' => Token::At,
+        b'|' => Token::Bar,
+        _ => return None,
+    };
+    Some((token, 1))
+}
+
 /// Takes in the line behind `//`, unless that is in the middle of a text, as in `http://x`. The lexer's extra is the
 /// byte before what it reads, if there is one.
 fn line_comment(lexer: &mut Lexer<'_, Token>) -> bool {
@@ -127,4 +161,34 @@ pub fn tokens(text: &str) -> impl Iterator<Item = (Token, &str)> {
     Token::lexer(text)
         .spanned()
         .map(move |(token, span)| (token.unwrap_or(Token::Other), &text[span]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_first_byte_tells_is_what_the_automaton_finds() {
+        let behind = [
+            "", " ", "a", "0", "-", ".", ">", "=", "/", "*/", "\"", "\n", "\u{e9}", "_1.-x y",
+        ];
+        let mut simple_ones = 0;
+        for first in (0..=255).map(char::from) {
+            for second in behind {
+                for third in behind {
+                    let text = format!("{first}{second}{third}");
+                    let Some((token, length)) = simple(text.as_bytes()) else {
+                        continue;
+                    };
+                    assert_eq!(
+                        tokens(&text).next(),
+                        Some((token, &text[..length])),
+                        "{text}"
+                    );
+                    simple_ones += 1;
+                }
+            }
+        }
+        assert!(simple_ones > 10_000, "{simple_ones}");
+    }
 }

@@ -524,7 +524,17 @@ fn tree_mode(line: &str) -> Mode {
 }
 
 pub(crate) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+    const IN_NAMES: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 128 {
+            let char = byte as u8;
+            table[byte] = char.is_ascii_alphanumeric() || matches!(char, b'_' | b'.' | b'-');
+            byte += 1;
+        }
+        table
+    };
+    IN_NAMES[byte as usize]
 }
 
 /// Where a value's header begins that stands run-on at the end of an instruction's last line, as

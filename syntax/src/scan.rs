@@ -29,12 +29,54 @@ pub enum Follow {
     Positions,
 }
 
+/// Where the lines of a text begin. Most texts are so short that this takes two bytes a line.
+#[derive(Debug)]
+pub(crate) enum Starts {
+    Short(Box<[u16]>),
+    Long(Box<[u32]>),
+}
+
+impl Starts {
+    /// Of lines that begin at `starts`, which ascend.
+    pub(crate) fn new(starts: &[u32]) -> Self {
+        if starts.last().is_none_or(|&last| last <= u16::MAX.into()) {
+            Self::Short(starts.iter().map(|&start| start as u16).collect())
+        } else {
+            Self::Long(starts.into())
+        }
+    }
+
+    /// How many lines there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Short(starts) => starts.len(),
+            Self::Long(starts) => starts.len(),
+        }
+    }
+
+    /// Where line `line` begins, from 0.
+    pub(crate) fn get(&self, line: usize) -> Option<usize> {
+        match self {
+            Self::Short(starts) => starts.get(line).map(|&start| start as usize),
+            Self::Long(starts) => starts.get(line).map(|&start| start as usize),
+        }
+    }
+
+    /// How many lines begin at `at` or before.
+    pub(crate) fn up_to(&self, at: u32) -> usize {
+        match self {
+            Self::Short(starts) => starts.partition_point(|&start| u32::from(start) <= at),
+            Self::Long(starts) => starts.partition_point(|&start| start <= at),
+        }
+    }
+}
+
 /// The lines of a block, as they were judged when it was cut.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<'b> {
     pub(crate) text: &'b str,
     /// Where they begin, and what they are.
-    pub(crate) starts: &'b [u32],
+    pub(crate) starts: &'b Starts,
     pub(crate) kinds: &'b [LineKind],
     /// The mode in which the first one begins.
     pub(crate) mode: Mode,
@@ -45,8 +87,7 @@ pub(crate) struct Lines<'b> {
 impl<'b> Lines<'b> {
     /// Where line `line` begins; the end of the text for the one behind the last.
     pub(crate) fn start(self, line: usize) -> usize {
-        let start = self.starts.get(line);
-        start.map_or(self.text.len(), |&start| start as usize)
+        self.starts.get(line).unwrap_or(self.text.len())
     }
 
     /// Line `line` without its line end.
@@ -195,10 +236,7 @@ fn hash(line: &str) -> u32 {
     let length = line.len().min(first.len());
     first[..length].copy_from_slice(&line.as_bytes()[..length]);
     let hash = first.chunks_exact(8).fold(0_u64, |hash, word| {
-        let word = word
-            .iter()
-            .rev()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let word = word.try_into().map_or(0, u64::from_le_bytes);
         (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
     });
     (hash >> 32) as u32

@@ -1,6 +1,9 @@
 //! Shapes and layouts as data.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::SyntaxKind;
 use crate::grammar::{self, Parser};
@@ -9,8 +12,8 @@ use crate::sink::{Sink, SyntaxError};
 /// A shape with its layout.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// An array, a token or an opaque value.
-    Array(ArrayShape),
+    /// An array, a token or an opaque value. Tuples have very many, of which few differ: those are shared.
+    Array(Arc<ArrayShape>),
     /// A tuple of shapes.
     Tuple(Vec<Shape>),
 }
@@ -147,7 +150,7 @@ impl Shape {
     /// use buflens_syntax::Shape;
     /// let Ok(Shape::Array(array)) = Shape::read("bf16[4,288]{1,0:T(8,128)(2,1)}") else { panic!() };
     /// assert_eq!(array.element.bits, Some(16));
-    /// assert_eq!(array.layout.unwrap().tiles.len(), 2);
+    /// assert_eq!(array.layout.as_ref().map(|layout| layout.tiles.len()), Some(2));
     /// ```
     pub fn read(text: &str) -> Result<Self, String> {
         let mut sink = ShapeSink {
@@ -208,7 +211,11 @@ struct ShapeSink<'t> {
     text: &'t str,
     /// The elements of the tuples that are not complete, outermost first.
     tuples: Vec<Vec<Shape>>,
+    /// The arrays in tuples, by their texts.
+    known: FxHashMap<&'t str, Arc<ArrayShape>>,
     array: Option<ArrayShape>,
+    /// Where it begins.
+    start: u32,
     /// How many array shapes are open: the physical shape of a sparse array stands inside another.
     arrays: u32,
     dynamic: bool,
@@ -260,10 +267,15 @@ impl ShapeSink<'_> {
 impl Sink for ShapeSink<'_> {
     const DETAIL: bool = true;
 
-    fn open(&mut self, kind: SyntaxKind, _: u32) {
+    fn open(&mut self, kind: SyntaxKind, at: u32) {
         match kind {
             SyntaxKind::TupleShape => self.tuples.push(Vec::new()),
-            SyntaxKind::ArrayShape => self.arrays += 1,
+            SyntaxKind::ArrayShape => {
+                if self.arrays == 0 {
+                    self.start = at;
+                }
+                self.arrays += 1;
+            }
             SyntaxKind::Layout if self.arrays == 1 => {
                 if let Some(array) = &mut self.array {
                     array.layout = Some(Layout::default());
@@ -313,10 +325,11 @@ impl Sink for ShapeSink<'_> {
         }
     }
 
-    fn close(&mut self, kind: SyntaxKind, _: u32) {
+    fn close(&mut self, kind: SyntaxKind, at: u32) {
         match kind {
             SyntaxKind::TupleShape => {
-                let elements = self.tuples.pop().unwrap_or_default();
+                let mut elements = self.tuples.pop().unwrap_or_default();
+                elements.shrink_to_fit();
                 self.complete(Shape::Tuple(elements));
             }
             SyntaxKind::ArrayShape => {
@@ -324,6 +337,13 @@ impl Sink for ShapeSink<'_> {
                 if self.arrays == 0
                     && let Some(array) = self.array.take()
                 {
+                    let array = if self.tuples.is_empty() {
+                        Arc::new(array)
+                    } else {
+                        let text = &self.text[self.start as usize..at as usize];
+                        let known = self.known.entry(text);
+                        Arc::clone(known.or_insert_with(|| Arc::new(array)))
+                    };
                     self.complete(Shape::Array(array));
                 }
             }

@@ -40,6 +40,8 @@ pub(crate) trait Sink {
         true
     }
 
+    /// The logical line that begins with the line of this number in the block comes next.
+    fn line(&mut self, _number: usize) {}
     fn open(&mut self, kind: SyntaxKind, at: u32);
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32);
     fn close(&mut self, kind: SyntaxKind, at: u32);

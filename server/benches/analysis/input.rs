@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use buflens::model::{Dump, File};
-use buflens::workspace::{load, read_text};
+use buflens::model::{Dump, File, Numbering};
+use buflens::workspace::{Texts, load, read_text};
 use buflens_syntax::{Document, TooLarge};
 
 use crate::generate;
@@ -57,13 +57,18 @@ impl Input {
 
     /// The files joined.
     pub fn dump(&self, documents: Vec<Document>) -> Dump {
+        self.state(documents, &mut Numbering::default())
+    }
+
+    /// The same, as a state of a dump that is edited.
+    pub fn state(&self, documents: Vec<Document>, numbering: &mut Numbering) -> Dump {
         let files = self.files.iter().zip(documents);
         let files = files.map(|((path, _), document)| File {
             path: path.clone(),
             document,
             lossy: false,
         });
-        Dump::new(files.collect())
+        Dump::numbered(files.collect(), numbering)
     }
 }
 
@@ -109,7 +114,7 @@ pub fn made(megabytes: usize) -> [(&'static str, &'static str, String); 2] {
 }
 
 fn real(path: &Path) -> Input {
-    let loaded = load(path).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = load(path, Texts::Held).unwrap_or_else(|error| panic!("{error}"));
     let files = loaded.dump.files.iter();
     let files: Vec<_> = files
         .map(|file| (file.path.clone(), file.document.text()))

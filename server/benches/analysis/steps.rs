@@ -12,7 +12,7 @@ use buflens::ide::references::references;
 use buflens::ide::symbols::document_symbols;
 use buflens::model::occupancy::{self, Occupancy};
 use buflens::model::source::Libraries;
-use buflens::model::{Dump, read_errors, read_facts};
+use buflens::model::{Dump, Numbering, read_errors, read_facts};
 use buflens_syntax::{Document, lexer};
 
 use crate::clock::{Cost, cost, each};
@@ -165,19 +165,21 @@ fn edits(
         None,
         cost(|| (), |()| edited()),
     );
+    let mut numbering = Numbering::default();
+    let mut state = |edited: Option<Document>| {
+        let files = dump.files.iter();
+        let mut documents: Vec<Document> = files.map(|file| file.document.clone()).collect();
+        documents[input.file] = edited.unwrap_or_else(|| document.clone());
+        input.state(documents, &mut numbering)
+    };
+    drop(state(None));
     push(
         "edit in the middle: to findings",
         None,
         cost(
             || (),
             |()| {
-                let mut documents: Vec<Document> = dump
-                    .files
-                    .iter()
-                    .map(|file| file.document.clone())
-                    .collect();
-                documents[input.file] = edited();
-                let dump = input.dump(documents);
+                let dump = state(Some(edited()));
                 (checks::check(&dump), dump)
             },
         ),

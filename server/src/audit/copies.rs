@@ -1,6 +1,8 @@
 //! The copies that the compiler inserted: what they move, when, and at what cost.
 
-use buflens_syntax::{ArrayShape, InstructionParts, OperandParts, Shape};
+use std::sync::Arc;
+
+use buflens_syntax::{ArrayShape, InstructionParts, OperandParts, Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
@@ -150,7 +152,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         value: read,
         color: from_array.map_or_else(
             || Some(dump.allocation_of(&dump.values[read? as usize])?.color),
-            space::of_array,
+            |array| space::of_array(array),
         ),
         shape: from_shape.to_owned(),
     };
@@ -177,7 +179,12 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let is_alive = |step: u64| value.is_some_and(|value| value.is_alive(step));
     Some(Copy {
         name,
-        purpose: purpose(parts.opcode, from_array, array, (from.color, to.color)),
+        purpose: purpose(
+            parts.opcode,
+            from_array.map(|it| &**it),
+            array,
+            (from.color, to.color),
+        ),
         operand: operand_name,
         from,
         to,
@@ -208,7 +215,7 @@ fn moved<'s>(
     parts: &InstructionParts,
     operands: &'s [Shape],
     to: &ArrayShape,
-) -> Option<(usize, &'s ArrayShape)> {
+) -> Option<(usize, &'s Arc<ArrayShape>)> {
     let called = called(dump, parts, "calls");
     let moved = match (parts.opcode, called) {
         // What an `async-start` does stands in the computation that it calls, in the HLO text.
@@ -232,7 +239,8 @@ fn moved<'s>(
 fn moved_in(dump: &Dump, computation: u32) -> Option<usize> {
     let mut moved = None;
     for (_, block, rows) in dump.blocks_of(computation) {
-        for row in block.facts().instructions.get(rows)? {
+        for row in rows {
+            let row: facts::Instruction = block.row(row)?;
             let opcode = row.opcode.text(block.text());
             if !matches!(opcode, "parameter" | "constant") {
                 moved = moved.max(Some(moved_by(opcode)?));

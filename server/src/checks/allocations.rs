@@ -7,7 +7,7 @@ use super::labels::cut;
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{Allocation, At, Dump, Value, bytes};
+use crate::model::{Allocation, Dump, NameId, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -92,22 +92,20 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
 /// `output-shape`: a parameter's header says its shape, and each leaf has one allocation.
 pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let mut seen: FxHashMap<(u64, &str), &Allocation> = FxHashMap::default();
+    let mut seen: FxHashMap<(u64, NameId), &Allocation> = FxHashMap::default();
+    let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        let (Some(parameter), Some(at)) = (
-            allocation.parameter,
-            dump.at::<facts::Allocation>(allocation.header),
-        ) else {
+        let Some(parameter) = allocation.parameter else {
             continue;
         };
         if doubts.headers.contains(&(number as u32)) {
             continue;
         }
-        let index = at.text(at.row.parameter_index);
         // A header that breaks off before it says enough.
-        if index.is_empty() {
+        let Some(leaf_index) = allocation.parameter_index else {
             continue;
-        }
+        };
+        let index = &dump.names[leaf_index];
         if allocation
             .values
             .clone()
@@ -117,9 +115,12 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         }
         // A donated parameter's buffer holds other values, too, also parameters of other computations.
         let parameters = parameters_of(dump, allocation);
-        let is_its = |(_, it): &&(u32, At<facts::Instruction>)| it.row.parameter.value == parameter;
+        let is_its = |at: &&u32| dump.values[**at as usize].parameter() == Some(parameter);
         let its: Vec<_> = parameters.iter().filter(is_its).collect();
-        if let (Some((_, instruction)), true) = (parameters.first(), its.is_empty()) {
+        if let (Some(&first), true) = (parameters.first(), its.is_empty())
+            && let Some(instruction) = dump.instruction(&dump.values[first as usize])
+            && let Some(at) = header(allocation)
+        {
             let message = format!(
                 "parameter {parameter} where the value is parameter {}",
                 instruction.row.parameter.value
@@ -132,12 +133,12 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             doubts.headers.insert(number as u32);
             continue;
         }
-        let has_index =
-            |(value, _): &&(u32, _)| dump.names[dump.values[*value as usize].index] == *index;
-        if let (Some((value, _)), true) = (its.first(), !its.iter().any(has_index))
-            && let Some(placement) = dump.placement(&dump.values[*value as usize])
+        let has_index = |at: &&u32| dump.values[**at as usize].index == leaf_index;
+        if let (Some(&&value), true) = (its.first(), !its.iter().any(has_index))
+            && let Some(placement) = dump.placement(&dump.values[value as usize])
+            && let Some(at) = header(allocation)
         {
-            let found = &dump.names[dump.values[*value as usize].index];
+            let found = &dump.names[dump.values[value as usize].index];
             let message =
                 format!("the leaf {index} of parameter {parameter} where the value is at {found}");
             let place = at.place(at.row.parameter_index);
@@ -146,8 +147,8 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             doubts.headers.insert(number as u32);
             continue;
         }
-        if let Some(first) = seen.insert((parameter, index), allocation)
-            && let Some(first) = dump.at::<facts::Allocation>(first.header)
+        if let Some(first) = seen.insert((parameter, leaf_index), allocation)
+            && let (Some(first), Some(at)) = (header(first), header(allocation))
         {
             doubts.headers.insert(number as u32);
             let message = format!("parameter {parameter} at {index} has two allocations");
@@ -155,8 +156,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             findings.push(finding.related(first.place(first.row.parameter.span), "the first one"));
             continue;
         }
-        let printed = at.text(at.row.parameter_shape);
-        let Some(shape) = context.shape(printed) else {
+        let Some(shape) = context.shapes.of_parameter(allocation) else {
             continue;
         };
         // Compilers of 2023 print the whole parameter's shape even for a leaf.
@@ -164,14 +164,17 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         let values = dump.held_by(allocation);
         let is_there = allocation.values.clone().any(|at| {
             context.placed(at).is_none_or(|value| {
-                same_without_layout(value, &shape)
+                same_without_layout(value, shape)
                     || leaf.is_some_and(|leaf| same_without_layout(value, leaf))
             })
         });
-        if !is_there && let Some(first) = values.first().and_then(|value| dump.placement(value)) {
+        if !is_there
+            && let Some(first) = values.first().and_then(|value| dump.placement(value))
+            && let Some(at) = header(allocation)
+        {
             let message = format!(
                 "no value of the allocation has the parameter's shape `{}`",
-                cut(printed)
+                cut(at.text(at.row.parameter_shape))
             );
             let finding =
                 Finding::new(Code::OutputShape, at.place(at.row.parameter_shape), message);
@@ -237,13 +240,13 @@ fn check_output_kind(
     let mut output: Option<&Allocation> = None;
     let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for (number, allocation) in (0..).zip(&dump.allocations) {
-        let Some(at) = header(allocation) else {
-            continue;
-        };
         let is_doubted = output.is_some() && doubts.headers.contains(&number);
         if !allocation.has_output_shape || strange.contains(&number) || is_doubted {
             continue;
         }
+        let Some(at) = header(allocation) else {
+            continue;
+        };
         if !allocation.kinds.maybe_live_out {
             let message = format!(
                 "allocation {} holds the output, but is not `maybe-live-out`",
@@ -276,20 +279,14 @@ fn check_output_kind(
     }
 }
 
-/// The values of an allocation that are parameters, with their instructions. None where the instruction of
-/// one of the values is not known.
-fn parameters_of<'d>(
-    dump: &'d Dump,
-    allocation: &Allocation,
-) -> Vec<(u32, At<'d, facts::Instruction>)> {
-    let instructions = allocation
-        .values
-        .clone()
-        .map(|at| Some((at, dump.instruction(&dump.values[at as usize])?)));
-    let instructions: Option<Vec<_>> = instructions.collect();
-    let mut parameters = instructions.unwrap_or_default();
-    parameters.retain(|(_, instruction)| instruction.row.parameter.is_read());
-    parameters
+/// The values of an allocation that are parameters. None where the instruction of one of the values is not known.
+fn parameters_of(dump: &Dump, allocation: &Allocation) -> Vec<u32> {
+    let values = (allocation.values.start..).zip(dump.held_by(allocation));
+    if values.clone().any(|(_, value)| value.instruction.is_none()) {
+        return Vec::new();
+    }
+    let parameters = values.filter(|(_, value)| value.parameter().is_some());
+    parameters.map(|(at, _)| at).collect()
 }
 
 /// Whether two shapes have the same types and dimensions.
@@ -324,18 +321,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         .map(|total| u128::from(total.row.bytes.value));
     for (number, allocation) in dump.allocations.iter().enumerate() {
         let number = number as u32;
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
-            continue;
-        };
         let values = dump.held_by(allocation);
         // A number that is missing, or has more than 64 bits, is a finding of its own.
         let is_whole = doubts.are_whole(&[Section::Allocations]);
-        let is_placed = |value: &Value| {
-            let line = dump.placement(value);
-            line.is_none_or(|line| line.row.size.is_read() && line.row.offset.is_read())
-        };
-        let are_read = || header.row.size.is_read() && values.iter().all(is_placed);
-        if !is_whole && !are_read() {
+        if !is_whole && !allocation.is_read {
             doubts.allocations.insert(number);
         }
         if doubts.allocations.contains(&number) {
@@ -348,10 +337,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         let mut largest_end = 0_u128;
         let mut last = None;
         for value in values {
-            let Some(placement) = dump.placement(value) else {
-                continue;
-            };
             if !is_temp && value.offset != 0 {
+                let Some(placement) = dump.placement(value) else {
+                    continue;
+                };
                 let message = format!(
                     "offset {} in an allocation that is no `preallocated-temp`: all values of it begin at 0",
                     value.offset
@@ -368,7 +357,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             }
             let end = u128::from(value.offset) + u128::from(value.size);
             if end > largest_end || last.is_none() {
-                (largest_end, last) = (end, Some(placement));
+                (largest_end, last) = (end, Some(value));
             }
         }
         let Some(last) = last else { continue };
@@ -378,6 +367,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         if dump.keeps_scratch(allocation) {
             continue;
         }
+        let header = dump.at::<facts::Allocation>(allocation.header);
+        let (Some(header), Some(last)) = (header, dump.placement(last)) else {
+            continue;
+        };
         doubts.allocations.insert(number);
         // The total tells whether the header or a value is wrong.
         let mended =

@@ -128,7 +128,7 @@ fn bytes_elsewhere(dump: &Dump) -> Option<u128> {
     }
     let file = dump.file_of(Part::Report)?;
     let mut blocks = dump.files[file].document.blocks();
-    blocks.find_map(|(_, block)| Some(block.facts().totals.first()?.bytes.value.into()))
+    blocks.find_map(|(_, block)| Some(block.totals().first()?.bytes.value.into()))
 }
 
 /// How many allocations there are by the numbers in a report of the older form.
@@ -137,7 +137,7 @@ fn allocations_reported(dump: &Dump) -> u64 {
         return 0;
     };
     let rows = dump.files[file].document.blocks();
-    let rows = rows.flat_map(|(_, block)| &block.facts().report);
+    let rows = rows.flat_map(|(_, block)| block.report());
     let numbers = rows.filter_map(|row| match row {
         ReportRow::Allocation(header) if header.index.is_read() => Some(header.index.value),
         _ => None,

@@ -20,15 +20,15 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         {
             continue;
         }
-        let Some(line) = dump.live_range(value) else {
-            continue;
-        };
         // What is missing, or has more than 64 bits, is a finding of its own.
-        if !line.row.start.is_read() || !line.row.end.is_read() {
+        let is_read =
+            |line: At<facts::LiveRange>| line.row.start.is_read() && line.row.end.is_read();
+        let may_lack = value.live.1 == 0 || value.live.0 == u64::MAX || value.live.1 == u64::MAX;
+        if may_lack && !dump.live_range(value).is_some_and(is_read) {
             doubts.live_ranges.insert(number as u32);
             continue;
         }
-        if let Some(finding) = problem(dump, value, &line, &scale) {
+        if let Some(finding) = problem(dump, value, &scale) {
             doubts.live_ranges.insert(number as u32);
             findings.push(finding);
         }
@@ -50,7 +50,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         if value.live_range.is_some() && !is_doubted {
             continue;
         }
-        let used = dump.used(value).filter(|_| !value.is_alike);
+        let used = (!value.is_alike).then(|| dump.used(value)).flatten();
         let its = used.and_then(|used| {
             let (name, index) = (used.row.value.name, used.row.value.index);
             by_name.remove(&(used.text(name), index_text(used.text(index))))
@@ -59,7 +59,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             doubts.live_ranges_incomplete = true;
             explained.insert(row);
             wrongly_named.insert((value.name, value.index));
-        } else if let Some(placement) = needing_one(dump, value).filter(|_| !is_doubted) {
+        } else if !is_doubted && let Some(placement) = needing_one(dump, value) {
             missing.push((value, placement));
         }
     }
@@ -145,16 +145,11 @@ fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placem
     let allocation = dump.allocations.get(value.allocation? as usize)?;
     let needs_none = allocation.kinds.thread_local
         || (allocation.kinds.constant && dump.step_of(value.name).is_none());
-    dump.placement(value).filter(|_| !needs_none)
+    (!needs_none).then(|| dump.placement(value))?
 }
 
 /// A parameter of the entry is there from the first step on, and one that is not donated to the last.
-fn entry_parameter_problem(
-    dump: &Dump,
-    value: &Value,
-    line: &At<facts::LiveRange>,
-    scale: &Scale,
-) -> Option<Finding> {
+fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
     let allocation = dump.allocations.get(value.allocation? as usize)?;
     // The buffer of a parameter that is not donated holds nothing else.
     if allocation.parameter.is_none()
@@ -163,27 +158,28 @@ fn entry_parameter_problem(
     {
         return None;
     }
-    let (start, end) = (line.row.start, line.row.end);
-    let (span, message) = if start.value != 0 {
-        (
-            start.span,
-            format!(
-                "the live range of a parameter begins at step {}, not at 0",
-                start.value
-            ),
-        )
-    } else if let Some(last) = scale.end.filter(|&last| last != end.value) {
-        (
-            end.span,
-            format!(
-                "the live range of a parameter that is not donated ends at step {}, not at {last}",
-                end.value
-            ),
+    let (start, end) = value.live;
+    let of_start = start != 0;
+    let message = if of_start {
+        format!("the live range of a parameter begins at step {start}, not at 0")
+    } else if let Some(last) = scale.end.filter(|&last| last != end) {
+        format!(
+            "the live range of a parameter that is not donated ends at step {end}, not at {last}"
         )
     } else {
         return None;
     };
-    Some(Finding::new(Code::LiveRange, line.place(span), message))
+    let line = dump.live_range(value)?;
+    let number = if of_start {
+        line.row.start
+    } else {
+        line.row.end
+    };
+    Some(Finding::new(
+        Code::LiveRange,
+        line.place(number.span),
+        message,
+    ))
 }
 
 /// Whether the value may be one of a computation that runs asynchronously. Their live ranges begin
@@ -212,12 +208,11 @@ fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
 /// Whether an instruction calls a computation that runs asynchronously. (The operand of a `copy-start`
 /// is visible in its result too, and begins where it is made.)
 fn is_start(dump: &Dump, name: NameId) -> bool {
-    let mut values = dump
-        .values_of(name)
-        .filter_map(|at| dump.instruction(&dump.values[at as usize]));
-    values
+    let values = dump.values_of(name);
+    let mut opcodes = values.filter_map(|at| dump.values[at as usize].opcode);
+    opcodes
         .next()
-        .is_some_and(|at| is_async_call(at.text(at.row.opcode)))
+        .is_some_and(|opcode| is_async_call(&dump.names[opcode]))
 }
 
 /// Whether a value lives from its own step on, as nearly all do, and is no parameter, which tells
@@ -235,53 +230,45 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
         && !value.allocation.is_some_and(has_parameter)
 }
 
-fn problem(
-    dump: &Dump,
-    value: &Value,
-    line: &At<facts::LiveRange>,
-    scale: &Scale,
-) -> Option<Finding> {
-    let (start, end) = (line.row.start, line.row.end);
-    if start.value > end.value {
-        let message = format!(
-            "the live range begins at step {} and ends before, at step {}",
-            start.value, end.value
-        );
-        return Some(
-            Finding::new(Code::LiveRange, line.place(start.span), message)
-                .related(line.place(end.span), "the end"),
-        );
+fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
+    let (start, end) = value.live;
+    let places = || {
+        let line = dump.live_range(value)?;
+        Some([line.row.start, line.row.end].map(|number| line.place(number.span)))
+    };
+    if start > end {
+        let message =
+            format!("the live range begins at step {start} and ends before, at step {end}");
+        let [start, end] = places()?;
+        return Some(Finding::new(Code::LiveRange, start, message).related(end, "the end"));
     }
-    if let Some(last) = scale.end.filter(|&last| end.value > last) {
-        let message = format!(
-            "the live range ends at step {} where {last} is the end of the schedule",
-            end.value
-        );
-        return Some(Finding::new(Code::LiveRange, line.place(end.span), message));
+    if let Some(last) = scale.end.filter(|&last| end > last) {
+        let message =
+            format!("the live range ends at step {end} where {last} is the end of the schedule");
+        let [_, end] = places()?;
+        return Some(Finding::new(Code::LiveRange, end, message));
     }
     if !scale.has_steps {
-        return entry_parameter_problem(dump, value, line, scale);
+        return entry_parameter_problem(dump, value, scale);
     }
     let defined = u64::from(dump.step_of(value.name)?);
-    let instruction = dump.instruction(value);
-    let opcode = instruction
-        .as_ref()
-        .map(|instruction| instruction.text(instruction.row.opcode));
+    let opcode = value.opcode.map(|opcode| &dump.names[opcode]);
     let is_fine = match opcode {
         // What may begin elsewhere is known from the positions alone.
         None if !dump.has_used_values() => true,
         // A parameter is there from the start of its computation on.
-        Some("parameter") | None => start.value <= defined || is_asynchronous(dump, value),
-        Some(_) => start.value == defined || is_asynchronous(dump, value),
+        Some("parameter") | None => start <= defined || is_asynchronous(dump, value),
+        Some(_) => start == defined || is_asynchronous(dump, value),
     };
     if is_fine {
-        return entry_parameter_problem(dump, value, line, scale);
+        return entry_parameter_problem(dump, value, scale);
     }
     let message = format!(
-        "the live range begins at step {} where `{}` runs at step {defined}",
-        start.value, &dump.names[value.name]
+        "the live range begins at step {start} where `{}` runs at step {defined}",
+        &dump.names[value.name]
     );
-    let mut finding = Finding::new(Code::LiveRange, line.place(start.span), message);
+    let [start, _] = places()?;
+    let mut finding = Finding::new(Code::LiveRange, start, message);
     if let Some(step) = dump
         .steps
         .get(defined as usize)

@@ -89,7 +89,7 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
 /// How many blocks of a document belong to its first module, as far as the dump has read it.
 fn one_module(document: &Document) -> usize {
     let has_module = |block: &Block| {
-        let mut headings = block.facts().headings.iter();
+        let mut headings = block.headings().iter();
         headings.any(|(heading, _)| matches!(heading, Heading::Module(_)))
     };
     let mut modules = document.blocks().enumerate();
@@ -125,7 +125,7 @@ impl<'d> InBlock<'d> {
         let mentions = block.mentions();
         let mut mentions = mentions.as_slice();
         let (mut operands, mut attributes) = (Vec::new(), Vec::new());
-        for row in &block.facts().instructions {
+        for row in block.rows::<facts::Instruction>() {
             let at = At {
                 file,
                 start,

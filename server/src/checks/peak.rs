@@ -128,12 +128,14 @@ struct Line<'d> {
 
 fn lines<'d>(dump: &'d Dump, peak: &Peak) -> Vec<Line<'d>> {
     let rows = peak.values.iter().filter_map(|&row| dump.at(row));
+    let mut lines = Vec::with_capacity(peak.values.len());
     let line = |at: At<'d, facts::PeakValue>| Line {
         name: dump.names.get(at.text(at.row.name)),
         index: dump.names.get(at.text(at.row.index)),
         at,
     };
-    rows.map(line).collect()
+    lines.extend(rows.map(line));
+    lines
 }
 
 /// Every line of section D, of known values or not.
@@ -161,7 +163,12 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
             end: line.row.end.value,
         })
     });
-    let mut alive: Vec<_> = known.chain(stray).collect();
+    let alive = dump
+        .values
+        .iter()
+        .filter(|value| value.live_range.is_some());
+    let mut alive = Vec::with_capacity(alive.count() + dump.stray_live_ranges.len());
+    alive.extend(known.chain(stray));
     alive.sort_by_key(|value| value.start);
     alive
 }
@@ -178,9 +185,8 @@ fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
         let shape = context.result(value.value?)?;
         let weight = known.entry(shape);
         let weight = *weight.or_insert_with(|| bytes::logical_bytes(shape));
-        let weight = u128::from(weight?);
-        weights.push(weight);
-        ends.push((value.end, weight));
+        weights.push(weight?);
+        ends.push((value.end, weight?));
     }
     ends.sort_unstable();
     let mut ended = ends.into_iter().peekable();
@@ -189,12 +195,12 @@ fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
     while at < alive.len() {
         let step = alive[at].start;
         while at < alive.len() && alive[at].start == step {
-            sum += weights[at];
+            sum += u128::from(weights[at]);
             at += 1;
         }
         // What ended before the last step is gone.
         while let Some((_, weight)) = ended.next_if(|&(end, _)| end.saturating_add(1) < step) {
-            sum -= weight;
+            sum -= u128::from(weight);
         }
         if best.is_none_or(|(most, _)| sum > most) {
             best = Some((sum, step));
@@ -347,7 +353,9 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
         let rise = cumulative.and_then(|cumulative| cumulative.checked_sub(sum));
         let expected = expected_bytes(context, entry, doubts);
         let has_shape = expected.is_some();
-        if let Some((expected, place)) = expected.filter(|&(expected, _)| expected != printed) {
+        if let Some((expected, shape)) = expected.filter(|&(expected, _)| expected != printed)
+            && let Some(place) = shape.place(dump)
+        {
             let message = format!("{printed} bytes where the shape has {expected} without padding");
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
             let finding = finding.related(place, "the shape");
@@ -426,8 +434,31 @@ fn sum_before(line: &Line) -> Option<u128> {
     u128::from(cumulative).checked_sub(bytes.value.into())
 }
 
-/// The unpadded bytes of a line's value, and the place of the shape that says so.
-fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u64, Place)> {
+/// The shape of a value, as a number into the dump's table.
+enum Printed {
+    /// As the value's allocation has it.
+    Placed(u32),
+    /// As its instruction has it.
+    Result(u32),
+}
+
+impl Printed {
+    fn place(&self, dump: &Dump) -> Option<Place> {
+        match *self {
+            Self::Placed(at) => {
+                let placement = dump.placement(&dump.values[at as usize])?;
+                Some(placement.place(placement.row.shape))
+            }
+            Self::Result(at) => {
+                let instruction = dump.instruction(&dump.values[at as usize])?;
+                Some(instruction.place(instruction.row.shape))
+            }
+        }
+    }
+}
+
+/// The unpadded bytes of a line's value, and the shape that says so.
+fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u64, Printed)> {
     let dump = context.dump;
     let name = line.name?;
     if line.at.row.index.is_empty() {
@@ -437,30 +468,19 @@ fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u6
             .next()
             .filter(|value| !doubts.values.contains(value))?;
         let shape = context.result(at)?;
-        let instruction = dump.instruction(&dump.values[at as usize])?;
-        return Some((
-            bytes::logical_bytes(shape)?,
-            instruction.place(instruction.row.shape),
-        ));
+        return Some((bytes::logical_bytes(shape)?, Printed::Result(at)));
     }
     let index = line.index?;
     let at = dump
         .values_at(name, index)
         .next()
         .filter(|value| !doubts.values.contains(value))?;
-    let value = &dump.values[at as usize];
-    if let Some(placement) = dump.placement(value) {
-        return Some((
-            bytes::logical_bytes(context.placed(at)?)?,
-            placement.place(placement.row.shape),
-        ));
+    if dump.values[at as usize].placement.is_some() {
+        let bytes = bytes::logical_bytes(context.placed(at)?)?;
+        return Some((bytes, Printed::Placed(at)));
     }
     let part = context.result(at)?.at(&index_numbers(&dump.names[index]))?;
-    let instruction = dump.instruction(value)?;
-    Some((
-        bytes::logical_bytes(part)?,
-        instruction.place(instruction.row.shape),
-    ))
+    Some((bytes::logical_bytes(part)?, Printed::Result(at)))
 }
 
 #[cfg(test)]

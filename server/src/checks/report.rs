@@ -87,7 +87,7 @@ impl<'d> Report<'d> {
             .document
             .blocks()
             .flat_map(move |(start, block)| {
-                block.facts().report.iter().map(move |row| At {
+                block.report().iter().map(move |&row| At {
                     file,
                     start,
                     block,
@@ -102,7 +102,7 @@ impl<'d> Report<'d> {
         let (mut sum, mut spaces) = (0_u128, 0);
         for at in self.rows() {
             match at.row {
-                ReportRow::Space { color: space, .. } => color = Some(*space),
+                ReportRow::Space { color: space, .. } => color = Some(space),
                 ReportRow::SpaceTotal(total) => {
                     let total = At {
                         file: at.file,
@@ -140,7 +140,7 @@ impl<'d> Report<'d> {
         }
         // The older form has one total of its own.
         for (start, block) in dump.files[self.file].document.blocks() {
-            for row in &block.facts().totals {
+            for &row in block.totals() {
                 let own = At {
                     file: self.file,
                     start,
@@ -202,7 +202,7 @@ impl<'d> Report<'d> {
                     self.check_table(allocation, heading.take(), &rows, doubts, findings);
                     rows.clear();
                     is_named = true;
-                    allocation = self.check_named(&at, header, doubts, findings);
+                    allocation = self.check_named(&at, &header, doubts, findings);
                 }
                 ReportRow::Table(span) => {
                     if !is_named {
@@ -218,7 +218,7 @@ impl<'d> Report<'d> {
                             *count = tables_of_space;
                         }
                     }
-                    heading = Some(at.place(*span));
+                    heading = Some(at.place(span));
                 }
                 ReportRow::Slot { .. } => rows.push(at),
                 ReportRow::Rest(_) if !rows.is_empty() => rows.push(at),
@@ -241,7 +241,7 @@ impl<'d> Report<'d> {
         let mut sum = Sum::new(sizes.fold(0, u64::saturating_add));
         let mut shown = 0;
         for at in self.rows() {
-            match *at.row {
+            match at.row {
                 ReportRow::Running {
                     cumulative,
                     percentage,
@@ -421,13 +421,13 @@ impl<'d> Report<'d> {
                 excess,
             };
             let expected = bytes::human(slot.size);
-            if at.text(*size) != expected {
+            if at.text(size) != expected {
                 let message = format!(
                     "{} at offset {} where the largest value has {expected}",
-                    at.text(*size),
+                    at.text(size),
                     offset.value
                 );
-                strange.push(strange_at(*size, message));
+                strange.push(strange_at(size, message));
             } else if excess != 0 {
                 let message = format!(
                     "{} values at offset {} where the assignment has {}",

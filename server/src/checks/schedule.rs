@@ -7,30 +7,27 @@ use rustc_hash::FxHashSet;
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Step};
+use crate::model::{Dump, Place, Step};
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says, of all that lives.
 pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    let lines = dump.steps.iter().map(|step| dump.at(step.row));
-    let Some(lines) = lines.collect::<Option<Vec<_>>>() else {
-        return;
-    };
-    let numbers = Numbers::new(dump, &lines);
+    let numbers = Numbers::new(dump);
     doubts.steps_shifted = numbers.are_shifted();
     let told = numbers.check(doubts, findings);
     let is_sound = doubts.are_whole(&[Section::LiveRanges]) && numbers.off == 0;
-    let is_counted = is_sound && check_count(dump, &lines, findings);
-    if is_counted && !lines.is_empty() {
+    let is_counted = is_sound && check_count(dump, findings);
+    if is_counted && !dump.steps.is_empty() {
         check_scheduled(dump, doubts, findings);
-        check_known(dump, &lines, doubts, findings);
+        check_known(dump, doubts, findings);
     }
-    for (at, line) in lines.iter().enumerate() {
-        let name = dump.steps[at].name;
+    for (at, step) in dump.steps.iter().enumerate() {
+        let name = step.name;
         let is_first = dump.step_of(name).is_none_or(|first| first as usize == at);
         if !is_first
-            && !line.row.name.is_empty()
             && !told.contains(&at)
             && !doubts.steps.contains(&name)
+            && let Some(line) = dump.at::<facts::Step>(step.row)
+            && !line.row.name.is_empty()
         {
             let message = format!("`{}` runs a second time", line.text(line.row.name));
             let place = line.place(line.row.name);
@@ -40,14 +37,14 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
 }
 
 /// The schedule runs what the HLO text has.
-fn check_known(dump: &Dump, lines: &[At<facts::Step>], doubts: &Doubts, findings: &mut Findings) {
+fn check_known(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     if dump.instructions.is_empty() || !doubts.are_whole(&[Section::Module]) {
         return;
     }
-    let unknown = dump.steps.iter().zip(lines).filter(|(step, _)| {
+    let unknown = dump.steps.iter().filter(|step| {
         !dump.instructions.contains_key(&step.name) && !doubts.steps.contains(&step.name)
     });
-    for (_, line) in unknown {
+    for line in unknown.filter_map(|step| dump.at::<facts::Step>(step.row)) {
         let message = format!(
             "`{}` runs at step {}, and is no instruction of the HLO text",
             line.text(line.row.name),
@@ -59,8 +56,8 @@ fn check_known(dump: &Dump, lines: &[At<facts::Step>], doubts: &Doubts, findings
 }
 
 /// Whether there are as many steps as the heading says.
-fn check_count(dump: &Dump, lines: &[At<facts::Step>], findings: &mut Findings) -> bool {
-    let count = lines.len() as u64;
+fn check_count(dump: &Dump, findings: &mut Findings) -> bool {
+    let count = dump.steps.len() as u64;
     let Some((max, place)) = dump.max.as_ref().filter(|(max, _)| max.value != count) else {
         return true;
     };
@@ -70,7 +67,8 @@ fn check_count(dump: &Dump, lines: &[At<facts::Step>], findings: &mut Findings) 
     if dump.values.iter().all(|value| value.live.1 <= count) {
         finding = finding.fixed_by(count.to_string());
     }
-    if let Some(last) = lines.last() {
+    let last = dump.steps.last();
+    if let Some(last) = last.and_then(|last| dump.at::<facts::Step>(last.row)) {
         finding = finding.related(last.place(last.row.step.span), "the last step");
     }
     findings.push(finding);
@@ -78,29 +76,26 @@ fn check_count(dump: &Dump, lines: &[At<facts::Step>], findings: &mut Findings) 
 }
 
 /// The numbers of the steps.
-struct Numbers<'a, 'd> {
+struct Numbers<'d> {
     dump: &'d Dump,
-    lines: &'a [At<'d, facts::Step>],
     /// How many are not their line's place in the list.
     off: usize,
 }
 
-impl<'a, 'd> Numbers<'a, 'd> {
-    fn new(dump: &'d Dump, lines: &'a [At<'d, facts::Step>]) -> Self {
-        let mut numbers = Self {
+impl<'d> Numbers<'d> {
+    fn new(dump: &'d Dump) -> Self {
+        let numbers = (0..).zip(&dump.steps);
+        let off = numbers.filter(|(at, step)| step.number().is_some_and(|number| number != *at));
+        Self {
             dump,
-            lines,
-            off: 0,
-        };
-        let is_off = |at: &usize| numbers.at(*at).is_some_and(|it| it != *at as u64);
-        numbers.off = (0..lines.len()).filter(is_off).count();
-        numbers
+            off: off.count(),
+        }
     }
 
     /// Whether lines are missing, doubled or in another order. One number alone that is not its line's
     /// place, in a list that is as long as the heading says, is wrong itself.
     fn are_shifted(&self) -> bool {
-        let count = self.lines.len() as u64;
+        let count = self.dump.steps.len() as u64;
         let is_counted = |(max, _): &(facts::Number, _)| max.value == count;
         self.off > 1 || (self.off == 1 && !self.dump.max.as_ref().is_none_or(is_counted))
     }
@@ -108,9 +103,13 @@ impl<'a, 'd> Numbers<'a, 'd> {
     /// The number on a line, if it is there to its end. A number that is missing or cut, or has more than
     /// 64 bits, is a finding of its own.
     fn at(&self, at: usize) -> Option<u64> {
-        let step = self.lines.get(at)?.row;
-        let is_whole = step.step.is_read() && !step.name.is_empty();
-        is_whole.then_some(step.step.value)
+        self.dump.steps.get(at)?.number()
+    }
+
+    /// The number's place.
+    fn place(&self, at: usize) -> Option<Place> {
+        let line = self.dump.at::<facts::Step>(self.dump.steps.get(at)?.row)?;
+        Some(line.place(line.row.step.span))
     }
 
     /// Tells the numbers that are wrong. Returns the places of their lines.
@@ -120,7 +119,7 @@ impl<'a, 'd> Numbers<'a, 'd> {
         let mut told = FxHashSet::default();
         let mut expected = 0_u64;
         let mut at = 0;
-        while at < self.lines.len() {
+        while at < self.dump.steps.len() {
             let next = self.at(at + 1);
             let number = self.at(at);
             if number.is_none() && next == Some(expected) {
@@ -134,11 +133,11 @@ impl<'a, 'd> Numbers<'a, 'd> {
                 if goes_on && !is_whole && self.is_told(at, &errors) {
                     expected = number.saturating_add(1);
                 } else if number == expected.saturating_add(1) && next == Some(expected) {
-                    findings.push(self.swapped(at, [number, expected]));
+                    findings.extend(self.swapped(at, [number, expected]));
                     expected = expected.saturating_add(2);
                     at += 1;
                 } else {
-                    findings.push(self.wrong(at, [number, expected]));
+                    findings.extend(self.wrong(at, [number, expected]));
                     if goes_on {
                         expected = number.saturating_add(1);
                     } else if next != Some(expected) {
@@ -155,7 +154,7 @@ impl<'a, 'd> Numbers<'a, 'd> {
     /// doubled before it.
     fn goes_on(&self, at: usize, number: u64) -> bool {
         let next = number.checked_add(1);
-        if at + 1 < self.lines.len() {
+        if at + 1 < self.dump.steps.len() {
             next.is_some() && self.at(at + 1) == next
         } else {
             let max = self.dump.max.as_ref();
@@ -163,27 +162,25 @@ impl<'a, 'd> Numbers<'a, 'd> {
         }
     }
 
-    fn swapped(&self, at: usize, [number, expected]: [u64; 2]) -> Finding {
-        let (line, next) = (&self.lines[at], &self.lines[at + 1]);
+    fn swapped(&self, at: usize, [number, expected]: [u64; 2]) -> Option<Finding> {
         let message = format!("step {number} stands before step {expected}: the steps ascend");
-        let finding = Finding::new(Code::Sequence, line.place(line.row.step.span), message);
-        finding.related(next.place(next.row.step.span), "the step behind")
+        let finding = Finding::new(Code::Sequence, self.place(at)?, message);
+        Some(finding.related(self.place(at + 1)?, "the step behind"))
     }
 
-    fn wrong(&self, at: usize, [number, expected]: [u64; 2]) -> Finding {
-        let line = &self.lines[at];
+    fn wrong(&self, at: usize, [number, expected]: [u64; 2]) -> Option<Finding> {
         let message = format!("step {number} where step {expected} is expected");
-        let finding = Finding::new(Code::Sequence, line.place(line.row.step.span), message);
-        if self.are_shifted() {
+        let finding = Finding::new(Code::Sequence, self.place(at)?, message);
+        Some(if self.are_shifted() {
             finding
         } else {
             finding.fixed_by(expected.to_string())
-        }
+        })
     }
 
     /// Where the errors of the schedule's file begin, ascending.
     fn errors(&self) -> Vec<u32> {
-        let Some(first) = self.lines.first() else {
+        let Some(first) = self.place(0) else {
             return Vec::new();
         };
         let errors = self.dump.files[first.file].document.errors();
@@ -194,10 +191,9 @@ impl<'a, 'd> Numbers<'a, 'd> {
 
     /// Whether something is not understood on the line before, on this line or between the two.
     fn is_told(&self, at: usize, errors: &[u32]) -> bool {
-        let line = &self.lines[at];
-        let end = line.place(line.row.step.span).range.end;
-        let before = at.checked_sub(1).map(|before| &self.lines[before]);
-        let start = before.map_or(0, |line| line.place(line.row.step.span).range.start);
+        let end = self.place(at).map_or(0, |place| place.range.end);
+        let before = at.checked_sub(1).and_then(|before| self.place(before));
+        let start = before.map_or(0, |place| place.range.start);
         let behind = errors.partition_point(|&error| error < start);
         errors.get(behind).is_some_and(|&error| error < end)
     }

@@ -14,9 +14,6 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
     let dump = context.dump;
     let platforms = dump.platforms;
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
-            continue;
-        };
         // A line that is not understood may have been the header of some of its values.
         if doubts.headers.contains(&(number as u32)) {
             continue;
@@ -30,6 +27,9 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         if (allocation.values.start..).zip(values).all(is_plain) {
             continue;
         }
+        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+            continue;
+        };
         let placements: Vec<_> = (allocation.values.start..)
             .zip(values)
             .filter_map(|(at, value)| Some((at, dump.placement(value)?)))

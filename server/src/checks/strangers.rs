@@ -377,7 +377,7 @@ impl<'a> Pairs<'a> {
                 file,
                 range: start + span.start..start + span.end,
             };
-            for row in &block.facts().report {
+            for row in block.report() {
                 match row {
                     ReportRow::Space { color: space, .. } => color = space.value,
                     ReportRow::Slot {

@@ -132,7 +132,7 @@ pub(super) fn check_headings(dump: &Dump, findings: &mut Findings) {
     let second = dump.second.as_ref().filter(|it| it.file == first.file);
     let blocks = dump.files[first.file].document.blocks();
     let totals = blocks.flat_map(|(start, block)| {
-        let totals = block.facts().totals.iter();
+        let totals = block.totals().iter();
         totals.map(move |total| start + total.bytes.span.start..start + total.bytes.span.end)
     });
     let own = first.place(first.row.bytes.span);
@@ -338,7 +338,7 @@ fn check_entries(dump: &Dump, file: FileId, doubts: &mut Doubts, findings: &mut 
 fn module_end(document: &Document) -> Option<&'static str> {
     let has_entry = document
         .blocks()
-        .any(|(_, block)| block.facts().computations.iter().any(|header| header.entry));
+        .any(|(_, block)| block.computations().iter().any(|header| header.entry));
     // Of a text without, as people write it, the last computation is the entry. Compilers print the entry's
     // layout on the first line, and the entry last.
     if !has_entry && first_line_has_layout(document) {

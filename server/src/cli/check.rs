@@ -21,7 +21,7 @@ use crate::model::Dump;
 use crate::model::device::Device;
 use crate::model::space;
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
-use crate::workspace::{self, Found, Loaded};
+use crate::workspace::{self, Found, Loaded, Texts};
 
 /// The width of the output where the terminal does not tell it.
 const WIDTH: usize = 100;
@@ -318,10 +318,18 @@ fn check_all(
             .flatten();
         (loaded, findings, measured)
     };
-    dumps::for_each(found, check, |checked| match checked {
+    dumps::for_each(found, Texts::OnDisk, check, |checked| match checked {
         Ok((loaded, findings, measured)) => {
             for note in loaded.notes.iter() {
                 totals.unreadable(note);
+            }
+            for file in &loaded.dump.files {
+                if file.document.is_lost() {
+                    let path = file.path.display();
+                    totals.unreadable(&format!(
+                        "{path}: it changed while it was checked; check it again"
+                    ));
+                }
             }
             if is_of(&loaded.dump, DocumentKind::OutOfMemory) {
                 let path = loaded.dump.files[loaded.file].path.display();

@@ -5,7 +5,7 @@ use std::io;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-use crate::workspace::{Found, LoadError, Loaded};
+use crate::workspace::{Found, LoadError, Loaded, Texts};
 
 /// Dumps of so many bytes are held at a time; a larger one is held alone.
 const BATCH_BYTES: u64 = 256 << 20;
@@ -16,6 +16,7 @@ const BATCH: usize = 64;
 /// the order of `found`. Memory is that of a batch, however many dumps there are.
 pub fn for_each<T: Send>(
     found: &[Found],
+    texts: Texts,
     work: impl Fn(Loaded) -> T + Sync,
     mut take: impl FnMut(Result<T, LoadError>) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -31,7 +32,7 @@ pub fn for_each<T: Send>(
         (batch, rest) = rest.split_at(batch_length(rest));
         let done: Vec<Result<T, LoadError>> = batch
             .par_iter()
-            .flat_map_iter(|found| found.load(&work))
+            .flat_map_iter(|found| found.load(texts, &work))
             .collect();
         progress.suspend(|| done.into_iter().try_for_each(&mut take))?;
         progress.inc(batch.len() as u64);

@@ -17,7 +17,7 @@ use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::report::pages::listing as page;
 use crate::report::records::{self, Listed, Listing};
-use crate::workspace::{self, Found, Loaded, Note};
+use crate::workspace::{self, Found, Loaded, Note, Texts};
 
 /// List compilations: their sizes, which of their files are there, and what is wrong with these.
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ impl Ls {
         let (found, texts): (Vec<Found>, Vec<Found>) =
             found.into_iter().partition(|found| found.is_compilation);
         let mut listed = Vec::new();
-        dumps::for_each(&found, read, |read| {
+        dumps::for_each(&found, Texts::Held, read, |read| {
             match read {
                 Ok(read) => {
                     for note in read.notes.iter() {

@@ -16,7 +16,7 @@ use crate::model::source_map::{Folders, SourceMap};
 use crate::model::{Place, space};
 use crate::report::pages::made as page;
 use crate::report::records::{self, FileLocation, Made, MadePart, Source};
-use crate::workspace::{self, Loaded, Note};
+use crate::workspace::{self, Loaded, Note, Texts};
 
 /// Show which values a line of source made, or its file: of their instructions, the line is among
 /// the frames.
@@ -66,7 +66,7 @@ impl Where {
             };
             (path, part, loaded.notes)
         };
-        dumps::for_each(&found, read, |read| {
+        dumps::for_each(&found, Texts::Held, read, |read| {
             let notes: std::sync::Arc<[Note]> = match read {
                 Ok((path, part, notes)) => {
                     let is_meant = self.paths.contains(&path);

@@ -17,7 +17,7 @@ use crate::checks;
 use crate::model::source::Libraries;
 use crate::model::{Dump, FileId, Part, Place, space};
 use crate::report::records::{FileLocation, Source, space_problem};
-use crate::workspace::{self, Found, Loaded, Note};
+use crate::workspace::{self, Found, Loaded, Note, Texts};
 
 /// So many dumps are named where one was wanted.
 const MOST_NAMED: usize = 20;
@@ -103,7 +103,8 @@ impl Given {
 /// # Errors
 /// With the reason, also if nothing in it is about memory.
 pub fn load(path: &Path) -> Result<Loaded, Problem> {
-    let loaded = without_strangers(workspace::load(path).map_err(|error| error.to_string())?);
+    let loaded =
+        without_strangers(workspace::load(path, Texts::Held).map_err(|error| error.to_string())?);
     if !is_dump(&loaded.dump) {
         return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
     }

@@ -8,7 +8,7 @@ use buflens_syntax::{Encoding, LineColumn};
 
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::model::{Dump, FileId};
-use crate::workspace;
+use crate::workspace::{self, Texts};
 
 /// A position in a file, from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,8 +59,8 @@ pub type Failure = (u8, String);
 impl Position {
     /// Reads the dump and finds the position.
     pub fn locate(&self) -> Result<Located, Failure> {
-        let loaded =
-            workspace::load(&self.path).map_err(|error| (UNREADABLE, error.to_string()))?;
+        let loaded = workspace::load(&self.path, Texts::Held)
+            .map_err(|error| (UNREADABLE, error.to_string()))?;
         for note in loaded.notes.iter() {
             complain(note);
         }

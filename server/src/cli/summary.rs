@@ -14,7 +14,7 @@ use crate::audit;
 use crate::model::source::Libraries;
 use crate::report::pages::summary as page;
 use crate::report::records;
-use crate::workspace::{self, Loaded, Note};
+use crate::workspace::{self, Loaded, Note, Texts};
 
 /// Show what each dump reserves and occupies at its true peak, the largest first.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl Summary {
         }
         let mut is_unreadable = !problems.is_empty();
         let mut modules = Vec::new();
-        dumps::for_each(&found, read, |read| {
+        dumps::for_each(&found, Texts::Held, read, |read| {
             match read {
                 Ok(read) => {
                     for note in read.notes.iter() {

@@ -151,13 +151,13 @@ fn levels(path: &str) -> (&str, Vec<&str>) {
 pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, TreeNode>> {
     let document = &dump.files.get(file)?.document;
     let (start, block) = document.block(document.block_at(offset)?)?;
-    let nodes = &block.facts().tree;
+    let nodes = block.tree_nodes();
     let at = nodes.binary_search_by_key(&(offset - start), |node| node.label.start);
     Some(At {
         file,
         start,
         block,
-        row: &nodes[at.ok()?],
+        row: nodes[at.ok()?],
     })
 }
 

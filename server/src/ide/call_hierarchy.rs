@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::computations::{callees, callers, instruction_count};
 use super::navigation::{self, Target, instruction_in, step_named, value_header};
-use super::references::{enclosing, occurrences};
+use super::references::occurrences;
 use super::subject::Subject;
 use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, NameId, Place};
@@ -340,7 +340,7 @@ fn reader_at(dump: &Dump, place: &Place) -> Option<NameId> {
     let (_, token) = document.token_at(place.range.start)?;
     ast::Operand::around(&token)?;
     let (start, block) = document.block(document.block_at(place.range.start)?)?;
-    let reader = enclosing(&block.facts().instructions, place.range.start - start)?;
+    let reader = block.instruction_at(place.range.start - start)?;
     dump.names.get(reader.name.text(block.text()))
 }
 

@@ -218,11 +218,10 @@ impl<'d> Place<'d> {
         let blocks = computation.into_iter();
         let blocks = blocks.flat_map(move |number| self.dump.blocks_of(number).rev());
         let rows = blocks.flat_map(move |(start, block, rows)| {
-            let rows = block.facts().instructions.get(rows).unwrap_or_default();
-            let before = rows
-                .iter()
+            let rows = rows
                 .rev()
-                .filter(move |row| start + row.span.start < self.line);
+                .filter_map(|row| block.row::<facts::Instruction>(row));
+            let before = rows.filter(move |row| start + row.span.start < self.line);
             before.map(move |row| (row, block.text()))
         });
         rows.take(MAX_SEEN).map(move |(row, text)| Item {

@@ -6,7 +6,7 @@ use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::{MentionKind, SyntaxKind, facts};
 use memchr::memmem::Finder;
 
-use super::references::{Operands, enclosing, is_token};
+use super::references::{Operands, is_token};
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, NameId, Place};
 
@@ -50,7 +50,7 @@ pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) 
             if !is_token(document, start, block, at, name, kind, &mut operands) {
                 continue;
             }
-            let Some(row) = enclosing(&block.facts().instructions, at) else {
+            let Some(row) = block.instruction_at(at) else {
                 continue;
             };
             let token = document.token_at(start + at).map(|(_, token)| token);
@@ -86,10 +86,11 @@ pub(super) fn callees(dump: &Dump, computation: u32) -> Vec<(NameId, Place)> {
         return callees;
     };
     for (start, block, rows) in dump.blocks_of(computation) {
-        let instructions = &block.facts().instructions[rows];
-        let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
+        let mut instructions = rows.filter_map(|row| block.row::<facts::Instruction>(row));
+        let Some(first) = instructions.next() else {
             continue;
         };
+        let last = instructions.next_back().unwrap_or(first);
         let own: Range<u32> = first.span.start..last.span.end;
         let mentions = block.mentions().into_iter().filter(|mention| {
             mention.kind == MentionKind::Computation && own.contains(&mention.span.start)

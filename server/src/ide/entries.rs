@@ -1,6 +1,6 @@
 //! What a document consists of: its sections and their entries, in the order of the text.
 
-use buflens_syntax::facts::{Heading, OutOfMemoryKind, ReportRow};
+use buflens_syntax::facts::{Heading, OutOfMemoryKind, ReportRow, UsedValue};
 use buflens_syntax::{Block, Document};
 
 /// How far out an entry stands.
@@ -15,24 +15,24 @@ pub(super) enum Level {
 /// Where the sections and entries of a block begin, in bytes from the start of the block. An entry
 /// ends where the next one of its level or of one further out begins.
 pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
-    let facts = block.facts();
     let mut entries = sections(block);
     let mut add = |at: u32| entries.push((at, Level::Entry));
-    facts
-        .headings
+    block
+        .headings()
         .iter()
         .filter(|(heading, _)| !is_section(*heading))
         .for_each(|(_, line)| add(line.start));
-    facts.allocations.iter().for_each(|row| add(row.line.start));
-    facts
-        .values
-        .iter()
+    let facts = block.facts();
+    let lines = facts.allocations.iter().map(|row| row.line);
+    lines.for_each(|line| add(block.line_start(line)));
+    block
+        .rows::<UsedValue>()
         .for_each(|row| add(row.value.span.start));
-    facts
-        .computations
+    block
+        .computations()
         .iter()
         .for_each(|row| add(row.line.start));
-    for row in &facts.report {
+    for row in block.report() {
         match row {
             ReportRow::Table(line) => add(line.start),
             ReportRow::Allocation(row) => add(row.line.start),
@@ -43,7 +43,7 @@ pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
             | ReportRow::Rest(_) => {}
         }
     }
-    let listed = facts.out_of_memory.iter();
+    let listed = block.out_of_memory().iter();
     let listed = listed.filter(|row| row.kind == OutOfMemoryKind::Entry);
     entries.extend(listed.map(|row| (row.line.start, Level::Entry)));
     entries.sort_unstable();
@@ -53,22 +53,24 @@ pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
 
 /// The sections alone; most blocks have none.
 pub(super) fn sections(block: &Block) -> Vec<(u32, Level)> {
-    let facts = block.facts();
     let line_of = |at: u32| {
         block.text()[..at as usize]
             .rfind('\n')
             .map_or(0, |end| end as u32 + 1)
     };
-    let headings = facts
-        .headings
+    let headings = block
+        .headings()
         .iter()
         .filter(|(heading, _)| is_section(*heading));
-    let totals = facts.totals.iter().map(|row| line_of(row.bytes.span.start));
-    let spaces = facts.report.iter().filter_map(|row| match row {
+    let totals = block
+        .totals()
+        .iter()
+        .map(|row| line_of(row.bytes.span.start));
+    let spaces = block.report().iter().filter_map(|row| match row {
         ReportRow::Space { label, .. } => Some(line_of(label.start)),
         _ => None,
     });
-    let failures = facts.out_of_memory.iter();
+    let failures = block.out_of_memory().iter();
     let failures = failures.filter(|row| row.kind == OutOfMemoryKind::Message);
     let failures = failures.map(|row| row.line.start);
     let starts = headings

@@ -1,6 +1,6 @@
 //! Folds: sections, allocations, runs of values.
 
-use buflens_syntax::Document;
+use buflens_syntax::{Document, facts};
 
 use super::entries::{Level, entries};
 use crate::model::cancel::checkpoint;
@@ -36,7 +36,7 @@ pub fn folds(document: &Document, limit: usize) -> Vec<Fold> {
             }
         }
         // Raw JSON makes an instruction several lines long.
-        for row in &block.facts().instructions {
+        for row in block.rows::<facts::Instruction>() {
             if memchr::memchr(b'\n', row.span.text(block.text()).as_bytes()).is_some() {
                 inner.push(Fold {
                     start: document.line_at(block_start + row.span.start),

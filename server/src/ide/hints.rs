@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{Number, Span};
+use buflens_syntax::facts::{self, Number, Span};
 use buflens_syntax::{Block, Shape};
 
 use crate::model::bytes::{grouped, is_possible_size, logical_bytes, padded_bytes, rounded};
@@ -128,12 +128,12 @@ struct OfBlock<'d> {
 impl OfBlock<'_> {
     /// Sizes, offsets, shapes and memory spaces of allocations and values.
     fn placements(&mut self) {
-        let facts = self.block.facts();
-        for row in &facts.allocations {
+        let block = self.block;
+        for row in block.rows::<facts::Allocation>() {
             self.size(row.size);
             self.color(row.color);
         }
-        for row in &facts.placements {
+        for row in block.rows::<facts::Placement>() {
             self.color(row.value.color);
             self.size(row.size);
             if let (Some(size), Some(offset)) = (row.size.get(), row.offset.get())
@@ -145,14 +145,14 @@ impl OfBlock<'_> {
             }
             self.padding(row.shape, row.size.get());
         }
-        for row in &facts.values {
+        for row in block.rows::<facts::UsedValue>() {
             self.color(row.value.color);
         }
     }
 
     /// Shapes of results.
     fn instructions(&mut self) {
-        for row in &self.block.facts().instructions {
+        for row in self.block.rows::<facts::Instruction>() {
             self.padding(row.shape, None);
         }
     }
@@ -160,12 +160,13 @@ impl OfBlock<'_> {
     /// Steps and live ranges.
     fn times(&mut self) {
         let (dump, text) = (self.dump, self.block.text());
-        let facts = self.block.facts();
+        let block = self.block;
+        let facts = block.facts();
         if facts.steps.is_empty() && facts.live_ranges.is_empty() {
             return;
         }
         let main = main_space(dump);
-        for row in &facts.steps {
+        for row in block.rows::<facts::Step>() {
             if let Some((label, tooltip)) = self
                 .is_asked(Kind::Steps, row.name)
                 .then(|| at_step(dump, main?, row.step.value))
@@ -174,7 +175,7 @@ impl OfBlock<'_> {
                 self.push(Kind::Steps, row.name, || (label, Some(tooltip)));
             }
         }
-        for row in &facts.live_ranges {
+        for row in block.rows::<facts::LiveRange>() {
             if !self.is_asked(Kind::Peak, row.end.span) {
                 continue;
             }

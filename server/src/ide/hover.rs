@@ -25,7 +25,7 @@ mod value;
 use std::ops::Range;
 
 use buflens_syntax::ast::{self, AstNode};
-use buflens_syntax::facts::Span;
+use buflens_syntax::facts::{self, Row, Span};
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
 use self::instruction::Instruction;
@@ -163,7 +163,7 @@ impl Cursor<'_, '_> {
     /// What the line is about, where the token has no meaning of its own.
     fn by_line(&self) -> Option<String> {
         let (context, dump) = (self.context, self.context.dump);
-        let (text, facts) = (self.block.text(), self.block.facts());
+        let text = self.block.text();
         match self.line.kind() {
             SyntaxKind::ValueLine | SyntaxKind::ValueHeader => {
                 Some(value::hover(context, self.value_of_line()?))
@@ -181,7 +181,7 @@ impl Cursor<'_, '_> {
             }
             SyntaxKind::StepLine => steps::step(context, self.number_on_line(SyntaxKind::Step)?),
             SyntaxKind::LiveRangeLine => {
-                let row = row_at(&facts.live_ranges, self.end(), |row| row.name)?;
+                let row = self.row::<facts::LiveRange>()?;
                 let (name, index) = (
                     dump.names.get(row.name.text(text))?,
                     dump.names.get(row.index.text(text))?,
@@ -190,20 +190,20 @@ impl Cursor<'_, '_> {
                 Some(match dump.values_at(name, index).next() {
                     Some(at) if is_steps => steps::live_range(context, at),
                     Some(at) => value::hover(context, at),
-                    None => steps::stray_live_range(dump, text, row),
+                    None => steps::stray_live_range(dump, text, &row),
                 })
             }
             SyntaxKind::PeakLine => Some(steps::peak_line(
                 context,
                 text,
-                row_at(&facts.peak_values, self.end(), |row| row.name)?,
+                row_at(self.block.peak_values(), self.end(), |row| row.name)?,
             )),
             SyntaxKind::TreeLine => {
                 let node = At {
                     file: self.file,
                     start: self.start,
                     block: self.block,
-                    row: row_at(&facts.tree, self.end(), |row| row.label)?,
+                    row: *row_at(self.block.tree_nodes(), self.end(), |row| row.label)?,
                 };
                 Some(tree::node(context, &node))
             }
@@ -231,6 +231,11 @@ impl Cursor<'_, '_> {
             .parent_ancestors()
             .take_while(|node| !node.kind().is_line());
         below_line.into_iter().find(|node| is_wanted(node.kind()))
+    }
+
+    /// What the line says, if that is held in brief.
+    fn row<T: Row>(&self) -> Option<T> {
+        self.block.row_at(self.line.text_range().start().into())
     }
 
     /// Where the line ends, in bytes from the start of the block.

@@ -51,7 +51,7 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
             });
             links.extend(link);
         }
-        let rows = block.facts().table_rows.iter();
+        let rows = block.table_rows().iter();
         let rows = rows.map(|row| start + row.row.span.start);
         let rows = rows.filter(|at| range.contains(at));
         links.extend(rows.filter_map(|at| of_table_row(dump, file, at)));

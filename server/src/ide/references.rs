@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{Facts, Instruction, ReportRow, Span, TreeNode};
+use buflens_syntax::facts::{self, Instruction, ReportRow, Row, Span, TreeNode};
 use buflens_syntax::{Block, Document, DocumentKind, InstructionParts, SyntaxKind};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
@@ -102,7 +102,7 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
     let mut places = Vec::new();
     for &value in values {
         let value = &dump.values[value as usize];
-        let reference = |reference: &buflens_syntax::facts::ValueReference| {
+        let reference = |reference: &facts::ValueReference| {
             let id = reference.id.span;
             Span {
                 start: id.start,
@@ -137,7 +137,7 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
         Some((dump.names.get(name)?, index))
     };
     for &row in dump.peak.iter().flat_map(|peak| &peak.values) {
-        if let Some(at) = dump.at::<buflens_syntax::facts::PeakValue>(row)
+        if let Some(at) = dump.at::<facts::PeakValue>(row)
             && key(at.text(at.row.name), at.text(at.row.index))
                 .is_some_and(|key| keys.contains(&key))
         {
@@ -169,7 +169,7 @@ fn labels_of<'d>(dump: &'d Dump, name: &'d str) -> impl Iterator<Item = Place> +
 /// An allocation's header, and its lines in the memory-usage report.
 fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
     let header = Subject::Allocation(index).allocation(dump);
-    let header = header.and_then(|row| dump.at::<buflens_syntax::facts::Allocation>(row));
+    let header = header.and_then(|row| dump.at::<facts::Allocation>(row));
     let mut places: Vec<Place> = header
         .map(|at| at.place(at.row.index.span))
         .into_iter()
@@ -179,7 +179,7 @@ fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
             continue;
         }
         for (start, block) in content.document.blocks() {
-            places.extend(block.facts().report.iter().filter_map(|row| match row {
+            places.extend(block.report().iter().filter_map(|row| match row {
                 ReportRow::Allocation(allocation) if allocation.index.get() == Some(index) => {
                     let span = allocation.index.span;
                     Some(Place {
@@ -276,26 +276,25 @@ pub(super) fn is_token(
     if at > 0 && is_name_byte(&text[at as usize - 1]) || text.get(end).is_some_and(is_name_byte) {
         return false;
     }
-    let facts = block.facts();
-    if let Some(known) = known_name(facts, at) {
+    if let Some(known) = known_name(block, at) {
         return known == kind;
     }
-    let Some(around) = enclosing(&facts.instructions, at) else {
+    let Some(around) = block.instruction_at(at) else {
         // The parameters of a computation's header are the other names that no row tells.
         let holds = |line: Span| line.start <= at && at < line.end;
-        let in_header = facts
-            .computations
+        let in_header = block
+            .computations()
             .iter()
             .any(|computation| holds(computation.line));
         return in_header && is_in_tree(document, start + at, name, kind);
     };
     let has_marks = text[around.span.start as usize] == b'%';
-    if at <= around.opcode.start || has_marks && !behind_mark && at >= operands.end(around, text) {
+    if at <= around.opcode.start || has_marks && !behind_mark && at >= operands.end(&around, text) {
         // A shape or the opcode; and behind operands with marks, any other word without one.
         return false;
     }
     // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
-    if kind == SyntaxKind::Name && behind_mark && at < operands.end(around, text) {
+    if kind == SyntaxKind::Name && behind_mark && at < operands.end(&around, text) {
         return true;
     }
     is_in_tree(document, start + at, name, kind)
@@ -306,35 +305,27 @@ fn is_in_tree(document: &Document, offset: u32, name: &str, kind: SyntaxKind) ->
     token.is_some_and(|(_, token)| token.kind() == kind && token.text() == name)
 }
 
-/// The kind of the name that begins at `at`, if a row of facts has it. A block has at most some
-/// hundred rows, and those of broken lines are in no order, so all are looked at.
-fn known_name(facts: &Facts, at: u32) -> Option<SyntaxKind> {
-    fn has<T>(rows: &[T], at: u32, name: impl Fn(&T) -> Span) -> bool {
-        rows.iter()
-            .map(name)
-            .any(|name| name.start == at && !name.is_empty())
+/// The kind of the name that begins at `at`, if a row of facts has it.
+fn known_name(block: &Block, at: u32) -> Option<SyntaxKind> {
+    fn has<T: Row>(block: &Block, at: u32, name: impl Fn(&T) -> Span) -> bool {
+        let name = block.row_at(at).map(|row| name(&row));
+        name.is_some_and(|name| name.start == at && !name.is_empty())
     }
-    let is_name = has(&facts.placements, at, |row| row.value.name)
-        || has(&facts.values, at, |row| row.value.name)
-        || has(&facts.positions, at, |row| row.name)
-        || has(&facts.uses, at, |row| row.name)
-        || has(&facts.instructions, at, |row| row.name)
-        || has(&facts.steps, at, |row| row.name)
-        || has(&facts.live_ranges, at, |row| row.name)
-        || has(&facts.peak_values, at, |row| row.name);
+    let is_there = |name: Span| name.start == at && !name.is_empty();
+    let is_name = has(block, at, |row: &facts::Placement| row.value.name)
+        || has(block, at, |row: &facts::UsedValue| row.value.name)
+        || has(block, at, |row: &facts::Position| row.name)
+        || has(block, at, |row: &facts::Use| row.name)
+        || has(block, at, |row: &Instruction| row.name)
+        || has(block, at, |row: &facts::Step| row.name)
+        || has(block, at, |row: &facts::LiveRange| row.name)
+        || block.peak_values().iter().any(|row| is_there(row.name));
     if is_name {
-        Some(SyntaxKind::Name)
-    } else {
-        has(&facts.computations, at, |row| row.name).then_some(SyntaxKind::ComputationName)
+        return Some(SyntaxKind::Name);
     }
-}
-
-/// The instruction whose text holds `at`.
-pub(super) fn enclosing(instructions: &[Instruction], at: u32) -> Option<&Instruction> {
-    instructions
-        .iter()
-        .rev()
-        .find(|row| row.span.start <= at && at < row.span.end)
+    let mut computations = block.computations().iter();
+    let is_computation = computations.any(|row| is_there(row.name));
+    is_computation.then_some(SyntaxKind::ComputationName)
 }
 
 #[cfg(test)]

@@ -202,7 +202,7 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
     let mut titles = headings(document).peekable();
     for (start, block) in document.blocks() {
         let at = |span: Span| start + span.start..start + span.end;
-        for row in &block.facts().report {
+        for row in block.report() {
             let place = match row {
                 ReportRow::Space { label, .. } => at(*label),
                 ReportRow::Allocation(allocation) => at(allocation.line),
@@ -254,8 +254,7 @@ fn headings(document: &Document) -> impl Iterator<Item = (Heading, Range<u32>)> 
     document.blocks().flat_map(|(start, block)| {
         let in_document = move |line: Span| start + line.start..start + line.end;
         block
-            .facts()
-            .headings
+            .headings()
             .iter()
             .map(move |&(heading, line)| (heading, in_document(line)))
     })

@@ -15,7 +15,7 @@ use crate::model::{Dump, Place};
 use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
 use crate::report::{export, html, judged, svg, text_map};
-use crate::workspace::{self, Loaded, Unavailable};
+use crate::workspace::{self, Loaded, Texts, Unavailable};
 
 /// Their names, as they are offered to the client.
 pub const COMMANDS: [&str; 11] = [
@@ -346,7 +346,7 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
         loaded.map_err(|_| problem("its text is not known at this moment"))?
     } else {
         // Nobody would close it, so it is not kept.
-        workspace::load(path).map_err(|error| problem(&error.reason.to_string()))?
+        workspace::load(path, Texts::Held).map_err(|error| problem(&error.reason.to_string()))?
     };
     let dump = &loaded.dump;
     if dump.values.is_empty() && dump.allocations.is_empty() && !dump.has_live_ranges() {

@@ -20,7 +20,7 @@ use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
 use crate::model::cancel::on_few_threads;
 use crate::model::source::Libraries;
-use crate::workspace::{self, Found, Index, Record};
+use crate::workspace::{self, Found, Index, Record, Texts};
 
 /// So many dumps are kept.
 const MOST_DUMPS: usize = 10_000;
@@ -336,7 +336,9 @@ fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
 
 fn read_one(index: &Index, found: &Found, encoding: Encoding, libraries: &Libraries) {
     let mut records = Vec::new();
-    for record in found.load(&|loaded| Record::new(&loaded, encoding, libraries)) {
+    for record in found.load(Texts::Held, &|loaded| {
+        Record::new(&loaded, encoding, libraries)
+    }) {
         match record {
             Ok(record) => records.push(record),
             // It may be gone by now.

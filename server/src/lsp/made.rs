@@ -17,7 +17,7 @@ use crate::audit::Audit;
 use crate::model::Place;
 use crate::model::lines::Lines;
 use crate::report::records::{self, Made, Source};
-use crate::workspace::{self, Loaded};
+use crate::workspace::{self, Loaded, Texts};
 
 /// The command's name.
 pub const COMMAND: &str = "buflens.where";
@@ -90,7 +90,7 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Val
     let closed: Vec<View> = closed.filter(|view| !open.contains(&view.stem())).collect();
     // A file that went away in the meantime tells nothing.
     parts.extend(closed.iter().take(MOST_READ).filter_map(|view| {
-        let loaded = workspace::load(&view.snapshot.path).ok()?;
+        let loaded = workspace::load(&view.snapshot.path, Texts::Held).ok()?;
         Some(part(view, &loaded))
     }));
     let mut made = Made::new(&lines, None, parts, limit);

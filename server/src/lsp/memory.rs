@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::session::Session;
-
-pub use allocator::share;
+use crate::allocator;
 
 /// So long nothing is computed before memory is given back: to take it again costs milliseconds.
 const REST: Duration = Duration::from_secs(1);
@@ -29,28 +28,4 @@ pub fn start(session: &Arc<Session>) {
             let _ = tokio::task::spawn_blocking(allocator::give_back).await;
         }
     });
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "there is no safe way to tell glibc")]
-mod allocator {
-    /// Has all threads take memory from one place, so that one uses what another has freed. To be
-    /// called before there are any.
-    pub fn share() {
-        // SAFETY: any thread may call it at any time; it is about threads that are yet to come. Small
-        // pieces are kept for each thread still, so that threads seldom wait for each other.
-        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
-    }
-
-    pub fn give_back() {
-        // SAFETY: any thread may call it at any time; it touches only what is free.
-        unsafe { libc::malloc_trim(0) };
-    }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-mod allocator {
-    pub fn share() {}
-
-    pub fn give_back() {}
 }

@@ -39,6 +39,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 
+use crate::allocator;
+
 use server::Buflens;
 
 /// After standard input has closed, answers get so long to be finished.
@@ -47,7 +49,6 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves an editor on standard input and output until it says `exit`, closes standard input or
 /// dies. The environment's `BUFLENS_LOG` says what is logged on standard error, `warn` if nothing.
 pub fn run() -> ExitCode {
-    memory::share();
     let filter = tracing_subscriber::EnvFilter::try_from_env("BUFLENS_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     // Fails only if the process logs already.
@@ -56,6 +57,7 @@ pub fn run() -> ExitCode {
         .with_writer(io::stderr)
         .with_ansi(false)
         .try_init();
+    allocator::share();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

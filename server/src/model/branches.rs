@@ -62,13 +62,9 @@ impl Branches {
         for (_, block) in dump.files[file].document.blocks() {
             checkpoint();
             let is_conditional =
-                |row: &&facts::Instruction| row.opcode.text(block.text()) == "conditional";
-            let mut conditionals = block
-                .facts()
-                .instructions
-                .iter()
-                .filter(is_conditional)
-                .peekable();
+                |row: &facts::Instruction| row.opcode.text(block.text()) == "conditional";
+            let conditionals = block.rows::<facts::Instruction>();
+            let mut conditionals = conditionals.filter(is_conditional).peekable();
             if conditionals.peek().is_none() {
                 continue;
             }

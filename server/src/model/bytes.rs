@@ -20,9 +20,14 @@ const MAX_ORDER_RANK: usize = 12;
 /// for an unknown element type, an unbounded dimension, or more than 64 bits hold.
 pub fn logical_bytes(shape: &Shape) -> Option<u64> {
     match shape {
-        Shape::Array(array) => bytes_of(array, elements(array)?),
+        Shape::Array(array) => array_bytes(array),
         Shape::Tuple(elements) => (elements.len() as u64).checked_mul(8),
     }
+}
+
+/// The same of an array.
+pub fn array_bytes(array: &ArrayShape) -> Option<u64> {
+    bytes_of(array, elements(array)?)
 }
 
 /// The bytes that an array takes with its tiles, its alignment and, where it is split over

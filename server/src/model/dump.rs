@@ -14,7 +14,8 @@ use super::extents::Extents;
 use super::module::Leaf;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
-use super::shapes::ShapeTexts;
+use super::row::Row;
+use super::shapes::{ShapeId, ShapeTexts};
 use super::value::{Position, Use, Value};
 
 /// The number of a file in [`Dump::files`].
@@ -70,14 +71,6 @@ pub struct Place {
     pub range: Range<u32>,
 }
 
-/// Which row of which block of which file. Rows of one kind are ordered as in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Row {
-    pub(super) file: u32,
-    pub(super) block: u32,
-    pub(super) number: u32,
-}
-
 /// A row of facts with the block that its spans count from.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'d, T> {
@@ -88,7 +81,7 @@ pub struct At<'d, T> {
     /// The block.
     pub block: &'d Block,
     /// The row.
-    pub row: &'d T,
+    pub row: T,
 }
 
 impl<'d, T> At<'d, T> {
@@ -119,10 +112,16 @@ pub struct Allocation {
     pub color: u64,
     /// The entry parameter whose buffer this is.
     pub parameter: Option<u64>,
+    /// The shape of that parameter, without layout.
+    pub parameter_shape: Option<ShapeId>,
+    /// Which leaf of it.
+    pub parameter_index: Option<NameId>,
     /// Whether the root of the result lies here.
     pub has_output_shape: bool,
     /// What else the header says.
     pub kinds: facts::AllocationKinds,
+    /// Whether its size, and the sizes and offsets of its values, are printed and below 2^64 - 1.
+    pub is_read: bool,
     /// Its values, as numbers into [`Dump::values`].
     pub values: Range<u32>,
 }
@@ -132,8 +131,18 @@ pub struct Allocation {
 pub struct Step {
     /// The line.
     pub row: Row,
+    /// The number printed; 2^64 - 1 where it cannot be told.
+    pub(super) number: u64,
     /// The instruction.
     pub name: NameId,
+}
+
+impl Step {
+    /// The number printed, equal to its place in [`Dump::steps`] in every sound dump. `None` where that or the name
+    /// is missing or cut, or it has more than 64 bits.
+    pub fn number(&self) -> Option<u64> {
+        Some(self.number).filter(|&number| number != u64::MAX)
+    }
 }
 
 /// An instruction of the HLO sibling.
@@ -268,53 +277,20 @@ pub struct Dump {
     pub(super) loops: OnceLock<FxHashMap<u32, NameId>>,
 }
 
-/// Gives access to one kind of facts' rows; see [`Dump::at`].
-pub trait Rows: Sized {
-    /// The table of these rows.
-    fn of(facts: &facts::Facts) -> &[Self];
-}
-
-macro_rules! rows {
-    ($($type:ident: $field:ident),* $(,)?) => {
-        $(impl Rows for facts::$type {
-            fn of(facts: &facts::Facts) -> &[Self] {
-                &facts.$field
-            }
-        })*
-    };
-}
-
-rows! {
-    Allocation: allocations,
-    Placement: placements,
-    Total: totals,
-    UsedValue: values,
-    Position: positions,
-    Use: uses,
-    Instruction: instructions,
-    Step: steps,
-    LiveRange: live_ranges,
-    PeakValue: peak_values,
-    TreeNode: tree,
-    TableRow: table_rows,
-    Computation: computations,
-}
-
 impl Dump {
     // Looking things up.
 
     /// The row of facts that `row` stands for. The type must be the one that the row was made for.
     /// A checkpoint for work that may be cancelled, as nearly every loop comes by here.
-    pub fn at<T: Rows>(&self, row: Row) -> Option<At<'_, T>> {
+    pub fn at<T: facts::Row>(&self, row: Row) -> Option<At<'_, T>> {
         checkpoint();
-        let file = self.files.get(row.file as usize)?;
-        let (start, block) = file.document.block(row.block as usize)?;
-        let content = T::of(block.facts()).get(row.number as usize)?;
+        let file = self.files.get(row.file())?;
+        let (start, block) = file.document.block(row.block())?;
         Some(At {
-            file: row.file as usize,
+            file: row.file(),
             start,
             block,
-            row: content,
+            row: block.row_with(row.place())?,
         })
     }
 
@@ -516,16 +492,27 @@ impl Dump {
             .or_else(|| self.at(self.instructions.get(&name)?.row))
     }
 
+    /// The number of the parameter that the instruction called `name` is.
+    pub fn parameter_of(&self, name: NameId) -> Option<u64> {
+        let with_value = self
+            .values_of(name)
+            .next()
+            .map(|at| &self.values[at as usize]);
+        if let Some(value) = with_value.filter(|value| value.instruction.is_some()) {
+            return value.parameter();
+        }
+        self.instruction_named(name)?.row.parameter.get()
+    }
+
     /// The bytes of all allocations as the memory-usage report prints them: in all, or by memory space.
     pub fn reported_bytes(&self) -> Option<u64> {
         let document = &self.files[self.file_of(Part::Report)?].document;
-        let facts = document.blocks().map(|(_, block)| block.facts());
-        let totals = facts.flat_map(|facts| {
-            let spaces = facts.report.iter().filter_map(|row| match row {
+        let totals = document.blocks().flat_map(|(_, block)| {
+            let spaces = block.report().iter().filter_map(|row| match row {
                 ReportRow::SpaceTotal(total) => Some(total),
                 _ => None,
             });
-            facts.totals.iter().chain(spaces)
+            block.totals().iter().chain(spaces)
         });
         totals
             .map(|total| total.bytes.value)

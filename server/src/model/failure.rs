@@ -182,7 +182,7 @@ impl<'d> Failure<'d> {
 pub fn failures(document: &Document) -> Vec<Failure<'_>> {
     let mut failures = Vec::new();
     for (start, block) in document.blocks() {
-        for row in &block.facts().out_of_memory {
+        for row in block.out_of_memory() {
             add(&mut failures, (start, block.text(), row), document.len());
         }
     }
@@ -197,7 +197,7 @@ pub fn failure_at(document: &Document, offset: u32) -> Option<Failure<'_>> {
     let mut has_entry = false;
     'before: for number in (0..=last).rev() {
         let (start, block) = document.block(number)?;
-        let before = block.facts().out_of_memory.iter().rev();
+        let before = block.out_of_memory().iter().rev();
         for row in before.filter(|row| start + row.line.start <= offset) {
             let is_message = row.kind == Kind::Message;
             if is_message || !has_entry {
@@ -214,7 +214,7 @@ pub fn failure_at(document: &Document, offset: u32) -> Option<Failure<'_>> {
         let Some((start, block)) = document.block(number) else {
             break;
         };
-        let behind = block.facts().out_of_memory.iter();
+        let behind = block.out_of_memory().iter();
         for row in behind.filter(|row| start + row.line.start > offset) {
             if row.kind != Kind::Property {
                 break 'behind;

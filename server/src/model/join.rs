@@ -1,16 +1,27 @@
 //! Joining the files of one compilation by ids, names and shape indices.
 
+mod allocations;
+mod module;
+mod numbering;
+mod one_dump;
+
 use std::ops::{ControlFlow, Range};
 
+use buflens_syntax::facts::brief::{self, Text};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document};
 
 use super::cancel;
-use super::dump::{
-    Allocation, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Row, Step,
-};
+use super::dump::{Dump, File, FileId, Part, Peak, Place, Platforms, Step};
 use super::names::{ByNumber, NameId};
+use super::row::Row;
+use super::shapes::ShapeId;
 use super::value::{Position, Printed, Use, Value, index_text};
+
+pub use numbering::Numbering;
+
+use numbering::{Texts, numbers_of};
+use one_dump::OneDump;
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.
@@ -30,30 +41,119 @@ pub fn read_errors(document: &Document) {
     });
 }
 
-impl Dump {
-    /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
-    pub fn new(files: Vec<File>) -> Self {
-        let mut dump = Self {
-            files,
-            ..Self::default()
-        };
-        let part = |file: &File| Part::from(file.document.kind());
-        // Section A knows the values that the other sections speak of, so it is read first.
-        let mut order: Vec<FileId> = (0..dump.files.len()).collect();
-        order.sort_by_key(|&file| part(&dump.files[file]));
-        order.dedup_by_key(|&mut file| part(&dump.files[file]));
-        for &file in &order {
-            let document = dump.files[file].document.clone();
-            match part(&dump.files[file]) {
-                Part::Module => dump.read_module(file, &document),
-                Part::Report => read_facts(&document),
-                Part::None => {}
-                Part::Assignment | Part::Values | Part::LiveRange => {
-                    dump.read_assignment(file, &document);
-                }
-            }
+/// A dump in the making: the parts of one compilation joined as they are read. It has the names and shapes of its
+/// numbering meanwhile.
+#[derive(Debug)]
+pub struct Join<'n> {
+    dump: Dump,
+    numbering: &'n mut Numbering,
+    /// The blocks that have live ranges, each with its file: these are joined when all values are known.
+    with_live_ranges: Vec<(FileId, usize)>,
+    /// What each file so far contributes.
+    parts: Vec<Part>,
+    /// The file that is being joined.
+    reading: Reading,
+}
+
+/// How far a file of the assignment's kind is joined.
+#[derive(Debug, Default)]
+struct Reading {
+    file: FileId,
+    one: OneDump,
+    /// The value that the next rows belong to, whose header may be in an earlier block.
+    current: Option<u32>,
+    /// Whether another dump has begun, which is not read.
+    is_over: bool,
+}
+
+impl<'n> Join<'n> {
+    /// Nothing joined yet.
+    pub fn new(numbering: &'n mut Numbering) -> Self {
+        let is_joined = numbering.bytes > 0;
+        if is_joined && numbering.size() > 2 * numbering.bytes + Numbering::SLACK {
+            *numbering = Numbering::default();
         }
-        dump.shapes.finish();
+        let dump = Dump {
+            names: std::mem::take(&mut numbering.names),
+            shapes: std::mem::take(&mut numbering.shapes),
+            ..Dump::default()
+        };
+        Self {
+            dump,
+            numbering,
+            with_live_ranges: Vec::new(),
+            parts: Vec::new(),
+            reading: Reading::default(),
+        }
+    }
+
+    /// Joins the next file, whose document this is, as file `file` of the dump. Section A knows the values that the
+    /// other sections speak of, so the parts come in their order.
+    pub fn document(&mut self, file: FileId, document: &Document) {
+        let part = Part::from(document.kind());
+        match part {
+            Part::Assignment | Part::Values | Part::LiveRange => {
+                self.begin(file, part);
+                each_in_turn(document, |number, start, block| {
+                    self.block(number, start, block);
+                    if self.reading.is_over {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+            }
+            Part::Module => {
+                self.parts.push(part);
+                self.read_module(file, document);
+            }
+            Part::Report => {
+                self.parts.push(part);
+                read_facts(document);
+            }
+            Part::None => self.parts.push(part),
+        }
+    }
+
+    /// Begins the next file, of the assignment's kind, whose blocks are joined one by one.
+    pub fn begin(&mut self, file: FileId, part: Part) {
+        self.parts.push(part);
+        self.reading = Reading {
+            file,
+            ..Reading::default()
+        };
+    }
+
+    /// Joins the next block of that file, which is block `number` and begins at `start`.
+    pub fn block(&mut self, number: usize, start: u32, block: &Block) {
+        let file = self.reading.file;
+        if self.reading.is_over {
+            return;
+        }
+        if let Some(line) = self.reading.one.begins_another(block) {
+            self.reading.is_over = true;
+            self.add_second(file, Some(start + line.start..start + line.end));
+        } else {
+            self.read_block(file, number, start, block);
+        }
+    }
+
+    /// Whether what has been joined are these files, with one of each part.
+    pub fn is_of(&self, files: &[File]) -> bool {
+        let parts = files.iter().map(|file| Part::from(file.document.kind()));
+        let known: Vec<Part> = self
+            .parts
+            .iter()
+            .copied()
+            .filter(|&it| it != Part::None)
+            .collect();
+        parts.eq(self.parts.iter().copied()) && known.is_sorted_by(|one, next| one < next)
+    }
+
+    /// The dump of `files`, of which all have been joined.
+    pub fn finish(mut self, files: Vec<File>) -> Dump {
+        self.dump.files = files;
+        let dump = &mut self.dump;
         dump.values.shrink_to_fit();
         dump.positions.shrink_to_fit();
         dump.uses.shrink_to_fit();
@@ -64,136 +164,113 @@ impl Dump {
             .sort_by_key(|&at| allocations[at as usize].color);
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
-        for file in order {
-            let document = dump.files[file].document.clone();
-            if matches!(
-                part(&dump.files[file]),
-                Part::Assignment | Part::Values | Part::LiveRange
-            ) {
-                dump.join_live_ranges(file, &document);
+        for (file, block) in std::mem::take(&mut self.with_live_ranges) {
+            let document = self.dump.files[file].document.clone();
+            if let Some((_, content)) = document.block(block) {
+                self.join_live_ranges(file, block, content);
             }
         }
-        dump.platforms = dump.judge_platforms();
+        self.dump.platforms = self.dump.judge_platforms();
+        let dump = std::mem::take(&mut self.dump);
+        (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());
+        if self.numbering.bytes == 0 {
+            self.numbering.bytes = dump.names.bytes() + dump.shapes.bytes();
+        }
         dump
     }
+}
 
-    fn read_assignment(&mut self, file: FileId, document: &Document) {
-        // Rows that belong to the value or allocation read last, maybe in an earlier block.
-        let mut current: Option<u32> = None;
-        let second = each_of_one_dump(document, |block, start, content| {
-            let facts = content.facts();
-            let text = content.text();
-            let row = |row: usize| Row {
-                file: file as u32,
-                block: block as u32,
-                number: row as u32,
-            };
-            let place = |span: Span| Place {
-                file,
-                range: start + span.start..start + span.end,
-            };
-            for &(heading, line) in &facts.headings {
-                match heading {
-                    Heading::LiveRange(max) if self.max.is_none() => {
-                        self.max = Some((max, place(max.span)));
-                    }
-                    Heading::Peak(step) if self.peak.is_none() => {
-                        self.peak = Some(Peak {
-                            step,
-                            place: place(step.span),
-                            values: Vec::new(),
-                        });
-                    }
-                    Heading::Tree(total) if self.tree.is_none() => {
-                        self.tree = Some((total, place(total.span), Vec::new()));
-                    }
-                    _ => {}
-                }
-                self.headings.push((heading, place(line)));
-            }
-            if self.total.is_none() && !facts.totals.is_empty() {
-                self.total = Some(row(0));
-            }
-            self.read_allocations(facts, text, &row);
-            self.read_values(facts, text, &row, &mut current);
-            for (number, step) in facts.steps.iter().enumerate() {
-                let name = self.names.intern(step.name.text(text));
-                if self.step_of.len() <= name.place() {
-                    self.step_of.resize(name.place() + 1, u32::MAX);
-                }
-                let first = &mut self.step_of[name.place()];
-                *first = (*first).min(self.steps.len() as u32);
-                self.steps.push(Step {
-                    row: row(number),
-                    name,
-                });
-            }
-            if let Some(peak) = &mut self.peak {
-                peak.values.extend((0..facts.peak_values.len()).map(row));
-            }
-            if let Some((_, _, nodes)) = &mut self.tree {
-                nodes.extend((0..facts.tree.len()).map(row));
-            }
-        });
-        self.add_second(file, second);
+impl Drop for Join<'_> {
+    /// Also when the work is cancelled: what has been numbered keeps its numbers.
+    fn drop(&mut self) {
+        self.numbering.names = std::mem::take(&mut self.dump.names);
+        self.numbering.shapes = std::mem::take(&mut self.dump.shapes);
+    }
+}
+
+impl Join<'_> {
+    fn texts_of(&mut self, block: &Block) -> Texts {
+        let Dump { names, shapes, .. } = &mut self.dump;
+        Texts {
+            numbers: numbers_of(self.numbering.id, names, shapes, block),
+            names: block.facts().names.len(),
+            none: names.intern(""),
+        }
     }
 
-    fn read_allocations(&mut self, facts: &facts::Facts, text: &str, row: &impl Fn(usize) -> Row) {
-        let mut next_allocation = 0;
-        for (number, placement) in facts.placements.iter().enumerate() {
-            while facts
-                .allocations
-                .get(next_allocation)
-                .is_some_and(|header| header.placements as usize <= number)
-            {
-                self.push_allocation(&facts.allocations[next_allocation], row(next_allocation));
-                next_allocation += 1;
+    fn shape(&mut self, texts: &Texts, text: Text) -> ShapeId {
+        match text.place() {
+            Some(place) => ShapeId::of_number(texts.numbers[texts.names + place]),
+            None => self.dump.shapes.intern(""),
+        }
+    }
+
+    fn read_block(&mut self, file: FileId, number: usize, start: u32, content: &Block) {
+        let facts = content.facts();
+        let row = |row: usize| Row::new(file, number, row);
+        let place = |span: Span| Place {
+            file,
+            range: start + span.start..start + span.end,
+        };
+        let dump = &mut self.dump;
+        for &(heading, line) in content.headings() {
+            match heading {
+                Heading::LiveRange(max) if dump.max.is_none() => {
+                    dump.max = Some((max, place(max.span)));
+                }
+                Heading::Peak(step) if dump.peak.is_none() => {
+                    dump.peak = Some(Peak {
+                        step,
+                        place: place(step.span),
+                        values: Vec::new(),
+                    });
+                }
+                Heading::Tree(total) if dump.tree.is_none() => {
+                    dump.tree = Some((total, place(total.span), Vec::new()));
+                }
+                _ => {}
             }
-            let at = self.values.len() as u32;
-            let value = self.new_value(&placement.value, text);
-            if placement.value.is_whole(text) {
-                self.by_id.entry(value.id).or_insert(at);
+            dump.headings.push((heading, place(line)));
+        }
+        if dump.total.is_none() && !content.totals().is_empty() {
+            dump.total = Some(row(0));
+        }
+        if let Some(peak) = &mut dump.peak {
+            peak.values
+                .extend((0..content.peak_values().len()).map(row));
+        }
+        if let Some((_, _, nodes)) = &mut dump.tree {
+            nodes.extend((0..content.tree_nodes().len()).map(row));
+        }
+        let texts = self.texts_of(content);
+        self.read_allocations(&facts, &texts, &row);
+        let mut current = self.reading.current;
+        self.read_values(&facts, &texts, &row, &mut current);
+        self.reading.current = current;
+        let dump = &mut self.dump;
+        for step in &facts.steps {
+            let name = texts.name(step.name);
+            if dump.step_of.len() <= name.place() {
+                dump.step_of.resize(name.place() + 1, u32::MAX);
             }
-            if let Some(allocation) = self.allocations.last_mut() {
-                allocation.values.end = at + 1;
-            }
-            self.values.push(Value {
-                placement: Some(row(number)),
-                shape: Some(self.shapes.intern(placement.shape.text(text))),
-                allocation: self
-                    .allocations
-                    .len()
-                    .checked_sub(1)
-                    .map(|last| last as u32),
-                size: placement.size.value,
-                offset: placement.offset.value,
-                ..value
+            let first = &mut dump.step_of[name.place()];
+            *first = (*first).min(dump.steps.len() as u32);
+            dump.steps.push(Step {
+                row: row(step.line.into()),
+                number: step.step,
+                name,
             });
         }
-        for (number, header) in facts.allocations.iter().enumerate().skip(next_allocation) {
-            self.push_allocation(header, row(number));
+        if !facts.live_ranges.is_empty() {
+            self.with_live_ranges.push((file, number));
         }
     }
 
-    fn push_allocation(&mut self, header: &facts::Allocation, row: Row) {
-        let first = self.values.len() as u32;
-        self.allocations.push(Allocation {
-            header: row,
-            index: header.index.value,
-            size: header.size.value,
-            color: header.color.value,
-            parameter: header.parameter.get(),
-            has_output_shape: !header.output_shape.is_empty(),
-            kinds: header.kinds,
-            values: first..first,
-        });
-    }
-
-    fn new_value(&mut self, reference: &facts::ValueReference, text: &str) -> Value {
+    fn new_value(&mut self, reference: &brief::Reference, texts: &Texts) -> Value {
         Value {
-            id: reference.id.value,
-            name: self.names.intern(reference.name.text(text)),
-            index: self.index_of(reference.index, text),
+            id: reference.id,
+            name: texts.name(reference.name),
+            index: self.index(texts, reference.index),
             placement: None,
             shape: None,
             allocation: None,
@@ -203,6 +280,7 @@ impl Dump {
             instruction: None,
             opcode: None,
             result: None,
+            parameter: u64::MAX,
             positions: 0..0,
             uses: 0..0,
             live_range: None,
@@ -212,49 +290,46 @@ impl Dump {
         }
     }
 
-    /// The index printed at `span`, or `{}`.
-    fn index_of(&mut self, span: Span, text: &str) -> NameId {
-        self.names.intern(index_text(span.text(text)))
-    }
-
-    /// The name `text`, which mostly is the `likely` one: to compare is faster than to look up.
-    fn intern_likely(&mut self, text: &str, likely: Option<NameId>) -> NameId {
-        likely
-            .filter(|&likely| self.names[likely] == *text)
-            .unwrap_or_else(|| self.names.intern(text))
+    /// The index `text`, or `{}` where none is printed.
+    fn index(&mut self, texts: &Texts, text: Text) -> NameId {
+        if text == Text::NONE {
+            self.dump.names.intern(index_text(""))
+        } else {
+            texts.name(text)
+        }
     }
 
     fn read_values(
         &mut self,
         facts: &facts::Facts,
-        text: &str,
+        texts: &Texts,
         row: &impl Fn(usize) -> Row,
         current: &mut Option<u32>,
     ) {
         // A value's rows are those behind its header and before the next header.
-        let ends = |next: Option<&facts::UsedValue>| match next {
-            Some(next) => (next.positions, next.uses, next.instructions),
-            None => (
-                facts.positions.len() as u32,
-                facts.uses.len() as u32,
-                facts.instructions.len() as u32,
-            ),
+        let ends = |next: Option<&brief::UsedValue>| match next {
+            Some(next) => [next.positions, next.uses, next.instructions].map(usize::from),
+            None => [
+                facts.positions.len(),
+                facts.uses.len(),
+                facts.instructions.len(),
+            ],
         };
-        let mut start = (0, 0, 0);
+        let mut start = [0; 3];
         for number in 0..=facts.values.len() {
             // What stands before header `number` belongs to the value before it.
             let end = ends(facts.values.get(number));
             if let Some(value) = *current {
-                self.add_rows(value, facts, text, row, start, end);
+                self.add_rows(value, facts, texts, row, start, end);
             }
             start = end;
             let Some(header) = facts.values.get(number) else {
                 break;
             };
-            let next = ends(facts.values.get(number + 1)).0;
-            let defined = &facts.positions[end.0 as usize..next as usize];
-            let value = self.value_of_header(&header.value, defined.first(), text);
-            self.values[value as usize].used = Some(row(number));
+            let next = ends(facts.values.get(number + 1))[0];
+            let defined = &facts.positions[end[0]..next];
+            let value = self.value_of_header(&header.value, defined.first(), texts);
+            self.dump.values[value as usize].used = Some(row(header.line.into()));
             *current = Some(value);
         }
     }
@@ -264,47 +339,48 @@ impl Dump {
     /// wrong), else the one with the same id (one of the names is wrong), else a new one.
     fn value_of_header(
         &mut self,
-        header: &facts::ValueReference,
-        defined: Option<&facts::Position>,
-        text: &str,
+        header: &brief::Reference,
+        defined: Option<&brief::Position>,
+        texts: &Texts,
     ) -> u32 {
-        let is_free = |dump: &Self, at: u32| dump.values[at as usize].used.is_none();
+        let is_free = |dump: &Dump, at: u32| dump.values[at as usize].used.is_none();
+        let value = self.new_value(header, texts);
         let by_id = self
+            .dump
             .by_id
-            .get(&header.id.value)
+            .get(&header.id)
             .copied()
-            .filter(|&at| is_free(self, at) && header.is_whole(text));
+            .filter(|&at| is_free(&self.dump, at) && header.is_whole);
         if let Some(at) = by_id {
-            let known = &mut self.values[at as usize];
-            let is_named = |name: Span, index: Span| {
-                self.names[known.name] == *name.text(text)
-                    && self.names[known.index] == *index_text(index.text(text))
-            };
-            if is_named(header.name, header.index) {
-                known.is_alike = known.placement.is_some() && known.printed == printed(header);
+            let known = &mut self.dump.values[at as usize];
+            let names = (known.name, known.index);
+            if names == (value.name, value.index) {
+                known.is_alike = known.placement.is_some() && known.printed == value.printed;
                 return at;
             }
-            if defined.is_some_and(|position| is_named(position.name, position.index)) {
+            if defined.is_some_and(|position| {
+                names == (texts.name(position.name), self.index(texts, position.index))
+            }) {
                 return at;
             }
         }
-        let value = self.new_value(header, text);
-        if self.by_name.is_empty() {
-            self.sort();
+        if self.dump.by_name.is_empty() {
+            self.dump.sort();
         }
         if let Some(at) = self
+            .dump
             .values_at(value.name, value.index)
             .take(SAME_NAME)
-            .find(|&at| is_free(self, at))
+            .find(|&at| is_free(&self.dump, at))
         {
             return at;
         }
         by_id.unwrap_or_else(|| {
-            let at = self.values.len() as u32;
-            if header.is_whole(text) {
-                self.by_id.entry(value.id).or_insert(at);
+            let at = self.dump.values.len() as u32;
+            if header.is_whole {
+                self.dump.by_id.entry(value.id).or_insert(at);
             }
-            self.values.push(value);
+            self.dump.values.push(value);
             at
         })
     }
@@ -313,39 +389,36 @@ impl Dump {
         &mut self,
         value: u32,
         facts: &facts::Facts,
-        text: &str,
+        texts: &Texts,
         row: &impl Fn(usize) -> Row,
-        start: (u32, u32, u32),
-        end: (u32, u32, u32),
+        start: [usize; 3],
+        end: [usize; 3],
     ) {
-        let (positions, uses) = (self.positions.len() as u32, self.uses.len() as u32);
-        for number in start.0 as usize..end.0 as usize {
-            let position = &facts.positions[number];
-            // Mostly it is where the value is defined.
-            let defined = self.values[value as usize].name;
-            let name = self.intern_likely(position.name.text(text), Some(defined));
-            let index = self.index_of(position.index, text);
-            self.positions.push(Position {
-                row: row(number),
+        let positions = self.dump.positions.len() as u32;
+        let uses = self.dump.uses.len() as u32;
+        for position in &facts.positions[start[0]..end[0]] {
+            let index = self.index(texts, position.index);
+            self.dump.positions.push(Position {
+                row: row(position.line.into()),
                 value,
-                name,
+                name: texts.name(position.name),
                 index,
             });
         }
-        for number in start.1 as usize..end.1 as usize {
-            let name = self.names.intern(facts.uses[number].name.text(text));
-            self.uses.push(Use {
-                row: row(number),
+        for entry in &facts.uses[start[1]..end[1]] {
+            self.dump.uses.push(Use {
+                row: row(entry.line.into()),
                 value,
-                name,
+                name: texts.name(entry.name),
             });
         }
-        let entry = &mut self.values[value as usize];
+        let dump = &mut self.dump;
+        let entry = &mut dump.values[value as usize];
         // A value that goes on in the next block goes on where it ended.
         if entry.positions.is_empty() {
             entry.positions.start = positions;
-            if let Some(first) = self.positions.get(positions as usize) {
-                let has_index = !facts.positions[start.0 as usize].index.is_empty();
+            if let Some(first) = dump.positions.get(positions as usize) {
+                let has_index = facts.positions[start[0]].index != Text::NONE;
                 entry.is_alike &= first.name == entry.name
                     && first.index == entry.index
                     && has_index == entry.printed.has_index;
@@ -354,90 +427,68 @@ impl Dump {
         if entry.uses.is_empty() {
             entry.uses.start = uses;
         }
-        entry.positions.end = self.positions.len() as u32;
-        entry.uses.end = self.uses.len() as u32;
-        if entry.instruction.is_none() && start.2 < end.2 {
-            entry.instruction = Some(row(start.2 as usize));
-            let instruction = &facts.instructions[start.2 as usize];
-            let (opcode, shape) = (instruction.opcode.text(text), instruction.shape.text(text));
-            entry.opcode = Some(self.names.intern(opcode));
-            entry.result = Some(self.shapes.intern(shape));
-            self.has_async_calls |= is_async_call(opcode);
-            let is_tuple = shape.starts_with('(');
-            entry.is_alike &= *instruction.name.text(text) == self.names[entry.name]
-                && is_tuple == entry.printed.has_index;
+        entry.positions.end = dump.positions.len() as u32;
+        entry.uses.end = dump.uses.len() as u32;
+        if entry.instruction.is_none() && start[2] < end[2] {
+            let instruction = &facts.instructions[start[2]];
+            entry.instruction = Some(row(instruction.line.into()));
+            let opcode = texts.name(instruction.opcode);
+            entry.opcode = Some(opcode);
+            entry.parameter = instruction.parameter;
+            entry.is_alike &= texts.name(instruction.name) == entry.name
+                && instruction.is_tuple == entry.printed.has_index;
+            dump.has_async_calls |= is_async_call(&dump.names[opcode]);
+            let shape = self.shape(texts, instruction.shape);
+            self.dump.values[value as usize].result = Some(shape);
         }
     }
 
-    fn read_module(&mut self, file: FileId, document: &Document) {
-        let mut computation = None;
-        let mut table = "";
-        let second = each_of_one_dump(document, |block, _, content| {
-            let facts = content.facts();
-            let row = |row: usize| Row {
-                file: file as u32,
-                block: block as u32,
-                number: row as u32,
-            };
-            let mut titles = facts
-                .headings
-                .iter()
-                .filter(|(heading, _)| *heading == Heading::Table)
-                .peekable();
-            for (number, content_row) in facts.table_rows.iter().enumerate() {
-                let start = content_row.row.span.start;
-                while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
-                    table = title.text(content.text());
+    fn join_live_ranges(&mut self, file: FileId, block: usize, content: &Block) {
+        let texts = self.texts_of(content);
+        for live_range in &content.facts().live_ranges {
+            let row = Row::new(file, block, live_range.line.into());
+            let name = texts.name(live_range.name);
+            let index = self.index(&texts, live_range.index);
+            let dump = &mut self.dump;
+            let value = dump
+                .values_at(name, index)
+                .take(SAME_NAME)
+                .find(|&at| dump.values[at as usize].live_range.is_none());
+            match value {
+                Some(at) => {
+                    let value = &mut dump.values[at as usize];
+                    value.live_range = Some(row);
+                    value.live = (live_range.start, live_range.end);
                 }
-                if let Some(rows) = self.tables.under(table) {
-                    rows.push(row(number));
-                }
+                None => dump.stray_live_ranges.push(row),
             }
-            if let Some((_, title)) = titles.last() {
-                table = title.text(content.text());
-            }
-            let mut next = 0;
-            for (number, instruction) in facts.instructions.iter().enumerate() {
-                while facts
-                    .computations
-                    .get(next)
-                    .is_some_and(|header| header.instructions as usize <= number)
-                {
-                    let header = &facts.computations[next];
-                    computation = Some(self.push_computation(header, content.text(), row(next)));
-                    next += 1;
-                }
-                let name = self.names.intern(instruction.name.text(content.text()));
-                let entry = Instruction {
-                    row: row(number),
-                    computation,
-                };
-                let first = self.instructions.entry(name).or_insert(entry);
-                if first.computation != computation
-                    && let Some(computation) = computation
-                {
-                    self.repeated.entry((computation, name)).or_insert(entry);
-                }
-            }
-            for number in next..facts.computations.len() {
-                let header = &facts.computations[number];
-                computation = Some(self.push_computation(header, content.text(), row(number)));
-            }
-        });
-        self.add_second(file, second);
+        }
+        content.forget_facts();
     }
 
     fn add_second(&mut self, file: FileId, line: Option<Range<u32>>) {
         let place = line.map(|range| Place { file, range });
-        self.second = self.second.take().or(place);
+        self.dump.second = self.dump.second.take().or(place);
+    }
+}
+
+impl Dump {
+    /// Joins `files`, the files of one compilation. At most one of each part counts: the first.
+    pub fn new(files: Vec<File>) -> Self {
+        Self::numbered(files, &mut Numbering::default())
     }
 
-    fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
-        let number = self.computations.len() as u32;
-        let name = self.names.intern(header.name.text(text));
-        self.computations_by_name.entry(name).or_insert(number);
-        self.computations.push(row);
-        number
+    /// The same, with the numbering of an earlier state of the dump.
+    pub fn numbered(files: Vec<File>, numbering: &mut Numbering) -> Self {
+        let part = |file: FileId| Part::from(files[file].document.kind());
+        let mut order: Vec<FileId> = (0..files.len()).collect();
+        order.sort_by_key(|&file| part(file));
+        order.dedup_by_key(|&mut file| part(file));
+        let mut join = Join::new(numbering);
+        for file in order {
+            join.document(file, &files[file].document);
+        }
+        join.finish(files)
     }
 
     fn sort(&mut self) {
@@ -453,35 +504,6 @@ impl Dump {
         let uses_by_name = || ByNumber::new(uses.iter().map(|entry| entry.name.place()), |_| ());
         ((self.by_name, self.uses_by_name), self.positions_by_name) =
             cancel::join(|| (by_name(), uses_by_name()), positions_by_name);
-    }
-
-    fn join_live_ranges(&mut self, file: FileId, document: &Document) {
-        each_of_one_dump(document, |block, _, content| {
-            for (number, live_range) in content.facts().live_ranges.iter().enumerate() {
-                let row = Row {
-                    file: file as u32,
-                    block: block as u32,
-                    number: number as u32,
-                };
-                // Mostly it begins where the value is defined.
-                let first = usize::try_from(live_range.start.value).ok();
-                let defined = first.and_then(|step| Some(self.steps.get(step)?.name));
-                let name = self.intern_likely(live_range.name.text(content.text()), defined);
-                let index = self.index_of(live_range.index, content.text());
-                let value = self
-                    .values_at(name, index)
-                    .take(SAME_NAME)
-                    .find(|&at| self.values[at as usize].live_range.is_none());
-                match value {
-                    Some(at) => {
-                        let value = &mut self.values[at as usize];
-                        value.live_range = Some(row);
-                        value.live = (live_range.start.value, live_range.end.value);
-                    }
-                    None => self.stray_live_ranges.push(row),
-                }
-            }
-        });
     }
 
     /// The platforms that the dump can come from.
@@ -502,11 +524,12 @@ impl Dump {
             }
         }
         // Only TPU layouts have tiles.
-        let is_tiled = self.values.iter().any(|value| {
-            self.placement(value).is_some_and(|placement| {
-                let shape = placement.text(placement.row.shape);
-                !shape.starts_with('(') && shape.contains(":T(")
-            })
+        let mut shapes: Vec<ShapeId> = self.values.iter().filter_map(|it| it.shape).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        let is_tiled = shapes.into_iter().any(|shape| {
+            let shape = &self.shapes[shape];
+            !shape.starts_with('(') && shape.contains(":T(")
         });
         if is_tiled {
             only(false, false, true)
@@ -516,25 +539,20 @@ impl Dump {
     }
 }
 
-/// The index printed at `span`, or `{}`.
-fn printed(reference: &facts::ValueReference) -> Printed {
-    let color = reference.color.get();
+fn printed(reference: &brief::Reference) -> Printed {
     Printed {
-        has_index: !reference.index.is_empty(),
+        has_index: reference.index != Text::NONE,
         phi: reference.phi,
-        color: color.and_then(|color| color.try_into().ok()),
+        color: reference.color,
     }
 }
 
-/// Calls `each` with the number, offset and content of each block of the first dump of a document, whose
-/// facts are read ahead on all cores: a log can hold several dumps, and the values of one are not those of
-/// another. A section always begins a block. Tells where the second dump begins.
-fn each_of_one_dump<'d>(
+/// Calls `each` with the number, offset and content of each block of a document, whose facts are read ahead on all
+/// cores.
+fn each_in_turn<'d>(
     document: &'d Document,
-    mut each: impl FnMut(usize, u32, &'d Block),
-) -> Option<Range<u32>> {
-    let mut seen = Vec::new();
-    let mut second = None;
+    mut each: impl FnMut(usize, u32, &'d Block) -> ControlFlow<()>,
+) {
     let blocks: Vec<(u32, &Block)> = document.blocks().collect();
     cancel::for_each_prepared(
         &blocks,
@@ -542,38 +560,8 @@ fn each_of_one_dump<'d>(
         |(_, block)| {
             block.facts();
         },
-        |number, &(start, block)| {
-            let begins_another = block.facts().headings.iter().find(|(heading, _)| {
-                let opens_dump = matches!(
-                    heading,
-                    Heading::Assignment
-                        | Heading::Values
-                        | Heading::LiveRange(_)
-                        | Heading::Module(_)
-                );
-                let kind = std::mem::discriminant(heading);
-                // A heading that stands twice, with nothing between, opens no other dump.
-                let is_doubled = || {
-                    let before = number.checked_sub(1).map(|before| blocks[before].1);
-                    before.is_some_and(|before| {
-                        let mut headings = before.facts().headings.iter();
-                        headings.any(|(it, _)| std::mem::discriminant(it) == kind)
-                            && before.text().trim_end().lines().count() == 1
-                    })
-                };
-                let repeats = opens_dump && seen.contains(&kind) && !is_doubled();
-                seen.push(kind);
-                repeats
-            });
-            if let Some((_, line)) = begins_another {
-                second = Some(start + line.start..start + line.end);
-                return ControlFlow::Break(());
-            }
-            each(number, start, block);
-            ControlFlow::Continue(())
-        },
+        |number, &(start, block)| each(number, start, block),
     );
-    second
 }
 
 /// Whether an opcode starts the asynchronous run of a computation: `async-start`, or the short form

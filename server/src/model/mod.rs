@@ -15,6 +15,7 @@ mod names;
 pub mod occupancy;
 pub mod opcodes;
 pub mod origin;
+mod row;
 pub mod shapes;
 pub mod source;
 pub mod source_map;
@@ -22,10 +23,10 @@ pub mod space;
 mod value;
 
 pub use dump::{
-    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Row, Step,
-    Tables,
+    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Step, Tables,
 };
 pub(crate) use join::is_async_call;
-pub use join::{read_errors, read_facts};
+pub use join::{Join, Numbering, read_errors, read_facts};
 pub use names::{NameId, Names, Rank, is_hidden};
+pub use row::Row;
 pub use value::{Position, Use, Value, index_text};

@@ -8,9 +8,10 @@ use buflens_syntax::{Block, InstructionParts, SyntaxKind, facts};
 use rowan::NodeOrToken;
 use rustc_hash::FxHashSet;
 
-use super::dump::{Allocation, Dump, FileId, Instruction, Part, Row};
+use super::dump::{Allocation, Dump, FileId, Instruction, Part};
 use super::names::NameId;
 use super::origin::called;
+use super::row::Row;
 use super::shapes::index_numbers;
 
 /// A parameter of the entry computation, and the index of a leaf of it.
@@ -24,19 +25,15 @@ impl Dump {
             return false;
         };
         let donors = self.donors.get_or_init(|| self.read_donors());
-        let header = self.at::<facts::Allocation>(allocation.header);
-        !donors.is_empty()
-            && header.is_some_and(|header| {
-                let index = header.text(header.row.parameter_index);
-                donors.contains(&(number, index_numbers(index)))
-            })
+        let index = allocation.parameter_index.map(|index| &self.names[index]);
+        !donors.is_empty() && donors.contains(&(number, index_numbers(index.unwrap_or_default())))
     }
 
     /// The leaves in `buffer_donor={ (0, {}), (2, {1}) }`.
     fn read_donors(&self) -> FxHashSet<Leaf> {
         const KEY: &str = "buffer_donor";
         let is_header = |block: &Block| {
-            let mut lines = block.facts().headings.iter();
+            let mut lines = block.headings().iter();
             lines.any(|(heading, line)| {
                 matches!(heading, Heading::Module(_)) && line.text(block.text()).contains(KEY)
             })
@@ -91,12 +88,9 @@ impl Dump {
         }
         let block = document.block_at(offset)?;
         let (start, content) = document.block(block)?;
-        let headers = &content.facts().computations;
-        let behind = Row {
-            file: file as u32,
-            block: block as u32,
-            number: headers.partition_point(|header| start + header.line.start <= offset) as u32,
-        };
+        let headers = content.computations();
+        let before = headers.partition_point(|header| start + header.line.start <= offset);
+        let behind = Row::new(file, block, before);
         let number = self.computations.partition_point(|&row| row < behind);
         Some(number.checked_sub(1)? as u32)
     }
@@ -162,20 +156,20 @@ impl Dump {
         let rows = rows.unwrap_or_default();
         let document = rows
             .first()
-            .and_then(|row| self.files.get(row.file as usize))
+            .and_then(|row| self.files.get(row.file()))
             .map(|file| &file.document);
         let end = rows.get(1).copied();
         let first = rows.first().copied();
         let blocks = document.map_or(0, |document| document.blocks().len());
         let numbers = first.map_or(0..0, |row| {
-            row.block as usize..end.map_or(blocks, |row| row.block as usize + 1)
+            row.block()..end.map_or(blocks, |row| row.block() + 1)
         });
         // The header's place among the instructions of its block.
         let instructions_at =
             move |row: Row| Some(self.at::<facts::Computation>(row)?.row.instructions as usize);
         numbers.filter_map(move |number| {
             let (start, block) = document?.block(number)?;
-            let is_in = |row: &Row| row.block as usize == number;
+            let is_in = |row: &Row| row.block() == number;
             let from = first.filter(is_in).and_then(instructions_at).unwrap_or(0);
             let all = block.facts().instructions.len();
             let to = end.filter(is_in).and_then(instructions_at).unwrap_or(all);

@@ -1,6 +1,8 @@
 //! Interned names.
 
 use std::hash::BuildHasher;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
@@ -8,11 +10,14 @@ use rustc_hash::FxBuildHasher;
 /// A name of a dump: an instruction's or computation's name, an opcode, or a shape index. Equal texts
 /// have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(u32);
+pub struct NameId(NonZeroU32);
 
-/// All names of a dump, each stored once.
-#[derive(Debug, Default)]
-pub struct Names {
+/// Names, each stored once. Clones share what they have in common.
+#[derive(Debug, Clone, Default)]
+pub struct Names(Arc<Stored>);
+
+#[derive(Debug, Clone, Default)]
+struct Stored {
     text: String,
     /// Where each name ends in the text.
     ends: Vec<usize>,
@@ -23,44 +28,59 @@ impl Names {
     /// The id of `name`, which is added if it is new.
     pub fn intern(&mut self, name: &str) -> NameId {
         let hash = hash(name);
-        let Self { text, ends, table } = self;
-        if let Some(&id) = table.find(hash, |&id| lookup(text, ends, id) == name) {
+        let found = self.0.table.find(hash, |&id| self.0.lookup(id) == name);
+        if let Some(&id) = found {
             return id;
         }
-        let id = NameId(ends.len() as u32);
+        let Stored { text, ends, table } = Arc::make_mut(&mut self.0);
         text.push_str(name);
         ends.push(text.len());
+        let id = NameId::at(ends.len() - 1);
         table.insert_unique(hash, id, |&id| self::hash(lookup(text, ends, id)));
         id
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.ends.len()
+        self.0.ends.len()
     }
 
     /// The bytes of all of them.
     pub fn bytes(&self) -> usize {
-        self.text.len()
+        self.0.text.len()
     }
 
     /// All of them, each with its id, in the order of these.
     pub fn iter(&self) -> impl Iterator<Item = (NameId, &str)> {
-        (0..self.ends.len() as u32).map(|id| (NameId(id), &self[NameId(id)]))
+        let ids = (0..self.count()).map(NameId::at);
+        ids.map(|id| (id, &self[id]))
     }
 
     /// The id of `name`, if the dump has it.
     pub fn get(&self, name: &str) -> Option<NameId> {
-        self.table
-            .find(hash(name), |&id| &self[id] == name)
-            .copied()
+        let found = self.0.table.find(hash(name), |&id| &self[id] == name);
+        found.copied()
     }
 }
 
 impl NameId {
     /// Its place in [`Names::iter`].
     pub fn place(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
+    }
+
+    fn at(place: usize) -> Self {
+        Self::of_number(place as u32 + 1)
+    }
+
+    /// The id with this number, which is one of an id.
+    pub(super) fn of_number(number: u32) -> Self {
+        Self(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Its number, from 1.
+    pub(super) fn number(self) -> u32 {
+        self.0.get()
     }
 }
 
@@ -154,12 +174,18 @@ impl std::ops::Index<NameId> for Names {
     type Output = str;
 
     fn index(&self, id: NameId) -> &str {
+        self.0.lookup(id)
+    }
+}
+
+impl Stored {
+    fn lookup(&self, id: NameId) -> &str {
         lookup(&self.text, &self.ends, id)
     }
 }
 
 fn lookup<'t>(text: &'t str, ends: &[usize], id: NameId) -> &'t str {
-    let at = id.0 as usize;
+    let at = id.place();
     let start = if at == 0 { 0 } else { ends[at - 1] };
     &text[start..ends[at]]
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use buflens_syntax::InstructionParts;
+use buflens_syntax::{InstructionParts, facts};
 use rustc_hash::FxHashMap;
 
 use super::cancel::checkpoint;
@@ -228,8 +228,8 @@ fn body(dump: &Dump, parts: &InstructionParts) -> Option<u32> {
 /// that has some.
 fn frames_in(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Arc<[Frame]> {
     let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
-        let rows = block.facts().instructions.get(rows).unwrap_or_default();
-        rows.iter().map(|row| row.span.text(block.text()))
+        let rows = rows.filter_map(|row| block.row::<facts::Instruction>(row));
+        rows.map(|row| row.span.text(block.text()))
     });
     let root = texts.next_back();
     let known = root.into_iter().chain(texts).map(|text| {

@@ -7,39 +7,39 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::{is_possible_size, logical_bytes};
 use super::names::{NameId, Names};
-use super::{Dump, Value};
-
-/// Of texts that are at least as long, equal ones are mostly one text.
-const LONG: usize = 1024;
+use super::{Allocation, Dump, Value};
 
 /// A shape as it is printed: equal ids, equal texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShapeId(NameId);
 
+impl ShapeId {
+    /// The id with this number, which is one of an id.
+    pub(super) fn of_number(number: u32) -> Self {
+        Self(NameId::of_number(number))
+    }
+
+    /// Its number, from 1.
+    pub(super) fn number(self) -> u32 {
+        self.0.number()
+    }
+}
+
 /// The shapes that a dump prints with its values and with their instructions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ShapeTexts {
     texts: Names,
-    /// Long ones by the addresses and lengths of their texts, so that few are compared whole.
-    by_place: FxHashMap<(usize, usize), ShapeId>,
 }
 
 impl ShapeTexts {
-    /// The id of a shape, which is added if it is new. All texts must stay where they are until
-    /// [`ShapeTexts::finish`].
+    /// The id of a shape, which is added if it is new.
     pub(super) fn intern(&mut self, text: &str) -> ShapeId {
-        if text.len() < LONG {
-            return ShapeId(self.texts.intern(text));
-        }
-        let place = (text.as_ptr().addr(), text.len());
-        let texts = &mut self.texts;
-        let id = self.by_place.entry(place);
-        *id.or_insert_with(|| ShapeId(texts.intern(text)))
+        ShapeId(self.texts.intern(text))
     }
 
-    /// All are there.
-    pub(super) fn finish(&mut self) {
-        self.by_place = FxHashMap::default();
+    /// The bytes of all of them.
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.bytes()
     }
 }
 
@@ -89,6 +89,11 @@ impl<'d> Shapes<'d> {
         let shape = &self.by_id[id.0.place()];
         let read = || Shape::read(&self.dump.shapes[id]).ok();
         shape.get_or_init(read).as_ref()
+    }
+
+    /// The shape of the parameter whose buffer the allocation is.
+    pub fn of_parameter(&self, allocation: &Allocation) -> Option<&Shape> {
+        self.with_id(allocation.parameter_shape?)
     }
 
     /// The shape printed with the value in its allocation.

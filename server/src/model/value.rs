@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::dump::Row;
 use super::names::NameId;
+use super::row::Row;
 use super::shapes::ShapeId;
 
 /// A value: what one instruction defines at one index of its result.
@@ -33,6 +33,8 @@ pub struct Value {
     pub opcode: Option<NameId>,
     /// The shape of its result.
     pub result: Option<ShapeId>,
+    /// The number of a `parameter`, where that is its instruction; 2^64 - 1 else.
+    pub(super) parameter: u64,
     /// Its positions, as numbers into [`super::Dump::positions`].
     pub positions: Range<u32>,
     /// Its uses, as numbers into [`super::Dump::uses`].
@@ -61,6 +63,11 @@ impl Value {
     /// The memory space that is printed with it. `None` also where the number is too large for one.
     pub fn color(&self) -> Option<u64> {
         self.printed.color.map(u64::from)
+    }
+
+    /// The number of the parameter that it is, as section C says.
+    pub fn parameter(&self) -> Option<u64> {
+        Some(self.parameter).filter(|&number| number != u64::MAX)
     }
 
     /// The first byte behind it, from the start of the allocation.

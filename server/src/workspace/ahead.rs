@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use buflens_syntax::{Block, Document, Reader, TooLarge};
+use buflens_syntax::{Block, Document, Reader, Source, TooLarge};
+
+use crate::model::cancel;
 
 /// Texts are cut in pieces of so many bytes.
 pub(super) const PIECE: usize = 1 << 20;
@@ -32,6 +34,56 @@ pub(super) fn read_pieces<E>(
         })
     })?;
     Ok(reader.finish())
+}
+
+/// The document of the pieces that `source` hands over, of which no more text is held than what is being read: all
+/// that its blocks say, and what is wrong in them, is read at once, and `join` takes them one by one, each with its
+/// number and its place in the text.
+pub(super) fn read_once<E: Send>(
+    again: Box<dyn Source>,
+    mut join: impl FnMut(usize, u32, &Block) + Send,
+    source: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), TooLarge>) -> Result<(), E>,
+) -> Result<Document, E> {
+    let mut reader = Reader::releasing(again);
+    let (mut unread, mut read): (Vec<Arc<Block>>, Vec<Arc<Block>>) = Default::default();
+    let (mut number, mut start) = (0, 0);
+    let mut join_all = |blocks: Vec<Arc<Block>>| {
+        for block in blocks {
+            join(number, start, &block);
+            number += 1;
+            start += block.length();
+        }
+    };
+    source(&mut |piece| {
+        // While the piece before is read, the one before that is done with, and this one is cut.
+        let cut = || {
+            join_all(std::mem::take(&mut read));
+            reader.release(unread.len());
+            reader.read(piece).map(<[Arc<Block>]>::to_vec)
+        };
+        let (new, ()) = cancel::join(cut, || read_blocks(&unread));
+        read = std::mem::replace(&mut unread, new?);
+        Ok(())
+    })?;
+    read_blocks(&unread);
+    join_all(read);
+    join_all(unread);
+    reader.release(0);
+    let document = reader.finish();
+    // The end of a text is cut when it is known to be one.
+    let rest = document.blocks().skip(number);
+    for (number, (start, block)) in (number..).zip(rest) {
+        join(number, start, block);
+    }
+    Ok(document)
+}
+
+fn read_blocks(blocks: &[Arc<Block>]) {
+    let blocks = blocks.iter().filter(|block| !block.has_facts());
+    cancel::map(blocks.collect(), |block| {
+        block.facts();
+        block.errors();
+    });
 }
 
 /// Does `work`, and meanwhile reads what the blocks that it hands over say, on the other cores. What is

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use buflens_syntax::facts::Number;
+use buflens_syntax::facts::{self, brief};
 use buflens_syntax::{Document, DocumentKind};
 use lru::LruCache;
 
@@ -87,8 +87,8 @@ impl Totals {
             let file = read(path).ok()?;
             let blocks = file.document.blocks();
             let mut names = blocks.flat_map(|(_, block)| {
-                let values = block.facts().placements.iter();
-                values.map(|it| it.value.name.text(block.text()))
+                let rows = block.rows::<facts::Placement>();
+                rows.map(|row| row.value.name.text(block.text()))
             });
             Some(names.any(|name| name == instruction))
         };
@@ -253,20 +253,20 @@ fn added_up(path: &Path) -> Option<Sums> {
     let mut sums = Sums::default();
     for (_, block) in file.document.blocks() {
         let facts = block.facts();
-        let is_main = |color: Number| color.get().unwrap_or(0) == 0;
-        for allocation in facts.allocations.iter().filter(|it| is_main(it.color)) {
-            let (kinds, size) = (allocation.kinds, allocation.size.value);
+        for allocation in facts.allocations.iter().filter(|it| it.color == 0) {
+            let (kinds, size) = (allocation.kinds, allocation.size);
             if kinds.thread_local {
                 continue;
             }
             sums.total = sums.total.saturating_add(size);
             let stays = kinds.constant || kinds.maybe_live_out;
-            if !stays && allocation.parameter.get().is_none() {
+            if !stays && allocation.parameter.is_none() {
                 sums.temp = sums.temp.saturating_add(size);
             }
         }
-        let values = facts.placements.iter().filter(|it| is_main(it.value.color));
-        sums.largest = values.map(|it| it.size.value).fold(sums.largest, u64::max);
+        let is_main = |it: &&brief::Placement| it.value.color.unwrap_or(0) == 0;
+        let values = facts.placements.iter().filter(is_main);
+        sums.largest = values.map(|it| it.size).fold(sums.largest, u64::max);
     }
     Some(sums)
 }

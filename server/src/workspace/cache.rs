@@ -12,7 +12,7 @@ use super::beside::Totals;
 use super::buffer::{Buffer, Moment, Unavailable, lock};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
 use crate::model::cancel::on_few_threads;
-use crate::model::{Dump, File, Part, read_facts};
+use crate::model::{Dump, File, Numbering, Part, read_facts};
 
 /// A sibling up to this many bytes is read before an answer is given; a larger one is read in the
 /// background, and answers do without it until then. Values files of 1 GB have been seen beside an
@@ -47,10 +47,17 @@ struct Joined {
     dump: Arc<Dump>,
 }
 
+/// The newest state of a dump, and what all its states have in common.
+#[derive(Debug, Default)]
+struct States {
+    newest: Option<Joined>,
+    numbering: Numbering,
+}
+
 pub(super) struct Cache {
     files: Mutex<FxHashMap<PathBuf, (Stamp, Reading)>>,
     /// By the path of its first file. Whoever needs a dump waits while another joins it.
-    dumps: Mutex<FxHashMap<PathBuf, Arc<Mutex<Option<Joined>>>>>,
+    dumps: Mutex<FxHashMap<PathBuf, Arc<Mutex<States>>>>,
     /// The files of dumps of which none is open, by the path of the first one.
     closed: Mutex<LruCache<PathBuf, Vec<PathBuf>>>,
     pub(super) totals: Totals,
@@ -237,13 +244,14 @@ impl Cache {
         };
         let entry = Arc::clone(lock(&self.dumps).entry(first.clone()).or_default());
         let mut entry = lock(&entry);
-        match &*entry {
+        let States { newest, numbering } = &mut *entry;
+        match newest {
             Some(joined) if joined.files == stamps => Arc::clone(&joined.dump),
             _ => {
                 // What is out of date is not kept beside what replaces it.
-                *entry = None;
-                let dump = Arc::new(on_few_threads(|| Dump::new(files)));
-                *entry = Some(Joined {
+                *newest = None;
+                let dump = Arc::new(on_few_threads(|| Dump::numbered(files, numbering)));
+                *newest = Some(Joined {
                     files: stamps,
                     dump: Arc::clone(&dump),
                 });

@@ -20,7 +20,7 @@ pub const PARTS: [(Part, &str); 5] = [
 pub fn program_name(dump: &Dump) -> String {
     if let Some(name) = dump.file_of(Part::Module).and_then(|file| {
         let (_, block) = dump.files.get(file)?.document.blocks().next()?;
-        let mut headings = block.facts().headings.iter();
+        let mut headings = block.headings().iter();
         headings.find_map(|(heading, _)| match heading {
             Heading::Module(name) => Some(name.text(block.text())),
             _ => None,
@@ -62,7 +62,7 @@ pub fn problems(dump: &Dump) -> Vec<String> {
     // The dump itself ends where a second one begins in a file.
     let blocks = dump.files.iter().flat_map(|file| file.document.blocks());
     let headings: Vec<Heading> = blocks
-        .flat_map(|(_, block)| block.facts().headings.iter().map(|(heading, _)| *heading))
+        .flat_map(|(_, block)| block.headings().iter().map(|(heading, _)| *heading))
         .collect();
     let count = |is_one: fn(&Heading) -> bool| headings.iter().filter(|it| is_one(it)).count();
     let sections = [

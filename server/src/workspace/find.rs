@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::load::{LoadError, Loaded, load};
 use super::names::{part_of_head, part_of_name, stem_or_path};
+use super::on_disk::Texts;
 use crate::model::Part;
 
 /// So many bytes of a file are looked at to see whether it is part of a dump.
@@ -40,7 +41,7 @@ impl Found {
 
     /// Reads the dump that the files are parts of. A file among them that is none, since it was
     /// renamed or is no dump at all, is a dump of its own.
-    pub fn load<T>(&self, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
+    pub fn load<T>(&self, texts: Texts, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
         let (mut names, mut done): (Vec<OsString>, _) = (Vec::new(), Vec::new());
         for path in &self.paths {
             if names
@@ -49,7 +50,7 @@ impl Found {
             {
                 continue;
             }
-            let loaded = load(path);
+            let loaded = load(path, texts);
             if let Ok(loaded) = &loaded {
                 let files = loaded.dump.files.iter();
                 names.extend(files.filter_map(|file| file.path.file_name().map(ToOwned::to_owned)));

@@ -11,7 +11,8 @@ use buflens_syntax::{Document, DocumentKind, TooLarge};
 use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, Totals, beside};
 use super::names::{Sibling, module_name, siblings};
-use crate::model::{Dump, File, FileId, Part};
+use super::on_disk::{Texts, is_large, read_large};
+use crate::model::{Dump, File, FileId, Join, Numbering, Part};
 
 /// A dump, read for the sake of one of its files.
 #[derive(Debug, Clone)]
@@ -103,7 +104,28 @@ impl fmt::Display for ReadError {
 ///
 /// # Errors
 /// If the file itself cannot be read. Siblings that cannot are left out, with a note.
-pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
+    let mut numbering = Numbering::default();
+    // As long as everything is as the names of the files say, it is joined as it is read.
+    let mut join = (texts == Texts::OnDisk).then(|| Join::new(&mut numbering));
+    let mut read = |path: &Path, part: Part, file: FileId| match &mut join {
+        Some(_)
+            if matches!(part, Part::Assignment | Part::Values | Part::LiveRange)
+                && is_large(path) =>
+        {
+            let read_it = read_large(path, part, file, &mut join);
+            if read_it.is_err() {
+                join = None;
+            }
+            read_it
+        }
+        Some(joining) => {
+            let content = read(path)?;
+            joining.document(file, &content.document);
+            Ok(content)
+        }
+        None => read(path),
+    };
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     for Sibling {
         path: sibling,
@@ -112,14 +134,14 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     {
         if sibling == path {
             // A pipe will do here: this very file was asked for.
-            let file = read(path).map_err(|reason| LoadError {
+            let file = read(path, part, files.len()).map_err(|reason| LoadError {
                 path: path.to_owned(),
                 reason,
             })?;
             files.push((part, file));
             continue;
         }
-        match length(&sibling).and_then(|_| read(&sibling)) {
+        match length(&sibling).and_then(|_| read(&sibling, part, files.len())) {
             Ok(file) => files.push((part, file)),
             Err(error) if is_missing(&error) => {}
             Err(error) => notes.push(Note::LeftOut {
@@ -134,7 +156,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
         .map(|(_, file)| beside(path, &file.document, &Totals::default()));
     if let Some(Beside::One(assignment)) = failed {
         for Sibling { path, part } in siblings(&assignment) {
-            match length(&path).and_then(|_| read(&path)) {
+            match length(&path).and_then(|_| read(&path, part, files.len())) {
                 Ok(file) => files.push((part, file)),
                 Err(error) if is_missing(&error) => {}
                 Err(error) => notes.push(Note::LeftOut {
@@ -146,8 +168,12 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     }
     let files = belonging(files, path);
     let file = files.iter().position(|file| file.path == path).unwrap_or(0);
+    let dump = match join.filter(|join| join.is_of(&files)) {
+        Some(join) => join.finish(files),
+        None => Dump::new(files),
+    };
     Ok(Loaded {
-        dump: Arc::new(Dump::new(files)),
+        dump: Arc::new(dump),
         file,
         notes: notes.into(),
     })
@@ -185,44 +211,67 @@ pub fn read(path: &Path) -> Result<File, ReadError> {
     })
 }
 
+/// How a text is written.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    /// Some bytes were no text, and are replaced.
+    lossy: bool,
+    /// It has a mark before it.
+    is_marked: bool,
+}
+
+impl Form {
+    pub(super) fn is_plain(&self) -> bool {
+        !self.lossy && !self.is_marked
+    }
+}
+
 /// What `source` says up to its end, and whether it was not UTF-8.
 fn read_from(source: &mut impl Read) -> Result<(Document, bool), ReadError> {
-    let mut lossy = false;
-    let document = read_pieces(|take| {
-        let mut bytes = Vec::with_capacity(PIECE);
-        let mut is_first = true;
-        loop {
-            let room = (PIECE - bytes.len()) as u64;
-            let count = source.take(room).read_to_end(&mut bytes);
-            let is_last = count.map_err(ReadError::Io)? == 0;
-            let mut at = 0;
-            while at < bytes.len() {
-                let (text, behind) = text_of(&bytes[at..]);
-                at += text.len();
-                // Some editors mark UTF-8 so; no editor counts the mark as text.
-                let unmarked = text.strip_prefix('\u{feff}').filter(|_| is_first);
-                is_first = false;
-                take(unmarked.unwrap_or(text)).map_err(ReadError::TooLarge)?;
-                let bad = match behind {
-                    Behind::Nothing => 0,
-                    Behind::NoText(bytes) => bytes,
-                    Behind::Part if is_last => bytes.len() - at,
-                    // The character goes on in the next piece.
-                    Behind::Part => break,
-                };
-                if bad > 0 {
-                    lossy = true;
-                    take("\u{fffd}").map_err(ReadError::TooLarge)?;
-                }
-                at += bad;
+    let mut form = Form::default();
+    let document = read_pieces(|take| pieces(source, &mut form, take))?;
+    Ok((document, form.lossy))
+}
+
+/// Hands over the text of `source` in pieces, and tells how it is written.
+pub(super) fn pieces(
+    source: &mut impl Read,
+    form: &mut Form,
+    take: &mut dyn FnMut(&str) -> Result<(), TooLarge>,
+) -> Result<(), ReadError> {
+    let mut bytes = Vec::with_capacity(PIECE);
+    let mut is_first = true;
+    loop {
+        let room = (PIECE - bytes.len()) as u64;
+        let count = source.take(room).read_to_end(&mut bytes);
+        let is_last = count.map_err(ReadError::Io)? == 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            let (text, behind) = text_of(&bytes[at..]);
+            at += text.len();
+            // Some editors mark UTF-8 so; no editor counts the mark as text.
+            let unmarked = text.strip_prefix('\u{feff}').filter(|_| is_first);
+            is_first = false;
+            form.is_marked |= unmarked.is_some();
+            take(unmarked.unwrap_or(text)).map_err(ReadError::TooLarge)?;
+            let bad = match behind {
+                Behind::Nothing => 0,
+                Behind::NoText(bytes) => bytes,
+                Behind::Part if is_last => bytes.len() - at,
+                // The character goes on in the next piece.
+                Behind::Part => break,
+            };
+            if bad > 0 {
+                form.lossy = true;
+                take("\u{fffd}").map_err(ReadError::TooLarge)?;
             }
-            bytes.drain(..at);
-            if is_last {
-                return Ok(());
-            }
+            at += bad;
         }
-    })?;
-    Ok((document, lossy))
+        bytes.drain(..at);
+        if is_last {
+            return Ok(());
+        }
+    }
 }
 
 /// What stands behind the text that bytes begin with.
@@ -308,7 +357,7 @@ mod tests {
             ),
             ("n-live-range.txt", RANGES),
         ]);
-        let loaded = load(&folder.path().join("m-live-range.txt")).expect("a dump");
+        let loaded = load(&folder.path().join("m-live-range.txt"), Texts::Held).expect("a dump");
         assert_eq!(
             names(&loaded),
             [
@@ -329,17 +378,85 @@ mod tests {
             ("m-buffer-assignment.txt", ASSIGNMENT),
             ("dump.log", ASSIGNMENT),
         ]);
-        let load = |name| names(&load(&folder.path().join(name)).expect("a dump"));
+        let load = |name| names(&load(&folder.path().join(name), Texts::Held).expect("a dump"));
         assert_eq!(load("m.txt"), ["m.txt"]);
         assert_eq!(load("m-buffer-assignment.txt"), ["m-buffer-assignment.txt"]);
         assert_eq!(load("dump.log"), ["dump.log"]);
+    }
+
+    /// What the dump says, and what is wrong in it.
+    fn said(loaded: &Loaded) -> String {
+        let dump = &loaded.dump;
+        let errors = dump.files.iter().map(|file| file.document.errors());
+        let errors: Vec<_> = errors.collect();
+        let lines = dump.values.iter().map(|value| dump.placement(value));
+        let lines: Vec<_> = lines.map(|at| at.map(|at| (at.start, at.row))).collect();
+        let (values, steps) = (&dump.values, &dump.steps);
+        format!(
+            "{:?}\n{values:?}\n{steps:?}\n{lines:?}\n{errors:?}",
+            dump.allocations
+        )
+    }
+
+    #[test]
+    fn a_dump_whose_texts_are_not_held_says_the_same() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
+        let mut released = 0;
+        for folder in fs::read_dir(fixtures).expect("the fixtures") {
+            for file in fs::read_dir(folder.expect("a folder").path()).expect("a folder") {
+                let path = file.expect("a file").path();
+                let [held, on_disk] =
+                    [Texts::Held, Texts::OnDisk].map(|texts| load(&path, texts).expect("a dump"));
+                assert_eq!(said(&held), said(&on_disk), "{}", path.display());
+                let documents = on_disk.dump.files.iter().map(|file| &file.document);
+                let blocks = documents.flat_map(Document::blocks);
+                released += blocks.filter(|(_, block)| !block.is_held()).count();
+            }
+        }
+        assert!(released > 100, "{released}");
+    }
+
+    #[test]
+    fn a_large_file_that_is_not_what_its_name_says_is_joined_as_what_it_is() {
+        let values = " value: <0 a @0> (size=4,offset=0): f32[]\n".repeat(200);
+        let assignment = format!("BufferAssignment:\nallocation 0: size 4:\n{values}");
+        let marked = format!("\u{feff}{assignment}");
+        let no_text = [assignment.as_bytes(), b"\xff\n"].concat();
+        for bytes in [assignment.as_bytes(), marked.as_bytes(), &no_text] {
+            let folder = folder(&[
+                ("m-buffer-assignment.txt", bytes),
+                ("m-buffer-assignment-values.txt", assignment.as_bytes()),
+                ("m-live-range.txt", RANGES),
+            ]);
+            for name in ["m-buffer-assignment.txt", "m-buffer-assignment-values.txt"] {
+                let path = folder.path().join(name);
+                let [held, on_disk] =
+                    [Texts::Held, Texts::OnDisk].map(|texts| load(&path, texts).expect("a dump"));
+                assert_eq!(said(&held), said(&on_disk), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_behind_its_reading_is_known_to_have() {
+        let headers = (0..4000).map(|it| format!("allocation {it}: size 4, thread-local:\n"));
+        let text = "BufferAssignment:\n".to_owned() + &headers.collect::<String>();
+        let folder = folder(&[("m-buffer-assignment.txt", text.as_bytes())]);
+        let path = folder.path().join("m-buffer-assignment.txt");
+        let loaded = load(&path, Texts::OnDisk).expect("a dump");
+        fs::write(&path, text.replace("size 4", "size 5")).expect("a file");
+        let document = &loaded.dump.files[0].document;
+        assert!(!document.is_lost());
+        assert_eq!(document.text().len(), text.len());
+        assert!(document.is_lost());
     }
 
     #[test]
     fn a_sibling_that_cannot_be_read_is_noted() {
         let folder = folder(&[("m-buffer-assignment.txt", b"BufferAssignment:\n\xff")]);
         fs::create_dir(folder.path().join("m-live-range.txt")).expect("a folder");
-        let loaded = load(&folder.path().join("m-buffer-assignment.txt")).expect("a dump");
+        let loaded =
+            load(&folder.path().join("m-buffer-assignment.txt"), Texts::Held).expect("a dump");
         assert!(loaded.dump.files[0].lossy);
         assert!(
             matches!(&*loaded.notes, [Note::LeftOut { path, .. }] if path.ends_with("m-live-range.txt"))
@@ -413,11 +530,11 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_an_error() {
-        let error = load(Path::new("nowhere/m-live-range.txt")).expect_err("no file");
+        let error = load(Path::new("nowhere/m-live-range.txt"), Texts::Held).expect_err("no file");
         assert!(
             error.to_string().starts_with("nowhere/m-live-range.txt: "),
             "{error}"
         );
-        assert!(load(&std::env::temp_dir()).is_err());
+        assert!(load(&std::env::temp_dir(), Texts::Held).is_err());
     }
 }

@@ -12,6 +12,7 @@ mod find;
 mod index;
 mod load;
 mod names;
+mod on_disk;
 mod unread;
 
 use std::path::{Component, Path, PathBuf};
@@ -30,6 +31,7 @@ pub use load::{LoadError, Loaded, Note, ReadError, load, read};
 pub use names::{
     SUFFIXES, Sibling, module_name, name_in_every_run, program_path, siblings, stem, stem_or_path,
 };
+pub use on_disk::Texts;
 pub use unread::unread;
 
 use cache::{Cache, Source};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
-use super::{Block, Document};
+use super::{Block, Document, Origin, Source};
 use crate::line::{LineKind, Mode};
 use crate::scan::{Cut, Follow, LONG_LINE, Scanner};
 
@@ -37,6 +37,9 @@ pub(super) fn check_length(length: u64) -> Result<(), TooLarge> {
     }
 }
 
+/// So many blocks at the start of a document are held: by them it is known what it is.
+const HELD: usize = 16;
+
 /// Of so many such blocks of one length, the last ones, it is known whether one equals them.
 const SAME_LENGTH: usize = 8;
 
@@ -48,6 +51,9 @@ pub struct Reader {
     /// The text from the start of the block that is not cut yet.
     rest: String,
     length: u64,
+    /// So many blocks, of so many bytes, have been released or are held for good.
+    released: (usize, u32),
+    origin: Option<Arc<Origin>>,
 }
 
 impl Default for Reader {
@@ -56,11 +62,41 @@ impl Default for Reader {
             cutter: Cutter::new(Mode::Start),
             rest: String::new(),
             length: 0,
+            released: (0, 0),
+            origin: None,
         }
     }
 }
 
 impl Reader {
+    /// A reader whose texts can be read again from `source`, and need not be held.
+    pub fn releasing(source: Box<dyn Source>) -> Self {
+        Self {
+            origin: Some(Arc::new(Origin::new(source))),
+            ..Self::default()
+        }
+    }
+
+    /// Lets go of the texts of the blocks given so far but for the last `unread` ones. Those that somebody else has,
+    /// and the first ones, which say what the document is, are held. For a reader that is [`Reader::releasing`].
+    pub fn release(&mut self, unread: usize) {
+        let Some(origin) = &self.origin else { return };
+        let blocks = &mut self.cutter.blocks;
+        let read = blocks.len().saturating_sub(unread);
+        while self.released.0 < read {
+            let (number, start) = self.released;
+            let stand_in = Arc::clone(&blocks[0]);
+            let block = std::mem::replace(&mut blocks[number], stand_in);
+            self.released = (number + 1, start + block.text.len() as u32);
+            blocks[number] = if number < HELD {
+                block
+            } else {
+                let released = Arc::try_unwrap(block).map(|it| Arc::new(it.release(origin, start)));
+                released.unwrap_or_else(|shared| shared)
+            };
+        }
+    }
+
     /// Takes the next piece of the text, of any length, and gives the blocks that are whole since.
     ///
     /// # Errors
@@ -81,7 +117,10 @@ impl Reader {
     /// The document, when all of the text has been taken.
     pub fn finish(self) -> Document {
         let (blocks, _) = self.cutter.finish(&self.rest, None);
-        Document::of_blocks(blocks, Arc::default())
+        Document {
+            origin: self.origin,
+            ..Document::of_blocks(blocks, Arc::default())
+        }
     }
 }
 
@@ -129,16 +168,16 @@ impl Cutter {
     /// is known: the first line behind it, empty at the end of a document. Gives the new blocks.
     pub(super) fn cut(&mut self, text: &str, behind: Option<&str>) -> &[Arc<Block>] {
         let before = self.blocks.len();
-        let line_end = |at: usize| match memchr(b'\n', &text.as_bytes()[at..]) {
-            Some(length) => Some(at + length + 1),
-            None => behind.map(|_| text.len()),
-        };
-        let Some(mut end) = line_end(self.at) else {
+        let from = self.at;
+        let mut ends = memchr_iter(b'\n', &text.as_bytes()[from..]).map(|end| from + end + 1);
+        // The last line may have no end.
+        let mut line_end = || ends.next().or_else(|| behind.map(|_| text.len()));
+        let Some(mut end) = line_end() else {
             return &[];
         };
         while self.at < text.len() {
             let next_end = match end {
-                end if end < text.len() => line_end(end),
+                end if end < text.len() => line_end(),
                 end => behind.map(|_| end),
             };
             let Some(next_end) = next_end else { break };
@@ -183,7 +222,7 @@ impl Cutter {
         let new = |starts: &[u32], kinds: &[LineKind]| {
             Arc::new(Block::new(text, self.mode, follow, starts, kinds))
         };
-        let block = if is_long(text, &self.line_starts) {
+        let block = if is_long(text.len(), self.line_starts.get(1).map(|&it| it as usize)) {
             let known = self.long.entry(text.len()).or_default();
             let is_equal = |block: &&Arc<Block>| {
                 block.mode == self.mode && block.follow == follow && *block.text == *text
@@ -203,9 +242,9 @@ impl Cutter {
     }
 }
 
-/// Whether a block begins with a long line.
-pub(super) fn is_long(text: &str, line_starts: &[u32]) -> bool {
-    line_starts.get(1).map_or(text.len(), |&end| end as usize) >= LONG_LINE
+/// Whether a block of so many bytes, whose second line begins at `second`, begins with a long line.
+pub(super) fn is_long(length: usize, second: Option<usize>) -> bool {
+    second.unwrap_or(length) >= LONG_LINE
 }
 
 fn remember(known: &mut Vec<Arc<Block>>, block: &Arc<Block>) {
@@ -217,6 +256,9 @@ fn remember(known: &mut Vec<Arc<Block>>, block: &Arc<Block>) {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+    use std::sync::Mutex;
+
     use super::*;
 
     /// Pieces of any length give the document that the whole text gives.
@@ -247,6 +289,63 @@ mod tests {
                 blocks.collect::<Vec<_>>()
             };
             assert_eq!(blocks(&read), blocks(&whole), "{step}");
+        }
+    }
+
+    /// A text that may become another.
+    #[derive(Debug)]
+    struct Changing(Arc<Mutex<String>>);
+
+    impl Source for Changing {
+        fn read(&self, range: Range<u32>) -> Option<String> {
+            let text = self.0.lock().expect("a text");
+            text.get(range.start as usize..range.end as usize)
+                .map(str::to_owned)
+        }
+    }
+
+    #[test]
+    fn text_that_is_released_is_read_again_and_known_to_be_the_same() {
+        let mut text = "BufferAssignment:\n".to_owned();
+        for number in 0..4000 {
+            let line = format!("allocation {number}: size 4, thread-local:\n");
+            text +=
+                &(line + &format!(" value: <{number} a.{number} @0> (size=4,offset=0): f32[]\n"));
+        }
+        let whole = Document::new(&text).expect("a short text");
+        for change in [None, Some("@1"), Some("")] {
+            let source = Arc::new(Mutex::new(text.clone()));
+            let mut reader = Reader::releasing(Box::new(Changing(Arc::clone(&source))));
+            for piece in text.as_bytes().chunks(10_000) {
+                let piece = std::str::from_utf8(piece).expect("ASCII");
+                let unread = reader.read(piece).expect("a short text").len();
+                reader.release(unread);
+            }
+            let document = reader.finish();
+            let held = document
+                .blocks()
+                .filter(|(_, block)| block.is_held())
+                .count();
+            assert!(
+                held < document.blocks().len() / 2,
+                "{held} of {}",
+                document.blocks().len()
+            );
+            if let Some(change) = change {
+                let mut text = source.lock().expect("a text");
+                *text = text.replace("@0", change);
+            }
+            assert!(!document.is_lost(), "nothing has been asked for");
+            if change.is_some() {
+                assert_eq!(document.text().len(), text.len());
+                assert!(document.is_lost());
+                continue;
+            }
+            for ((_, block), (_, same)) in document.blocks().zip(whole.blocks()) {
+                assert_eq!(block.facts(), same.facts());
+                assert_eq!(block.text(), same.text());
+            }
+            assert!(!document.is_lost());
         }
     }
 

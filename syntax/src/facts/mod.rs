@@ -3,9 +3,17 @@
 //! Spans count bytes from the start of the block, so that an edit elsewhere changes no row. Rows
 //! stand in the order of the text. A value's positions, uses and instruction may stand in a later
 //! block than its header.
+//!
+//! Of the kinds of lines that there are by the hundred thousand, rows are held [in brief](brief); with all
+//! spans they are had one by one from [`Block::row`], which reads the line again.
 
+pub mod brief;
+mod gather;
 mod sink;
 
+use crate::Block;
+
+pub(crate) use gather::Gathered;
 pub(crate) use sink::{FactsSink, KnownShapes};
 
 /// A range of bytes in a block.
@@ -114,8 +122,6 @@ pub struct Allocation {
     pub output_shape: Span,
     /// What else the header says.
     pub kinds: AllocationKinds,
-    /// The first of its rows among the block's placements. Unused in a memory-usage report.
-    pub placements: u32,
 }
 
 /// A ` value:` line: where in its allocation a value lies.
@@ -133,17 +139,11 @@ pub struct Placement {
     pub shape: Span,
 }
 
-/// A used value's header, with the numbers of the rows that belong to it.
+/// A used value's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct UsedValue {
     /// Which value.
     pub value: ValueReference,
-    /// The first of its rows among the block's positions; they end where the next value's begin.
-    pub positions: u32,
-    /// The first of its rows among the block's uses.
-    pub uses: u32,
-    /// The first of its rows among the block's instructions.
-    pub instructions: u32,
 }
 
 /// A line below ` positions:`.
@@ -375,62 +375,55 @@ pub struct Computation {
     pub instructions: u32,
 }
 
-/// All that one block says.
+/// What one block says, but for rows of kinds that most blocks have none of: those are the block's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Section headings, each with its line.
-    pub headings: Vec<(Heading, Span)>,
     /// Allocation headers.
-    pub allocations: Vec<Allocation>,
+    pub allocations: Box<[brief::Allocation]>,
     /// ` value:` lines.
-    pub placements: Vec<Placement>,
-    /// `Total bytes used:` lines.
-    pub totals: Vec<Total>,
+    pub placements: Box<[brief::Placement]>,
     /// Headers of used values.
-    pub values: Vec<UsedValue>,
+    pub values: Box<[brief::UsedValue]>,
     /// Lines below ` positions:`.
-    pub positions: Vec<Position>,
+    pub positions: Box<[brief::Position]>,
     /// Lines below ` uses:`.
-    pub uses: Vec<Use>,
+    pub uses: Box<[brief::Use]>,
     /// Instructions, of section C and of modules.
-    pub instructions: Vec<Instruction>,
+    pub instructions: Box<[brief::Instruction]>,
     /// The schedule.
-    pub steps: Vec<Step>,
+    pub steps: Box<[brief::Step]>,
     /// Live ranges.
-    pub live_ranges: Vec<LiveRange>,
-    /// The peak list.
-    pub peak_values: Vec<PeakValue>,
-    /// The stack trace breakdown.
-    pub tree: Vec<TreeNode>,
-    /// The memory-usage report.
-    pub report: Vec<ReportRow>,
-    /// The text of a failure for want of memory.
-    pub out_of_memory: Vec<OutOfMemory>,
-    /// Tables of a module's header.
-    pub table_rows: Vec<TableRow>,
-    /// Computations of a module.
-    pub computations: Vec<Computation>,
+    pub live_ranges: Box<[brief::LiveRange]>,
+    /// The names, shape indices and opcodes that these have, each once.
+    pub names: Box<[Span]>,
+    /// The shapes that these have, each once.
+    pub shapes: Box<[Span]>,
 }
 
-impl Facts {
-    /// The same in no more memory than it takes. `self` is empty then, with room for more.
-    pub(crate) fn take(&mut self) -> Self {
-        fn take<T: Clone>(rows: &mut Vec<T>) -> Vec<T> {
-            let exact = rows.as_slice().to_vec();
-            rows.clear();
+/// Rows of kinds that most blocks have none of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Rare {
+    pub(crate) headings: Vec<(Heading, Span)>,
+    pub(crate) totals: Vec<Total>,
+    pub(crate) peak_values: Vec<PeakValue>,
+    pub(crate) tree: Vec<TreeNode>,
+    pub(crate) report: Vec<ReportRow>,
+    pub(crate) out_of_memory: Vec<OutOfMemory>,
+    pub(crate) table_rows: Vec<TableRow>,
+    pub(crate) computations: Vec<Computation>,
+}
+
+impl Rare {
+    /// The same in no more memory than it takes. There is nothing then, with room for more.
+    fn take(&mut self) -> Self {
+        fn take<T>(rows: &mut Vec<T>) -> Vec<T> {
+            let mut exact = Vec::with_capacity(rows.len());
+            exact.append(rows);
             exact
         }
         Self {
             headings: take(&mut self.headings),
-            allocations: take(&mut self.allocations),
-            placements: take(&mut self.placements),
             totals: take(&mut self.totals),
-            values: take(&mut self.values),
-            positions: take(&mut self.positions),
-            uses: take(&mut self.uses),
-            instructions: take(&mut self.instructions),
-            steps: take(&mut self.steps),
-            live_ranges: take(&mut self.live_ranges),
             peak_values: take(&mut self.peak_values),
             tree: take(&mut self.tree),
             report: take(&mut self.report),
@@ -439,4 +432,89 @@ impl Facts {
             computations: take(&mut self.computations),
         }
     }
+}
+
+/// What one line says: a row of some kind, with all its spans.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Line {
+    Heading(Heading, Span),
+    Allocation(Allocation),
+    Placement(Placement),
+    Total(Total),
+    UsedValue(UsedValue),
+    Position(Position),
+    Use(Use),
+    Instruction(Instruction),
+    Step(Step),
+    LiveRange(LiveRange),
+    PeakValue(PeakValue),
+    TreeNode(TreeNode),
+    Report(ReportRow),
+    OutOfMemory(OutOfMemory),
+    TableRow(TableRow),
+    Computation(Computation),
+}
+
+/// A kind of rows; see [`Block::row`].
+pub trait Row: Copy {
+    /// How many there are.
+    #[doc(hidden)]
+    fn count(block: &Block) -> usize;
+    /// Row `number` of the block.
+    #[doc(hidden)]
+    fn read(block: &Block, number: usize) -> Option<Self>;
+    /// The row that is known by `place`: the line that it stands on if it is held in brief, else its number.
+    #[doc(hidden)]
+    fn at(block: &Block, place: usize) -> Option<Self>;
+    /// The first row that is not before `line` of the block, where that is known.
+    #[doc(hidden)]
+    fn first_from(facts: &Facts, line: u16) -> Option<usize>;
+}
+
+macro_rules! rows {
+    (brief $($type:ident: $table:ident),*; whole $($whole:ident: $whole_table:ident),* $(,)?) => {
+        $(impl Row for $type {
+            fn count(block: &Block) -> usize {
+                block.facts().$table.len()
+            }
+
+            fn read(block: &Block, number: usize) -> Option<Self> {
+                Self::at(block, block.facts().$table.get(number)?.line.into())
+            }
+
+            fn at(block: &Block, line: usize) -> Option<Self> {
+                block.line_rows(line).find_map(|row| match row {
+                    Line::$type(row) => Some(row),
+                    _ => None,
+                })
+            }
+
+            fn first_from(facts: &Facts, line: u16) -> Option<usize> {
+                Some(facts.$table.partition_point(|row| row.line < line))
+            }
+        })*
+        $(impl Row for $whole {
+            fn count(block: &Block) -> usize {
+                block.$whole_table().len()
+            }
+
+            fn read(block: &Block, number: usize) -> Option<Self> {
+                block.$whole_table().get(number).copied()
+            }
+
+            fn at(block: &Block, number: usize) -> Option<Self> {
+                Self::read(block, number)
+            }
+
+            fn first_from(_: &Facts, _: u16) -> Option<usize> {
+                None
+            }
+        })*
+    };
+}
+
+rows! {
+    brief Allocation: allocations, Placement: placements, UsedValue: values, Position: positions, Use: uses,
+        Instruction: instructions, Step: steps, LiveRange: live_ranges;
+    whole Total: totals, PeakValue: peak_values, TreeNode: tree_nodes, TableRow: table_rows, Computation: computations,
 }

@@ -1,7 +1,7 @@
 //! Filling the rows from the grammar's events, and gathering the errors among them.
 
 use super::{
-    Allocation, Computation, Facts, Heading, Instruction, LiveRange, Number, OutOfMemory,
+    Allocation, Computation, Gathered, Heading, Instruction, Line, LiveRange, Number, OutOfMemory,
     OutOfMemoryKind, PeakValue, Placement, Position, ReportRow, Span, Step, TableRow, Total,
     TreeNode, Use, UsedValue, ValueReference,
 };
@@ -22,11 +22,36 @@ impl KnownShapes {
     const MOST_BYTES: usize = 128;
 }
 
-/// Fills [`Facts`] from the grammar's events: of all tokens with `DETAIL`, so that the errors are
+/// What takes the rows of a text.
+pub(crate) trait Rows {
+    /// The line with this number in the block is read next.
+    fn line(&mut self, _number: usize) {}
+    /// It says this.
+    fn push(&mut self, text: &str, row: Line);
+}
+
+impl Rows for Gathered {
+    fn line(&mut self, number: usize) {
+        self.line = number as u16;
+    }
+
+    #[inline]
+    fn push(&mut self, text: &str, row: Line) {
+        Self::push(self, text, row);
+    }
+}
+
+impl Rows for Vec<Line> {
+    fn push(&mut self, _: &str, row: Line) {
+        self.push(row);
+    }
+}
+
+/// Makes rows of the grammar's events: of all tokens with `DETAIL`, so that the errors are
 /// all errors, or without what no row needs.
-pub(crate) struct FactsSink<'t, 'f, const DETAIL: bool> {
+pub(crate) struct FactsSink<'t, 'f, R, const DETAIL: bool> {
     text: &'t str,
-    facts: &'f mut Facts,
+    rows: &'f mut R,
     shapes: &'f mut KnownShapes,
     pub(crate) errors: Vec<SyntaxError>,
     /// How many nodes are open whose inside no row needs.
@@ -36,6 +61,8 @@ pub(crate) struct FactsSink<'t, 'f, const DETAIL: bool> {
     line_start: u32,
     allocation: Allocation,
     instruction: Instruction,
+    value: ValueReference,
+    human: [Span; 4],
     row: Row,
 }
 
@@ -48,26 +75,24 @@ struct Row {
     reference_start: u32,
     in_reference: bool,
     in_allocation: bool,
-    value: ValueReference,
     first: Number,
     second: Number,
     third: Number,
     name: Span,
     index: Span,
     shape_span: Span,
-    human: [Span; 4],
     word: Span,
     computation_entry: bool,
     /// The last keyword, which tells attributes apart.
     keyword: Span,
 }
 
-impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
-    /// A sink that adds what `text` says to `facts`.
-    pub(crate) fn new(text: &'t str, facts: &'f mut Facts, shapes: &'f mut KnownShapes) -> Self {
+impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
+    /// A sink that gives what `text` says to `rows`.
+    pub(crate) fn new(text: &'t str, rows: &'f mut R, shapes: &'f mut KnownShapes) -> Self {
         Self {
             text,
-            facts,
+            rows,
             shapes,
             errors: Vec::new(),
             inside: 0,
@@ -75,6 +100,8 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             line_start: 0,
             allocation: Allocation::default(),
             instruction: Instruction::default(),
+            value: ValueReference::default(),
+            human: Default::default(),
             row: Row::default(),
         }
     }
@@ -125,14 +152,14 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                 end,
             },
             space: self.row.index,
-            sizes: self.row.human,
+            sizes: self.human,
             number: self.row.first,
             name: self.row.name,
         }
     }
 
     fn next_human(&mut self, span: Span) {
-        if let Some(free) = self.row.human.iter_mut().find(|human| human.is_empty()) {
+        if let Some(free) = self.human.iter_mut().find(|human| human.is_empty()) {
             *free = span;
         }
     }
@@ -146,8 +173,8 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             }
             SyntaxKind::Label if self.line.is_out_of_memory() => {}
             SyntaxKind::Size if self.line.is_out_of_memory() => self.next_human(span),
-            SyntaxKind::ValueId => self.row.value.id = self.number(span),
-            SyntaxKind::Name if self.row.in_reference => self.row.value.name = span,
+            SyntaxKind::ValueId => self.value.id = self.number(span),
+            SyntaxKind::Name if self.row.in_reference => self.value.name = span,
             SyntaxKind::Name
                 if self.line == SyntaxKind::FromInstruction
                     || self.line == SyntaxKind::InstructionLine =>
@@ -164,7 +191,7 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             SyntaxKind::Color if self.row.in_allocation => {
                 self.allocation.color = self.number(span);
             }
-            SyntaxKind::Color => self.row.value.color = self.number(span),
+            SyntaxKind::Color => self.value.color = self.number(span),
             SyntaxKind::AllocationIndex => {
                 self.row.in_allocation = true;
                 self.allocation.index = self.number(span);
@@ -193,7 +220,7 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             SyntaxKind::Keyword => {
                 self.row.keyword = span;
                 match span.text(self.text) {
-                    "phi" => self.row.value.phi = true,
+                    "phi" => self.value.phi = true,
                     "constant" => self.allocation.kinds.constant = true,
                     "thread-local" => self.allocation.kinds.thread_local = true,
                     "maybe-live-out" => self.allocation.kinds.maybe_live_out = true,
@@ -210,13 +237,22 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
         self.row = Row::default();
         // These are large, and most lines have none.
         match kind {
-            SyntaxKind::AllocationHeader | SyntaxKind::ReportAllocation | SyntaxKind::ReportRow => {
-                self.allocation = Allocation::default();
-            }
             SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
                 self.instruction = Instruction::default();
             }
-            _ => {}
+            SyntaxKind::ValueLine | SyntaxKind::ValueHeader => {
+                self.value = ValueReference::default();
+            }
+            SyntaxKind::PositionLine
+            | SyntaxKind::UseLine
+            | SyntaxKind::StepLine
+            | SyntaxKind::LiveRangeLine
+            | SyntaxKind::PeakLine => {}
+            _ => {
+                self.allocation = Allocation::default();
+                self.value = ValueReference::default();
+                self.human = Default::default();
+            }
         }
         (self.line, self.line_start) = (kind, at);
     }
@@ -226,19 +262,14 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             start: self.line_start,
             end: self.content_end(at),
         };
-        let facts = &mut *self.facts;
-        match kind {
-            SyntaxKind::AllocationHeader => {
-                let placements = facts.placements.len() as u32;
-                facts.allocations.push(Allocation {
-                    line,
-                    placements,
-                    ..self.allocation
-                });
-            }
-            SyntaxKind::ValueLine => facts.placements.push(Placement {
+        let row = match kind {
+            SyntaxKind::AllocationHeader => Line::Allocation(Allocation {
                 line,
-                value: self.row.value,
+                ..self.allocation
+            }),
+            SyntaxKind::ValueLine => Line::Placement(Placement {
+                line,
+                value: self.value,
                 size: self.row.first,
                 offset: self.row.second,
                 shape: self.row.shape_span,
@@ -246,49 +277,42 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
             SyntaxKind::TotalLine => {
                 let total = Total {
                     bytes: self.row.first,
-                    human: self.row.human[0],
+                    human: self.human[0],
                 };
                 if self.row.keyword.text(self.text) == "Total bytes" {
-                    facts.report.push(ReportRow::SpaceTotal(total));
+                    Line::Report(ReportRow::SpaceTotal(total))
                 } else {
-                    facts.totals.push(total);
+                    Line::Total(total)
                 }
             }
-            SyntaxKind::ValueHeader => facts.values.push(UsedValue {
-                value: self.row.value,
-                positions: facts.positions.len() as u32,
-                uses: facts.uses.len() as u32,
-                instructions: facts.instructions.len() as u32,
-            }),
-            SyntaxKind::PositionLine => facts.positions.push(Position {
+            SyntaxKind::ValueHeader => Line::UsedValue(UsedValue { value: self.value }),
+            SyntaxKind::PositionLine => Line::Position(Position {
                 name: self.row.name,
                 index: self.row.index,
             }),
-            SyntaxKind::UseLine if !self.row.name.is_empty() => {
-                facts.uses.push(Use {
-                    name: self.row.name,
-                    operand: self.row.first,
-                    index: self.row.index,
-                });
-            }
+            SyntaxKind::UseLine if !self.row.name.is_empty() => Line::Use(Use {
+                name: self.row.name,
+                operand: self.row.first,
+                index: self.row.index,
+            }),
             SyntaxKind::FromInstruction | SyntaxKind::InstructionLine => {
                 // Whatever is wrong behind its head belongs to it.
                 if !self.instruction.opcode.is_empty() {
                     self.instruction.span.end = line.end;
                 }
-                facts.instructions.push(self.instruction);
+                Line::Instruction(self.instruction)
             }
-            SyntaxKind::StepLine => facts.steps.push(Step {
+            SyntaxKind::StepLine => Line::Step(Step {
                 step: self.row.first,
                 name: self.row.name,
             }),
-            SyntaxKind::LiveRangeLine => facts.live_ranges.push(LiveRange {
+            SyntaxKind::LiveRangeLine => Line::LiveRange(LiveRange {
                 name: self.row.name,
                 index: self.row.index,
                 start: self.row.first,
                 end: self.row.second,
             }),
-            SyntaxKind::PeakLine => facts.peak_values.push(PeakValue {
+            SyntaxKind::PeakLine => Line::PeakValue(PeakValue {
                 name: self.row.name,
                 index: self.row.index,
                 bytes: self.row.first,
@@ -307,27 +331,25 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                 } else {
                     0
                 };
-                facts.tree.push(TreeNode {
+                Line::TreeNode(TreeNode {
                     depth,
                     label,
                     percentage: self.row.word,
                     total: self.row.first,
                     current: self.row.second,
                     remaining: self.row.third,
-                });
+                })
             }
-            SyntaxKind::SpaceHeading => {
-                facts.report.push(ReportRow::Space {
-                    label: self.row.name,
-                    color: self.row.value.color,
-                });
-            }
-            SyntaxKind::ReportAllocation => facts.report.push(ReportRow::Allocation(Allocation {
+            SyntaxKind::SpaceHeading => Line::Report(ReportRow::Space {
+                label: self.row.name,
+                color: self.value.color,
+            }),
+            SyntaxKind::ReportAllocation => Line::Report(ReportRow::Allocation(Allocation {
                 line,
                 ..self.allocation
             })),
             SyntaxKind::ReportText if !self.row.first.span.is_empty() => {
-                facts.report.push(ReportRow::Rest(self.row.first));
+                Line::Report(ReportRow::Rest(self.row.first))
             }
             SyntaxKind::ReportText
                 if line
@@ -335,24 +357,25 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                     .trim_start()
                     .starts_with("cumulative_size; ") =>
             {
-                facts.report.push(ReportRow::Table(line));
+                Line::Report(ReportRow::Table(line))
             }
             SyntaxKind::ReportRow if self.row.in_allocation => {
-                facts.report.push(ReportRow::Running {
-                    cumulative: self.row.human[0],
+                let running = ReportRow::Running {
+                    cumulative: self.human[0],
                     percentage: self.row.word,
-                    rest: self.row.human[1],
+                    rest: self.human[1],
                     allocation: self.allocation.index,
-                });
-                facts.report.push(ReportRow::Allocation(Allocation {
+                };
+                self.rows.push(self.text, Line::Report(running));
+                Line::Report(ReportRow::Allocation(Allocation {
                     line,
                     ..self.allocation
-                }));
+                }))
             }
-            SyntaxKind::ReportRow => facts.report.push(ReportRow::Slot {
-                cumulative: self.row.human[0],
+            SyntaxKind::ReportRow => Line::Report(ReportRow::Slot {
+                cumulative: self.human[0],
                 percentage: self.row.word,
-                size: self.row.human[1],
+                size: self.human[1],
                 offset: self.row.first,
                 values: self.row.second,
                 shapes: self.row.shape_span,
@@ -374,7 +397,7 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                     // ` positions:` and ` uses:`
                     _ => return,
                 };
-                facts.headings.push((heading, line));
+                Line::Heading(heading, line)
             }
             SyntaxKind::OutOfMemoryMessage
             | SyntaxKind::OutOfMemoryHeading
@@ -388,25 +411,25 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
                     SyntaxKind::OutOfMemoryEntry => OutOfMemoryKind::Entry,
                     _ => OutOfMemoryKind::Property,
                 };
-                let row = self.out_of_memory(kind, line);
-                self.facts.out_of_memory.push(row);
+                Line::OutOfMemory(self.out_of_memory(kind, line))
             }
-            SyntaxKind::ModuleLine => facts.headings.push((Heading::Module(self.row.name), line)),
-            SyntaxKind::TableRow => facts.table_rows.push(TableRow {
+            SyntaxKind::ModuleLine => Line::Heading(Heading::Module(self.row.name), line),
+            SyntaxKind::TableRow => Line::TableRow(TableRow {
                 row: self.row.first,
                 content: Span {
                     start: self.row.first.span.end,
                     end: line.end,
                 },
             }),
-            SyntaxKind::ComputationHeader => facts.computations.push(Computation {
+            SyntaxKind::ComputationHeader => Line::Computation(Computation {
                 name: self.row.name,
                 line,
                 entry: self.row.computation_entry,
-                instructions: facts.instructions.len() as u32,
+                instructions: 0,
             }),
-            _ => {}
-        }
+            _ => return,
+        };
+        self.rows.push(self.text, row);
     }
 
     /// The end of the line that ends at `at`, without its line end.
@@ -416,7 +439,7 @@ impl<'t, 'f, const DETAIL: bool> FactsSink<'t, 'f, DETAIL> {
     }
 }
 
-impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
+impl<R: Rows, const DETAIL: bool> Sink for FactsSink<'_, '_, R, DETAIL> {
     const DETAIL: bool = DETAIL;
     const INSIDE: bool = false;
 
@@ -432,6 +455,10 @@ impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
             }
             self.shapes.0.insert(shape.into());
         }
+    }
+
+    fn line(&mut self, number: usize) {
+        self.rows.line(number);
     }
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
@@ -505,7 +532,7 @@ impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
                     end: at,
                 };
                 if self.row.in_reference {
-                    self.row.value.index = span;
+                    self.value.index = span;
                 } else if self.row.in_allocation {
                     self.allocation.parameter_index = span;
                 } else {
@@ -514,7 +541,7 @@ impl<const DETAIL: bool> Sink for FactsSink<'_, '_, DETAIL> {
             }
             SyntaxKind::ValueReference => {
                 self.row.in_reference = false;
-                self.row.value.span = Span {
+                self.value.span = Span {
                     start: self.row.reference_start,
                     end: at,
                 };

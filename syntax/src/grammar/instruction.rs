@@ -32,7 +32,10 @@ pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
             p.expect_mark(Token::Eq, "`=`")?;
             p.skip_blanks();
         }
-        let length = |p: &mut Parser<S>| p.remaining().find(' ').unwrap_or(0);
+        let length = |p: &mut Parser<S>| {
+            let blank = memchr::memchr(b' ', p.remaining().as_bytes());
+            blank.unwrap_or(0)
+        };
         let likely = length(p);
         if !S::INSIDE && p.sink.knows_shape(&p.remaining()[..likely]) {
             shape::unread(p, likely)?;

@@ -3,8 +3,12 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{Allocation, Facts, Heading, Number, ReportRow, Span, ValueReference};
-use buflens_syntax::{Document, Encoding, lexer};
+use buflens_syntax::facts::brief::{Reference, Text};
+use buflens_syntax::facts::{
+    Allocation, Heading, Instruction, LiveRange, Number, Placement, Position, ReportRow, Row, Span,
+    Step, Use, UsedValue, ValueReference,
+};
+use buflens_syntax::{Block, Document, Encoding, lexer};
 
 /// About so many places of a text are looked at, besides its start and what is behind its end.
 const PLACES: u32 = 8;
@@ -19,7 +23,8 @@ pub fn check(data: &[u8]) {
     assert_eq!(document.len() as usize, text.len());
     assert_eq!(document.root().text(), &*text, "the tree is another text");
     for (_, block) in document.blocks() {
-        for span in spans(block.facts()) {
+        are_in_brief(block);
+        for span in spans(block) {
             assert!(
                 inside(block.text(), &(span.start..span.end)),
                 "{span:?} is out of the block"
@@ -109,8 +114,89 @@ fn places(document: &Document, text: &str) {
     }
 }
 
+/// Rows in brief say what the lines say that they stand for.
+fn are_in_brief(block: &Block) {
+    fn lines<T: Row>(block: &Block, count: usize) -> Vec<T> {
+        let rows: Vec<T> = block.rows().collect();
+        assert_eq!(rows.len(), count, "a row whose line does not say it");
+        rows
+    }
+    let (facts, text) = (block.facts(), block.text());
+    let is = |brief: Text, span: Span| {
+        assert_eq!(block.name(brief).unwrap_or_default(), span.text(text));
+    };
+    let is_value = |brief: &Reference, line: &ValueReference| {
+        assert_eq!((brief.id, brief.phi), (line.id.value, line.phi));
+        is(brief.name, line.name);
+        is(brief.index, line.index);
+        assert_eq!(
+            brief.color.map(u64::from),
+            line.color
+                .get()
+                .filter(|&color| u16::try_from(color).is_ok())
+        );
+    };
+    let lines_of = lines::<Allocation>(block, facts.allocations.len());
+    for (brief, line) in facts.allocations.iter().zip(lines_of) {
+        assert_eq!(
+            (brief.index, brief.size),
+            (line.index.value, line.size.value)
+        );
+        assert_eq!((brief.color, brief.kinds), (line.color.value, line.kinds));
+        assert_eq!(brief.parameter, line.parameter.get());
+    }
+    let lines_of = lines::<Placement>(block, facts.placements.len());
+    for (brief, line) in facts.placements.iter().zip(lines_of) {
+        is_value(&brief.value, &line.value);
+        assert_eq!(
+            (brief.size, brief.offset),
+            (line.size.value, line.offset.value)
+        );
+        let shape = brief
+            .shape
+            .place()
+            .map_or("", |at| facts.shapes[at].text(text));
+        assert_eq!(shape, line.shape.text(text));
+    }
+    let lines_of = lines::<UsedValue>(block, facts.values.len());
+    for (brief, line) in facts.values.iter().zip(lines_of) {
+        is_value(&brief.value, &line.value);
+    }
+    let lines_of = lines::<Position>(block, facts.positions.len());
+    for (brief, line) in facts.positions.iter().zip(lines_of) {
+        is(brief.name, line.name);
+        is(brief.index, line.index);
+    }
+    let lines_of = lines::<Use>(block, facts.uses.len());
+    for (brief, line) in facts.uses.iter().zip(lines_of) {
+        is(brief.name, line.name);
+    }
+    let lines_of = lines::<Instruction>(block, facts.instructions.len());
+    for (brief, line) in facts.instructions.iter().zip(lines_of) {
+        is(brief.name, line.name);
+        is(brief.opcode, line.opcode);
+        let shape = brief
+            .shape
+            .place()
+            .map_or("", |at| facts.shapes[at].text(text));
+        assert_eq!(shape, line.shape.text(text));
+    }
+    let lines_of = lines::<Step>(block, facts.steps.len());
+    for (brief, line) in facts.steps.iter().zip(lines_of) {
+        let step = line.step.get().filter(|_| !line.name.is_empty());
+        assert_eq!(brief.step, step.unwrap_or(u64::MAX));
+        is(brief.name, line.name);
+    }
+    let lines_of = lines::<LiveRange>(block, facts.live_ranges.len());
+    for (brief, line) in facts.live_ranges.iter().zip(lines_of) {
+        assert_eq!((brief.start, brief.end), (line.start.value, line.end.value));
+        is(brief.name, line.name);
+        is(brief.index, line.index);
+    }
+}
+
 /// The places of all that a block says.
-fn spans(facts: &Facts) -> Vec<Span> {
+fn spans(block: &Block) -> Vec<Span> {
     let mut spans = Vec::new();
     let number = |number: Number| number.span;
     let value = |value: &ValueReference| {
@@ -135,7 +221,7 @@ fn spans(facts: &Facts) -> Vec<Span> {
             it.output_shape,
         ]
     };
-    for (heading, line) in &facts.headings {
+    for (heading, line) in block.headings() {
         spans.push(*line);
         match *heading {
             Heading::LiveRange(it) | Heading::Peak(it) | Heading::Tree(it) => spans.push(it.span),
@@ -143,45 +229,46 @@ fn spans(facts: &Facts) -> Vec<Span> {
             _ => {}
         }
     }
-    spans.extend(facts.allocations.iter().flat_map(allocation));
-    for it in &facts.placements {
+    spans.extend(block.rows().flat_map(|it: Allocation| allocation(&it)));
+    for it in block.rows::<Placement>() {
         spans.extend(value(&it.value));
         spans.extend([it.line, number(it.size), number(it.offset), it.shape]);
     }
     spans.extend(
-        facts
-            .totals
+        block
+            .totals()
             .iter()
             .flat_map(|it| [number(it.bytes), it.human]),
     );
-    spans.extend(facts.values.iter().flat_map(|it| value(&it.value)));
-    spans.extend(facts.positions.iter().flat_map(|it| [it.name, it.index]));
+    spans.extend(block.rows::<UsedValue>().flat_map(|it| value(&it.value)));
+    spans.extend(block.rows::<Position>().flat_map(|it| [it.name, it.index]));
     spans.extend(
-        facts
-            .uses
-            .iter()
+        block
+            .rows::<Use>()
             .flat_map(|it| [it.name, number(it.operand), it.index]),
     );
     spans.extend(
-        facts
-            .instructions
-            .iter()
+        block
+            .rows::<Instruction>()
             .flat_map(|it| [it.span, it.name, it.shape, it.opcode, number(it.parameter)]),
     );
-    spans.extend(facts.steps.iter().flat_map(|it| [number(it.step), it.name]));
     spans.extend(
-        facts
-            .live_ranges
-            .iter()
+        block
+            .rows::<Step>()
+            .flat_map(|it| [number(it.step), it.name]),
+    );
+    spans.extend(
+        block
+            .rows::<LiveRange>()
             .flat_map(|it| [it.name, it.index, number(it.start), number(it.end)]),
     );
     spans.extend(
-        facts
-            .peak_values
+        block
+            .peak_values()
             .iter()
             .flat_map(|it| [it.name, it.index, number(it.bytes), number(it.cumulative)]),
     );
-    spans.extend(facts.tree.iter().flat_map(|it| {
+    spans.extend(block.tree_nodes().iter().flat_map(|it| {
         [
             it.label,
             it.percentage,
@@ -190,7 +277,7 @@ fn spans(facts: &Facts) -> Vec<Span> {
             number(it.remaining),
         ]
     }));
-    for row in &facts.report {
+    for row in block.report() {
         match row {
             ReportRow::Space { label, color } => spans.extend([*label, number(*color)]),
             ReportRow::SpaceTotal(it) => spans.extend([number(it.bytes), it.human]),
@@ -224,7 +311,7 @@ fn spans(facts: &Facts) -> Vec<Span> {
             ReportRow::Rest(it) => spans.push(it.span),
         }
     }
-    for it in &facts.out_of_memory {
+    for it in block.out_of_memory() {
         spans.extend([
             it.line,
             it.label,
@@ -236,11 +323,16 @@ fn spans(facts: &Facts) -> Vec<Span> {
         spans.extend(it.sizes);
     }
     spans.extend(
-        facts
-            .table_rows
+        block
+            .table_rows()
             .iter()
             .flat_map(|it| [number(it.row), it.content]),
     );
-    spans.extend(facts.computations.iter().flat_map(|it| [it.name, it.line]));
+    spans.extend(
+        block
+            .computations()
+            .iter()
+            .flat_map(|it| [it.name, it.line]),
+    );
     spans
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use buflens_syntax::{ArrayShape, Shape};
 use rustc_hash::FxHashMap;
@@ -204,7 +205,7 @@ impl Advice<'_, '_> {
     pub(super) fn widened(&self) -> Vec<Finding> {
         let dump = self.dump;
         let array = |at: u32| match self.audit.shapes.of(self.value(at)) {
-            Some(Shape::Array(array)) => Some(array.clone()),
+            Some(Shape::Array(array)) => Some(Arc::clone(array)),
             _ => None,
         };
         let has_type = |array: &ArrayShape, names: &[&str]| names.contains(&&*array.element.name);
@@ -217,7 +218,7 @@ impl Advice<'_, '_> {
             let large: Vec<u32> = large
                 .filter(|&at| self.value(at).size >= self.thresholds.min_bytes)
                 .collect();
-            let mut wide: FxHashMap<_, Vec<(u32, ArrayShape)>> = FxHashMap::default();
+            let mut wide: FxHashMap<_, Vec<(u32, Arc<ArrayShape>)>> = FxHashMap::default();
             for &at in &large {
                 if let Some(array) = array(at).filter(|array| has_type(array, &["f32"])) {
                     wide.entry(self.value(at).name)

@@ -92,7 +92,7 @@ pub(super) fn check_slots(
     let (mut sum, mut shown) = (Sum::new(whole), 0);
     let mut plain = FxHashMap::default();
     for at in rows {
-        match *at.row {
+        match at.row {
             ReportRow::Slot {
                 cumulative,
                 percentage,

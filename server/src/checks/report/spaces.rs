@@ -120,7 +120,7 @@ impl Report<'_> {
         let document = &self.dump.files[self.file].document;
         let is_older = document
             .blocks()
-            .any(|(_, block)| !block.facts().totals.is_empty());
+            .any(|(_, block)| !block.totals().is_empty());
         let count = self.dump.allocations.len();
         let (code, message) = if is_older && listed < count {
             let message = format!(

@@ -1,6 +1,5 @@
 //! Allocations: what the bytes are for and who lies in them.
 
-use buflens_syntax::Shape;
 use rustc_hash::FxHashMap;
 
 use super::instruction::Instruction;
@@ -284,7 +283,7 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
         (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)
     })?;
     let taken = bytes::taken(&array, context.platforms)?;
-    let logical = bytes::logical_bytes(&Shape::Array(wanted))?;
+    let logical = bytes::array_bytes(&wanted)?;
     Some(format!(
         "laid out as {} by {}: {}, {}",
         code(&cut(&text[text.find('{')?..], 100)),

@@ -228,15 +228,11 @@ impl<'d> Instruction<'d> {
         let [operand] = self.operands() else {
             return None;
         };
-        let from = shape_of(context, operand)?;
-        let layout = |text: &str| {
-            let array = array_shape(text)?;
-            Some((array.dimensions, array.layout?))
-        };
-        let (from_dimensions, from) = layout(from)?;
-        let (to_dimensions, to) = layout(self.shape())?;
+        let operand = array_shape(shape_of(context, operand)?)?;
+        let result = array_shape(self.shape())?;
+        let (from, to) = (operand.layout.as_ref()?, result.layout.as_ref()?);
         let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
-        if from_dimensions != to_dimensions || is_same {
+        if operand.dimensions != result.dimensions || is_same {
             return None;
         }
         let text = |layout: &buflens_syntax::Layout, with_tiles: bool| {
@@ -254,7 +250,7 @@ impl<'d> Instruction<'d> {
             format!("{{{}{}}}", order.join(","), tile.unwrap_or_default())
         };
         let with_tiles = from.tiles != to.tiles;
-        Some((text(&from, with_tiles), text(&to, with_tiles)))
+        Some((text(from, with_tiles), text(to, with_tiles)))
     }
 
     /// What it reads, for a hover that says of its value what it is.

@@ -3,7 +3,7 @@
 use buflens_syntax::facts;
 
 use super::instruction::Instruction;
-use super::{Cursor, row_at, source, value};
+use super::{Cursor, source, value};
 use crate::ide::markdown::{code, cut};
 use crate::model::{NameId, Use};
 
@@ -12,7 +12,7 @@ impl Cursor<'_, '_> {
     pub(super) fn position(&self) -> Option<String> {
         let (context, dump) = (self.context, self.context.dump);
         let text = self.block.text();
-        let row = row_at(&self.block.facts().positions, self.end(), |row| row.name)?;
+        let row = self.row::<facts::Position>()?;
         let index = if row.index.is_empty() {
             "{}"
         } else {
@@ -78,7 +78,7 @@ impl Cursor<'_, '_> {
     /// A line below `uses:`.
     pub(super) fn reader(&self) -> Option<String> {
         let dump = self.context.dump;
-        let row = row_at(&self.block.facts().uses, self.end(), |row| row.name)?;
+        let row = self.row::<facts::Use>()?;
         let name = row.name.text(self.block.text());
         let operand = match (row.operand.get(), row.index.text(self.block.text())) {
             (Some(operand), "" | "{}") => format!(" as operand {operand}"),

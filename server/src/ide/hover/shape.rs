@@ -1,5 +1,7 @@
 //! Shapes, layouts, tiles and dimensions: what the bytes are made of.
 
+use std::sync::Arc;
+
 use buflens_syntax::{ArrayShape, Layout, Shape, SyntaxKind, SyntaxNode, SyntaxToken, TileExtent};
 
 use super::{Context, token};
@@ -41,7 +43,7 @@ pub(super) fn hover(
 
 /// The array that `text` is the shape of. A tuple is none, and can be so long that reading it takes
 /// milliseconds.
-pub(super) fn array_shape(text: &str) -> Option<ArrayShape> {
+pub(super) fn array_shape(text: &str) -> Option<Arc<ArrayShape>> {
     if text.starts_with('(') {
         return None;
     }
@@ -154,7 +156,7 @@ fn without_layout(array: &ArrayShape) -> String {
 
 /// The bytes of an array and how they come about.
 fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
-    let logical = bytes::logical_bytes(&Shape::Array(array.clone()));
+    let logical = bytes::array_bytes(array);
     let Some((padding, logical)) = Padding::of(array).zip(logical) else {
         return format!("{}: its size cannot be told from the text", shown(text));
     };

@@ -61,7 +61,7 @@ pub(super) fn symbols(document: &Document, limit: usize) -> Vec<Symbol> {
                 return;
             };
             if symbols[at].children.len() < shares[at] {
-                symbols[at].children.push(of_instruction(row, start, text));
+                symbols[at].children.push(of_instruction(&row, start, text));
             }
         }
     });
@@ -97,7 +97,7 @@ enum Event<'d> {
         entry: bool,
     },
     Instruction {
-        row: &'d Instruction,
+        row: Instruction,
         start: u32,
         text: &'d str,
     },
@@ -107,7 +107,7 @@ enum Event<'d> {
 fn each<'d>(document: &'d Document, mut visit: impl FnMut(Event<'d>)) {
     for (start, block) in document.blocks() {
         let (facts, text) = (block.facts(), block.text());
-        let mut headers = facts.computations.iter().peekable();
+        let mut headers = block.computations().iter().peekable();
         for number in 0..=facts.instructions.len() {
             while let Some(header) =
                 headers.next_if(|header| header.instructions as usize <= number)
@@ -120,7 +120,7 @@ fn each<'d>(document: &'d Document, mut visit: impl FnMut(Event<'d>)) {
                     entry: header.entry,
                 });
             }
-            if let Some(row) = facts.instructions.get(number) {
+            if let Some(row) = block.row(number) {
                 visit(Event::Instruction { row, start, text });
             }
         }

@@ -7,7 +7,7 @@ use buflens_syntax::facts;
 
 use super::{Symbol, SymbolKind, counted, more};
 use crate::model::bytes::rounded;
-use crate::model::{Allocation, At, Dump, FileId, Place, Value};
+use crate::model::{Allocation, At, Dump, FileId, Place, Row, Value};
 
 /// So much of a shape is shown.
 const SHAPE: usize = 60;
@@ -120,18 +120,14 @@ fn of_value(dump: &Dump, value: &Value, whole: Place, name: Place) -> Symbol {
 
 /// The entries of section C in `file`: the `limit` largest values.
 pub(super) fn used_values(dump: &Dump, file: FileId, limit: usize, end: u32) -> Vec<Symbol> {
-    let mut used: Vec<(&Value, At<facts::UsedValue>)> = dump
-        .values
-        .iter()
-        .filter_map(|value| Some((value, dump.used(value)?)))
-        .filter(|(_, at)| at.file == file)
-        .collect();
+    let used = dump.values.iter().filter_map(|it| Some((it, it.used?)));
+    let mut used: Vec<(&Value, Row)> = used.filter(|(_, row)| row.file() == file).collect();
     let sizes: Vec<u64> = used.iter().map(|(value, _)| value.size).collect();
     let mut chosen = largest(&sizes, limit).into_iter();
     let all = used.len();
     used.retain(|_| chosen.next() == Some(true));
     // Section A lists them by allocation, section C by id.
-    used.sort_unstable_by_key(|(_, at)| at.start + at.row.value.span.start);
+    used.sort_unstable_by_key(|(_, row)| *row);
     let left_out = all - used.len();
     let symbol = |(value, at): (&Value, At<facts::UsedValue>)| {
         let header = at.place(at.row.value.span);
@@ -149,7 +145,9 @@ pub(super) fn used_values(dump: &Dump, file: FileId, limit: usize, end: u32) -> 
             at.place(at.row.value.name),
         )
     };
-    used.into_iter()
+    let lines = used.into_iter();
+    let lines = lines.filter_map(|(value, row)| Some((value, dump.at(row)?)));
+    lines
         .map(symbol)
         .chain(more(&[(left_out, "value")], end))
         .collect()

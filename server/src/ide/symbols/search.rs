@@ -11,7 +11,6 @@ use super::{Found, SymbolKind};
 use crate::audit::Audit;
 use crate::audit::made::made;
 use crate::ide::navigation::{Target, allocation, computation, instruction_in, value_header};
-use crate::ide::references::enclosing;
 use crate::model::cancel::checkpoint;
 use crate::model::lines::Lines;
 use crate::model::source::{Libraries, unescaped};
@@ -139,7 +138,7 @@ fn by_op_name(
                 if Rank::of(&op_name, query).is_none() {
                     continue;
                 }
-                let instruction = enclosing(&block.facts().instructions, at as u32);
+                let instruction = block.instruction_at(at as u32);
                 let name = instruction.and_then(|row| dump.names.get(row.name.text(text)));
                 let Some(name) = name.filter(|&name| seen.insert(name)) else {
                     continue;

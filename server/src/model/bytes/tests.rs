@@ -1,11 +1,12 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use buflens_syntax::{Document, DocumentKind};
 
 use super::*;
 use crate::model::{Dump, File};
 
-fn array(text: &str) -> ArrayShape {
+fn array(text: &str) -> Arc<ArrayShape> {
     match Shape::read(text) {
         Ok(Shape::Array(array)) => array,
         other => panic!("{text}: {other:?}"),

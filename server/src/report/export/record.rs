@@ -123,7 +123,7 @@ fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
     let header = dump.at::<facts::Allocation>(allocation.header);
     let text = |span: fn(&facts::Allocation) -> facts::Span| {
         let header = header?;
-        Some(header.text(span(header.row)).to_owned()).filter(|text| !text.is_empty())
+        Some(header.text(span(&header.row)).to_owned()).filter(|text| !text.is_empty())
     };
     AllocationRecord {
         allocation: allocation.index,

@@ -1,0 +1,156 @@
+//! The texts of blocks as numbers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use buflens_syntax::Block;
+use buflens_syntax::facts::brief::Text;
+
+use crate::model::names::{NameId, Names};
+use crate::model::shapes::ShapeTexts;
+
+/// The numbers by which dumps know the texts of their blocks: names, and shapes. The states of one dump, before and
+/// after an edit, have one numbering, so that what has not changed is known by its numbers already.
+#[derive(Debug)]
+pub struct Numbering {
+    /// Tells numberings apart.
+    pub(super) id: u64,
+    pub(super) names: Names,
+    pub(super) shapes: ShapeTexts,
+    /// The bytes of all of them when the first state was joined; 0 before that.
+    pub(super) bytes: usize,
+}
+
+impl Default for Numbering {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            names: Names::default(),
+            shapes: ShapeTexts::default(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Numbering {
+    /// Names that edits have taken away stay, until they are as many as those that are there.
+    pub(super) const SLACK: usize = 1 << 20;
+
+    pub(super) fn size(&self) -> usize {
+        self.names.bytes() + self.shapes.bytes()
+    }
+}
+
+/// The numbers of the texts of a block, of its names and then of its shapes. Those of most are known from the
+/// state before an edit.
+pub(super) fn numbers_of(
+    id: u64,
+    names: &mut Names,
+    shapes: &mut ShapeTexts,
+    block: &Block,
+) -> Arc<[u32]> {
+    let facts = block.facts();
+    block.numbers(id, || {
+        let text = block.text();
+        let of_names = facts.names.iter();
+        let of_names = of_names.map(|span| names.intern(span.text(text)).number());
+        let of_names: Vec<u32> = of_names.collect();
+        let of_shapes = facts.shapes.iter();
+        let of_shapes = of_shapes.map(|span| shapes.intern(span.text(text)).number());
+        of_names.into_iter().chain(of_shapes).collect()
+    })
+}
+
+/// The texts of one block by their numbers.
+pub(super) struct Texts {
+    /// Names, and shapes behind them.
+    pub(super) numbers: Arc<[u32]>,
+    pub(super) names: usize,
+    /// That of what is not printed.
+    pub(super) none: NameId,
+}
+
+impl Texts {
+    pub(super) fn name(&self, text: Text) -> NameId {
+        let number = text.place().map(|place| self.numbers[place]);
+        number.map_or(self.none, NameId::of_number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use buflens_syntax::Document;
+
+    use super::*;
+    use crate::model::{Dump, File};
+
+    fn state(document: &Document, numbering: &mut Numbering) -> Dump {
+        let file = File {
+            path: PathBuf::from("m-buffer-assignment.txt"),
+            document: document.clone(),
+            lossy: false,
+        };
+        Dump::numbered(vec![file], numbering)
+    }
+
+    fn names(dump: &Dump) -> Vec<&str> {
+        let names = dump.values.iter().map(|value| &dump.names[value.name]);
+        names.collect()
+    }
+
+    fn assignment() -> Document {
+        let lines = (0..2000).map(|id| {
+            format!(
+                "allocation {id}: size 4, thread-local:\n value: <{id} a.{id} @0> (size=4,offset=0): f32[]\n"
+            )
+        });
+        let text = "BufferAssignment:\n".to_owned() + &lines.collect::<String>();
+        Document::new(&text).expect("a short text")
+    }
+
+    fn renamed(document: &Document, from: &str, to: &str) -> Document {
+        let at = document.text().find(from).expect("a name") as u32;
+        let range = at..at + from.len() as u32;
+        document.edit(range, to).expect("a short text")
+    }
+
+    #[test]
+    fn states_of_a_dump_have_one_numbering() {
+        let mut numbering = Numbering::default();
+        let document = assignment();
+        let before = state(&document, &mut numbering);
+        let document = renamed(&document, " a.1000 ", " b ");
+        let after = state(&document, &mut numbering);
+        let id = |dump: &Dump, name| dump.names.get(name);
+        assert_eq!(id(&before, "a.1999"), id(&after, "a.1999"));
+        assert_eq!((id(&before, "b"), id(&after, "b").is_some()), (None, true));
+        assert_eq!(names(&before)[1000], "a.1000");
+        assert_eq!(names(&after), names(&Dump::new(after.files.clone())));
+    }
+
+    #[test]
+    fn what_edits_have_taken_away_is_forgotten() {
+        let mut numbering = Numbering::default();
+        let mut document = assignment();
+        state(&document, &mut numbering);
+        let mut name = "a.1000".to_owned();
+        for round in 0..40 {
+            let next = format!("b{round}{}", "_".repeat(60_000));
+            document = renamed(&document, &format!(" {name} "), &format!(" {next} "));
+            name = next;
+            let dump = state(&document, &mut numbering);
+            assert_eq!(names(&dump)[1000], name);
+            assert_eq!(names(&dump)[1999], "a.1999");
+            assert!(numbering.size() < 2 * numbering.bytes + Numbering::SLACK + 200_000);
+        }
+        let dump = state(&document, &mut numbering);
+        assert!(
+            dump.names
+                .get(&format!("b0{}", "_".repeat(60_000)))
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,480 @@
+//! A block: a run of whole lines, and what is known of it.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rowan::GreenNode;
+
+use super::cut::is_long;
+use super::text::{Origin, Text};
+use crate::facts::{
+    Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
+    PeakValue, Rare, ReportRow, Row, Span, TableRow, Total, TreeNode, brief,
+};
+use crate::grammar;
+use crate::line::{LineKind, Mode};
+use crate::mentions::{Mention, MentionSink};
+use crate::position::Units;
+use crate::scan::{Follow, Lines, Starts};
+use crate::sink::{SyntaxError, TreeSink};
+
+/// A run of whole lines that is read on its own.
+#[derive(Debug)]
+pub struct Block {
+    /// Distinguishes the blocks of all documents, for the cache of trees.
+    pub(super) id: u64,
+    pub(super) text: Text,
+    pub(super) mode: Mode,
+    pub(super) follow: Follow,
+    /// Where its lines begin, and what they are.
+    pub(super) line_starts: Starts,
+    pub(super) kinds: Box<[LineKind]>,
+    /// Where lines begin for an editor, if it takes other characters for line ends, too.
+    pub(super) editor_lines: Option<Starts>,
+    pub(super) units: OnceLock<Units>,
+    pub(super) facts: Mutex<Option<Arc<Facts>>>,
+    pub(super) rare: OnceLock<Option<Box<Rare>>>,
+    /// The numbers of its texts, and whose these are.
+    pub(super) numbers: Mutex<Option<(u64, Arc<[u32]>)>>,
+    pub(super) errors: OnceLock<Box<[SyntaxError]>>,
+}
+
+impl Block {
+    /// A block of lines that end with `\n`, begin at `line_starts`, and are `kinds`.
+    pub(super) fn new(
+        text: &str,
+        mode: Mode,
+        follow: Follow,
+        line_starts: &[u32],
+        kinds: &[LineKind],
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            text: text.into(),
+            mode,
+            follow,
+            line_starts: Starts::new(line_starts),
+            kinds: kinds.into(),
+            editor_lines: has_returns.then(|| editor_lines(text)),
+            units: OnceLock::new(),
+            facts: Mutex::default(),
+            rare: OnceLock::new(),
+            numbers: Mutex::default(),
+            errors: OnceLock::new(),
+        }
+    }
+
+    /// The text of the block.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The length of its text in bytes.
+    pub fn length(&self) -> u32 {
+        self.text.len() as u32
+    }
+
+    /// Where in the format the block begins.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What the block says. Computed at the first call, with the errors unless the block begins with
+    /// a long line; the inside of such lines is read only when it is asked for.
+    pub fn facts(&self) -> Arc<Facts> {
+        let mut known = lock(&self.facts);
+        if let Some(facts) = &*known {
+            return Arc::clone(facts);
+        }
+        // Nobody else fills the others in but for the same text.
+        let facts = if self.is_long() {
+            let (facts, rare, _) = self.read::<false>();
+            let _ = self.rare.set(rare);
+            facts
+        } else {
+            let (facts, rare, errors) = self.read::<true>();
+            let _ = (self.rare.set(rare), self.errors.set(errors));
+            facts
+        };
+        Arc::clone(known.insert(Arc::new(facts)))
+    }
+
+    /// The rows of kinds that most blocks have none of. Computed with the facts.
+    fn rare<T>(&self, table: impl Fn(&Rare) -> &[T]) -> &[T] {
+        if self.rare.get().is_none() {
+            self.facts();
+        }
+        let rare = self.rare.get().and_then(Option::as_deref);
+        rare.map_or(&[], table)
+    }
+
+    /// Section headings, each with its line.
+    pub fn headings(&self) -> &[(Heading, Span)] {
+        self.rare(|rare| &rare.headings)
+    }
+
+    /// `Total bytes used:` lines.
+    pub fn totals(&self) -> &[Total] {
+        self.rare(|rare| &rare.totals)
+    }
+
+    /// The peak list.
+    pub fn peak_values(&self) -> &[PeakValue] {
+        self.rare(|rare| &rare.peak_values)
+    }
+
+    /// The stack trace breakdown.
+    pub fn tree_nodes(&self) -> &[TreeNode] {
+        self.rare(|rare| &rare.tree)
+    }
+
+    /// The memory-usage report.
+    pub fn report(&self) -> &[ReportRow] {
+        self.rare(|rare| &rare.report)
+    }
+
+    /// The text of a failure for want of memory.
+    pub fn out_of_memory(&self) -> &[OutOfMemory] {
+        self.rare(|rare| &rare.out_of_memory)
+    }
+
+    /// Tables of a module's header.
+    pub fn table_rows(&self) -> &[TableRow] {
+        self.rare(|rare| &rare.table_rows)
+    }
+
+    /// Computations of a module.
+    pub fn computations(&self) -> &[Computation] {
+        self.rare(|rare| &rare.computations)
+    }
+
+    /// Whether [`Block::facts`] has been computed.
+    pub fn has_facts(&self) -> bool {
+        lock(&self.facts).is_some()
+    }
+
+    /// Whether the block's text stays where it is. Else it is read again where it is asked for.
+    pub fn is_held(&self) -> bool {
+        !self.text.is_released()
+    }
+
+    /// Lets go of the facts and of the numbers of their texts, if the block's text is not held either: what has been
+    /// joined and will not be edited needs neither. They are read again where they are asked for.
+    pub fn forget_facts(&self) {
+        if !self.is_held() {
+            *lock(&self.facts) = None;
+            *lock(&self.numbers) = None;
+        }
+    }
+
+    /// The numbers that `number` gives the texts of the block's [`Facts`], kept as those of `numbering` until another
+    /// asks. Whoever gives numbers sees to it that one of `numbering` is never that of another text.
+    pub fn numbers(&self, numbering: u64, number: impl FnOnce() -> Arc<[u32]>) -> Arc<[u32]> {
+        if let Some((of, numbers)) = &*lock(&self.numbers)
+            && *of == numbering
+        {
+            return Arc::clone(numbers);
+        }
+        let numbers = number();
+        *lock(&self.numbers) = Some((numbering, Arc::clone(&numbers)));
+        numbers
+    }
+
+    /// What is wrong in the block. Computed at the first call.
+    pub fn errors(&self) -> &[SyntaxError] {
+        if self.errors.get().is_none() && !self.is_long() {
+            self.facts();
+        }
+        self.errors.get_or_init(|| self.read::<true>().2)
+    }
+
+    /// A pass over the text: with `DETAIL` over every token.
+    pub(super) fn read<const DETAIL: bool>(
+        &self,
+    ) -> (Facts, Option<Box<Rare>>, Box<[SyntaxError]>) {
+        let (mut rows, mut shapes) = GATHERED.take();
+        let mut sink = FactsSink::<_, DETAIL>::new(&self.text, &mut rows, &mut shapes);
+        grammar::block(self.lines(), &mut sink);
+        let errors = sink.errors.into();
+        let (facts, rare) = rows.take();
+        GATHERED.set((rows, shapes));
+        (facts, rare, errors)
+    }
+
+    /// What the logical line that begins with line `line` says.
+    pub(crate) fn line_rows(&self, line: usize) -> impl Iterator<Item = Line> {
+        let mut rows = Vec::new();
+        let (gathered, mut shapes) = GATHERED.take();
+        if self.is_long() {
+            let mut sink = FactsSink::<_, false>::new(&self.text, &mut rows, &mut shapes);
+            grammar::logical_line(self.lines(), line, &mut sink);
+        } else {
+            let mut sink = FactsSink::<_, true>::new(&self.text, &mut rows, &mut shapes);
+            grammar::logical_line(self.lines(), line, &mut sink);
+        }
+        GATHERED.set((gathered, shapes));
+        rows.into_iter()
+    }
+
+    /// A name of the block's [`Facts`]; `None` for what is not printed.
+    pub fn name(&self, text: brief::Text) -> Option<&str> {
+        let span = self.facts().names[text.place()?];
+        Some(span.text(&self.text))
+    }
+
+    /// Where line `line` of the block begins.
+    pub fn line_start(&self, line: u16) -> u32 {
+        self.lines().start(line as usize) as u32
+    }
+
+    /// The row that stands on line `place` if rows of this kind are held [in brief](brief); else the one with this
+    /// number.
+    pub fn row_with<T: Row>(&self, place: usize) -> Option<T> {
+        T::at(self, place)
+    }
+
+    /// Row `number` of its kind in the block, with all its spans. Reads a line of the text for it, if rows of
+    /// this kind are held in brief.
+    pub fn row<T: Row>(&self, number: usize) -> Option<T> {
+        T::read(self, number)
+    }
+
+    /// All rows of a kind, with all their spans.
+    pub fn rows<T: Row>(&self) -> impl DoubleEndedIterator<Item = T> + '_ {
+        (0..T::count(self)).filter_map(|number| T::read(self, number))
+    }
+
+    /// The row of a kind, one that is held in brief, on the logical line that holds the byte at `at`.
+    pub fn row_at<T: Row>(&self, at: u32) -> Option<T> {
+        let line = self.line_at(at)?;
+        let facts = self.facts();
+        let number = T::first_from(&facts, line)?;
+        let is_there = line
+            .checked_add(1)
+            .is_none_or(|next| T::first_from(&facts, next) > Some(number));
+        T::read(self, number).filter(|_| is_there)
+    }
+
+    /// The instruction that holds the byte at `at`.
+    pub fn instruction_at(&self, at: u32) -> Option<Instruction> {
+        let row: Option<Instruction> = self.row_at(at);
+        row.filter(|row| (row.span.start..row.span.end).contains(&at))
+    }
+
+    /// The first line of the logical line that holds the byte at `at`, from 0.
+    fn line_at(&self, at: u32) -> Option<u16> {
+        let behind = self.line_starts.up_to(at);
+        let lines = self.kinds.get(..behind)?;
+        let line = lines
+            .iter()
+            .rposition(|&kind| kind != LineKind::Continuation);
+        u16::try_from(line.unwrap_or(0)).ok()
+    }
+
+    /// The same without its text, which begins at `start` of `origin`, and without its facts, but for live ranges: those
+    /// are joined when all values are known.
+    pub(super) fn release(self, origin: &Arc<Origin>, start: u32) -> Self {
+        let is_joined = self.facts().live_ranges.is_empty();
+        let block = Self {
+            text: self.text.release(origin, start),
+            ..self
+        };
+        if is_joined {
+            block.forget_facts();
+        }
+        block
+    }
+
+    pub(super) fn lines(&self) -> Lines<'_> {
+        Lines {
+            text: &self.text,
+            starts: &self.line_starts,
+            kinds: &self.kinds,
+            mode: self.mode,
+            follow: self.follow,
+        }
+    }
+
+    /// Where lines begin for an editor.
+    pub(super) fn editor_lines(&self) -> &Starts {
+        self.editor_lines.as_ref().unwrap_or(&self.line_starts)
+    }
+
+    /// Whether the block begins with a long line.
+    pub(super) fn is_long(&self) -> bool {
+        is_long(self.text.len(), self.line_starts.get(1))
+    }
+
+    /// What the block's instructions mention, in the order of the text. A pass over every token at
+    /// every call.
+    pub fn mentions(&self) -> Vec<Mention> {
+        let mut sink = MentionSink::new(&self.text);
+        grammar::block(self.lines(), &mut sink);
+        sink.mentions
+    }
+
+    /// The lossless tree of the block, built anew at every call.
+    pub fn tree(&self) -> GreenNode {
+        let mut sink = TreeSink::new(&self.text);
+        grammar::block(self.lines(), &mut sink);
+        sink.finish()
+    }
+
+    pub(super) fn units(&self) -> &Units {
+        self.units.get_or_init(|| Units::new(&self.text))
+    }
+}
+
+/// What is guarded is whole whatever panicked while it was held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// Rows are gathered here. Shapes that one block has, many have.
+    static GATHERED: RefCell<(Gathered, KnownShapes)> = RefCell::default();
+}
+
+/// Where lines begin for an editor, to which a lone `\r` is a line end too.
+fn editor_lines(text: &str) -> Starts {
+    let bytes = text.as_bytes();
+    let mut line_starts = vec![0];
+    for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+        let is_half = bytes[end] == b'\r' && bytes.get(end + 1) == Some(&b'\n');
+        if !is_half && end + 1 < bytes.len() {
+            line_starts.push(end as u32 + 1);
+        }
+    }
+    Starts::new(&line_starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SyntaxKind;
+    use crate::document::Document;
+    use crate::document::cut::Cutter;
+
+    /// Only what is wrong may be understood otherwise when more of it is read.
+    #[test]
+    fn rows_are_the_same_with_and_without_the_inside_of_lines() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/dumps");
+        let mut blocks = 0;
+        for folder in std::fs::read_dir(fixtures).expect("the fixtures") {
+            let folder = folder.expect("a folder").path();
+            for file in std::fs::read_dir(folder).expect("a folder") {
+                let text = std::fs::read(file.expect("a file").path()).expect("a file");
+                let text = String::from_utf8_lossy(&text);
+                let document = Document::new(&text).expect("below 4 GiB");
+                for (_, block) in document.blocks() {
+                    let (facts, rare, errors) = block.read::<true>();
+                    let (same_facts, same_rare, _) = block.read::<false>();
+                    assert!(
+                        (facts, rare) == (same_facts, same_rare) || !errors.is_empty(),
+                        "{}",
+                        block.text()
+                    );
+                    blocks += 1;
+                }
+            }
+        }
+        assert!(blocks > 1000, "{blocks}");
+    }
+
+    /// What is wrong, by a reading of every token.
+    #[derive(Default)]
+    struct AllErrors(Vec<SyntaxError>);
+
+    impl crate::sink::Sink for AllErrors {
+        const DETAIL: bool = true;
+
+        fn open(&mut self, _: SyntaxKind, _: u32) {}
+        fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
+        fn close(&mut self, _: SyntaxKind, _: u32) {}
+        fn error(&mut self, error: SyntaxError) {
+            self.0.push(error);
+        }
+    }
+
+    /// What is passed over, since it is in its usual form or known, is as sound as the rules say. Whole blocks
+    /// of real dumps are broken in some places each.
+    #[test]
+    fn what_is_passed_over_has_the_errors_that_a_reading_of_every_token_finds() {
+        const PIECES: [&str; 26] = [
+            "{",
+            "}",
+            "(",
+            ")",
+            "[",
+            "]",
+            "\"",
+            "%",
+            ",",
+            ", ",
+            "=",
+            " ",
+            "  ",
+            "/",
+            "/*",
+            "//",
+            "\\",
+            "<",
+            ">",
+            "-",
+            "@",
+            "0",
+            "18446744073709551616",
+            "a",
+            "\u{e9}",
+            "\n",
+        ];
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dumps");
+        let mut state = 1_u32;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % below.max(1)
+        };
+        let (mut sound, mut broken) = (0, 0);
+        for file in std::fs::read_dir(fixtures).expect("the fixtures") {
+            let text = std::fs::read_to_string(file.expect("a file").path()).expect("UTF-8");
+            let document = Document::new(&text).expect("a short text");
+            for (_, block) in document.blocks() {
+                for round in 0..400 {
+                    let mut text = block.text().to_owned();
+                    for _ in 0..round % 4 {
+                        let mut at = [0, 1].map(|_| random(text.len() + 1));
+                        while !at.iter().all(|&at| text.is_char_boundary(at)) {
+                            at = [0, 1].map(|_| random(text.len() + 1));
+                        }
+                        let end = if random(2) == 0 {
+                            at[0]
+                        } else {
+                            at[1].min(at[0] + random(3))
+                        };
+                        if end >= at[0] && text.is_char_boundary(end) {
+                            text.replace_range(at[0]..end, PIECES[random(PIECES.len())]);
+                        }
+                    }
+                    let (blocks, _) = Cutter::new(block.mode).finish(&text, None);
+                    for block in blocks {
+                        let mut all = AllErrors::default();
+                        grammar::block(block.lines(), &mut all);
+                        assert_eq!(block.errors(), all.0, "{}", block.text());
+                        if all.0.is_empty() {
+                            sound += 1;
+                        } else {
+                            broken += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            sound > 9000 && broken > 9000,
+            "{sound} sound, {broken} broken"
+        );
+    }
+}

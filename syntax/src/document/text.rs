@@ -1,0 +1,118 @@
+//! The text of a block: held, or read again when it is asked for.
+
+use std::fmt::Debug;
+use std::hash::BuildHasher;
+use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxBuildHasher;
+
+/// Where a document's text can be read again.
+pub trait Source: Debug + Send + Sync {
+    /// The bytes of the document in `range`; `None` if they cannot be read.
+    fn read(&self, range: Range<u32>) -> Option<String>;
+}
+
+/// A source, and whether it has turned out to be another text than it was.
+#[derive(Debug)]
+pub(super) struct Origin {
+    source: Box<dyn Source>,
+    is_lost: AtomicBool,
+}
+
+impl Origin {
+    pub(super) fn new(source: Box<dyn Source>) -> Self {
+        Self {
+            source,
+            is_lost: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether some text could not be read again.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+}
+
+/// A text that may have been released. Where it cannot be read again it is blanks, and its origin lost.
+#[derive(Debug)]
+pub(super) struct Text {
+    held: OnceLock<Box<str>>,
+    released: Option<Box<Released>>,
+}
+
+#[derive(Debug)]
+struct Released {
+    origin: Arc<Origin>,
+    start: u32,
+    length: u32,
+    hash: u64,
+}
+
+impl Released {
+    fn read(&self) -> Box<str> {
+        let text = self
+            .origin
+            .source
+            .read(self.start..self.start + self.length);
+        let is_same = |text: &String| text.len() == self.length as usize && hash(text) == self.hash;
+        if let Some(text) = text.filter(is_same) {
+            return text.into();
+        }
+        self.origin.is_lost.store(true, Ordering::Relaxed);
+        " ".repeat(self.length as usize).into()
+    }
+}
+
+impl Text {
+    pub(super) fn len(&self) -> usize {
+        match &self.released {
+            Some(released) => released.length as usize,
+            None => self.held.get().map_or(0, |text| text.len()),
+        }
+    }
+
+    /// Whether it need not be held.
+    pub(super) fn is_released(&self) -> bool {
+        self.released.is_some()
+    }
+
+    /// The text without itself. It begins at `start` of its origin.
+    pub(super) fn release(self, origin: &Arc<Origin>, start: u32) -> Self {
+        let released = Released {
+            origin: Arc::clone(origin),
+            start,
+            length: self.len() as u32,
+            hash: hash(&self),
+        };
+        Self {
+            held: OnceLock::new(),
+            released: Some(Box::new(released)),
+        }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self {
+            held: OnceLock::from(Box::from(text)),
+            released: None,
+        }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.held.get_or_init(|| {
+            let released = self.released.as_ref();
+            released.map_or_else(Box::default, |released| released.read())
+        })
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    FxBuildHasher.hash_one(text.as_bytes())
+}
