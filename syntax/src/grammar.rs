@@ -30,6 +30,10 @@ pub(crate) use shape::shape;
 /// Any number of so many digits is below 2^64 - 1.
 const MOST_DIGITS: usize = 19;
 
+// Tokens of one byte, as `Parser::phrase` takes them.
+const MARK: (SyntaxKind, usize) = (Punctuation, 1);
+const BLANK: (SyntaxKind, usize) = (Whitespace, 1);
+
 /// A rule gave up; the error is reported and the rest of the line is not read.
 pub(crate) struct Failed;
 pub(crate) type Rule = Result<(), Failed>;
@@ -367,8 +371,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         };
         let goes_on = |last: u8, next: u8| match last {
             b' ' => matches!(next, b' ' | b'\t'),
-            b'<' => next == b'=',
-            b'-' => next == b'>',
             last => is_name_byte(last) && is_name_byte(next),
         };
         if let (Some(&last), Some(&next)) = (text.as_bytes().last(), behind.first())

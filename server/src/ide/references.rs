@@ -307,18 +307,17 @@ fn is_in_tree(document: &Document, offset: u32, name: &str, kind: SyntaxKind) ->
 
 /// The kind of the name that begins at `at`, if a row of facts has it.
 fn known_name(block: &Block, at: u32) -> Option<SyntaxKind> {
-    fn has<T: Row>(block: &Block, at: u32, name: impl Fn(&T) -> Span) -> bool {
-        let name = block.row_at(at).map(|row| name(&row));
-        name.is_some_and(|name| name.start == at && !name.is_empty())
+    fn name_of<T: Row>(block: &Block, at: u32, name: impl Fn(T) -> Span) -> Option<Span> {
+        block.row_at(at).map(name)
     }
     let is_there = |name: Span| name.start == at && !name.is_empty();
-    let is_name = has(block, at, |row: &facts::Placement| row.value.name)
-        || has(block, at, |row: &facts::UsedValue| row.value.name)
-        || has(block, at, |row: &facts::Position| row.name)
-        || has(block, at, |row: &facts::Use| row.name)
-        || has(block, at, |row: &Instruction| row.name)
-        || has(block, at, |row: &facts::Step| row.name)
-        || has(block, at, |row: &facts::LiveRange| row.name)
+    let is_name = name_of(block, at, |row: facts::Placement| row.value.name).is_some_and(is_there)
+        || name_of(block, at, |row: facts::UsedValue| row.value.name).is_some_and(is_there)
+        || name_of(block, at, |row: facts::Position| row.name).is_some_and(is_there)
+        || name_of(block, at, |row: facts::Use| row.name).is_some_and(is_there)
+        || name_of(block, at, |row: Instruction| row.name).is_some_and(is_there)
+        || name_of(block, at, |row: facts::Step| row.name).is_some_and(is_there)
+        || name_of(block, at, |row: facts::LiveRange| row.name).is_some_and(is_there)
         || block.peak_values().iter().any(|row| is_there(row.name));
     if is_name {
         return Some(SyntaxKind::Name);

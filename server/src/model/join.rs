@@ -53,6 +53,8 @@ pub struct Join<'n> {
     parts: Vec<Part>,
     /// The file that is being joined.
     reading: Reading,
+    /// The index `{}`, which is mostly not printed.
+    whole: Option<NameId>,
 }
 
 /// How far a file of the assignment's kind is joined.
@@ -84,6 +86,7 @@ impl<'n> Join<'n> {
             with_live_ranges: Vec::new(),
             parts: Vec::new(),
             reading: Reading::default(),
+            whole: None,
         }
     }
 
@@ -244,9 +247,7 @@ impl Join<'_> {
         }
         let texts = self.texts_of(content);
         self.read_allocations(&facts, &texts, &row);
-        let mut current = self.reading.current;
-        self.read_values(&facts, &texts, &row, &mut current);
-        self.reading.current = current;
+        self.read_values(&facts, &texts, &row);
         let dump = &mut self.dump;
         for step in &facts.steps {
             let name = texts.name(step.name);
@@ -292,20 +293,16 @@ impl Join<'_> {
 
     /// The index `text`, or `{}` where none is printed.
     fn index(&mut self, texts: &Texts, text: Text) -> NameId {
-        if text == Text::NONE {
-            self.dump.names.intern(index_text(""))
-        } else {
-            texts.name(text)
+        if text != Text::NONE {
+            return texts.name(text);
         }
+        let names = &mut self.dump.names;
+        *self
+            .whole
+            .get_or_insert_with(|| names.intern(index_text("")))
     }
 
-    fn read_values(
-        &mut self,
-        facts: &facts::Facts,
-        texts: &Texts,
-        row: &impl Fn(usize) -> Row,
-        current: &mut Option<u32>,
-    ) {
+    fn read_values(&mut self, facts: &facts::Facts, texts: &Texts, row: &impl Fn(usize) -> Row) {
         // A value's rows are those behind its header and before the next header.
         let ends = |next: Option<&brief::UsedValue>| match next {
             Some(next) => [next.positions, next.uses, next.instructions].map(usize::from),
@@ -319,7 +316,7 @@ impl Join<'_> {
         for number in 0..=facts.values.len() {
             // What stands before header `number` belongs to the value before it.
             let end = ends(facts.values.get(number));
-            if let Some(value) = *current {
+            if let Some(value) = self.reading.current {
                 self.add_rows(value, facts, texts, row, start, end);
             }
             start = end;
@@ -330,7 +327,7 @@ impl Join<'_> {
             let defined = &facts.positions[end[0]..next];
             let value = self.value_of_header(&header.value, defined.first(), texts);
             self.dump.values[value as usize].used = Some(row(header.line.into()));
-            *current = Some(value);
+            self.reading.current = Some(value);
         }
     }
 

@@ -10,7 +10,7 @@ use super::cut::is_long;
 use super::text::{Origin, Text};
 use crate::facts::{
     Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
-    PeakValue, Rare, ReportRow, Row, Span, TableRow, Total, TreeNode, brief,
+    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode, brief,
 };
 use crate::grammar;
 use crate::line::{LineKind, Mode};
@@ -28,16 +28,16 @@ pub struct Block {
     pub(super) mode: Mode,
     pub(super) follow: Follow,
     /// Where its lines begin, and what they are.
-    pub(super) line_starts: Starts,
-    pub(super) kinds: Box<[LineKind]>,
+    line_starts: Starts,
+    kinds: Box<[LineKind]>,
     /// Where lines begin for an editor, if it takes other characters for line ends, too.
-    pub(super) editor_lines: Option<Starts>,
-    pub(super) units: OnceLock<Units>,
-    pub(super) facts: Mutex<Option<Arc<Facts>>>,
-    pub(super) rare: OnceLock<Option<Box<Rare>>>,
+    editor_lines: Option<Starts>,
+    units: OnceLock<Units>,
+    facts: Mutex<Option<Arc<Facts>>>,
+    rare: OnceLock<Option<Box<Rare>>>,
     /// The numbers of its texts, and whose these are.
-    pub(super) numbers: Mutex<Option<(u64, Arc<[u32]>)>>,
-    pub(super) errors: OnceLock<Box<[SyntaxError]>>,
+    numbers: Mutex<Option<(u64, Arc<[u32]>)>>,
+    errors: OnceLock<Box<[SyntaxError]>>,
 }
 
 impl Block {
@@ -192,31 +192,42 @@ impl Block {
     }
 
     /// A pass over the text: with `DETAIL` over every token.
-    pub(super) fn read<const DETAIL: bool>(
-        &self,
-    ) -> (Facts, Option<Box<Rare>>, Box<[SyntaxError]>) {
-        let (mut rows, mut shapes) = GATHERED.take();
-        let mut sink = FactsSink::<_, DETAIL>::new(&self.text, &mut rows, &mut shapes);
-        grammar::block(self.lines(), &mut sink);
-        let errors = sink.errors.into();
+    fn read<const DETAIL: bool>(&self) -> (Facts, Option<Box<Rare>>, Box<[SyntaxError]>) {
+        let mut rows = GATHERED.take();
+        let errors =
+            self.read_into::<_, DETAIL>(&mut rows, |lines, sink| grammar::block(lines, sink));
         let (facts, rare) = rows.take();
-        GATHERED.set((rows, shapes));
-        (facts, rare, errors)
+        GATHERED.set(rows);
+        (facts, rare, errors.into())
     }
 
     /// What the logical line that begins with line `line` says.
     pub(crate) fn line_rows(&self, line: usize) -> impl Iterator<Item = Line> {
         let mut rows = Vec::new();
-        let (gathered, mut shapes) = GATHERED.take();
         if self.is_long() {
-            let mut sink = FactsSink::<_, false>::new(&self.text, &mut rows, &mut shapes);
-            grammar::logical_line(self.lines(), line, &mut sink);
+            self.read_into::<_, false>(&mut rows, |lines, sink| {
+                grammar::logical_line(lines, line, sink);
+            });
         } else {
-            let mut sink = FactsSink::<_, true>::new(&self.text, &mut rows, &mut shapes);
-            grammar::logical_line(self.lines(), line, &mut sink);
+            self.read_into::<_, true>(&mut rows, |lines, sink| {
+                grammar::logical_line(lines, line, sink);
+            });
         }
-        GATHERED.set((gathered, shapes));
         rows.into_iter()
+    }
+
+    /// Adds what `grammar` reads of the text to `rows`, and returns what is wrong in it.
+    fn read_into<R: Rows, const DETAIL: bool>(
+        &self,
+        rows: &mut R,
+        grammar: impl FnOnce(Lines, &mut FactsSink<R, DETAIL>),
+    ) -> Vec<SyntaxError> {
+        let mut shapes = KNOWN_SHAPES.take();
+        let mut sink = FactsSink::new(&self.text, rows, &mut shapes);
+        grammar(self.lines(), &mut sink);
+        let errors = sink.errors;
+        KNOWN_SHAPES.set(shapes);
+        errors
     }
 
     /// A name of the block's [`Facts`]; `None` for what is not printed.
@@ -288,7 +299,7 @@ impl Block {
         block
     }
 
-    pub(super) fn lines(&self) -> Lines<'_> {
+    fn lines(&self) -> Lines<'_> {
         Lines {
             text: &self.text,
             starts: &self.line_starts,
@@ -334,8 +345,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 thread_local! {
-    /// Rows are gathered here. Shapes that one block has, many have.
-    static GATHERED: RefCell<(Gathered, KnownShapes)> = RefCell::default();
+    /// Rows are gathered here.
+    static GATHERED: RefCell<Gathered> = RefCell::default();
+    /// Shapes that one block has, many have.
+    static KNOWN_SHAPES: RefCell<KnownShapes> = RefCell::default();
 }
 
 /// Where lines begin for an editor, to which a lone `\r` is a line end too.

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
 use super::brief::{self, Text};
-use super::{Facts, Line, Rare, Span, ValueReference};
+use super::{Facts, Line, Rare, Span, ValueReference, take};
 
 /// The rows of the block that is being read. Kept from block to block, so that none has to be moved while
 /// their number grows.
@@ -72,7 +72,7 @@ impl Texts {
 
     fn take(&mut self) -> Box<[Span]> {
         self.table.clear();
-        self.spans.drain(..).collect()
+        take(&mut self.spans)
     }
 }
 
@@ -185,9 +185,6 @@ impl Gathered {
 
     /// All that the block says; there is nothing then, with room for more.
     pub(crate) fn take(&mut self) -> (Facts, Option<Box<Rare>>) {
-        fn take<T>(rows: &mut Vec<T>) -> Box<[T]> {
-            rows.drain(..).collect()
-        }
         let facts = Facts {
             allocations: take(&mut self.allocations),
             placements: take(&mut self.placements),

@@ -14,7 +14,7 @@ mod sink;
 use crate::Block;
 
 pub(crate) use gather::Gathered;
-pub(crate) use sink::{FactsSink, KnownShapes};
+pub(crate) use sink::{FactsSink, KnownShapes, Rows};
 
 /// A range of bytes in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -413,14 +413,14 @@ pub(crate) struct Rare {
     pub(crate) computations: Vec<Computation>,
 }
 
+/// The rows that are there, in no more memory than they take. `rows` has room for more.
+fn take<T, Exact: FromIterator<T>>(rows: &mut Vec<T>) -> Exact {
+    rows.drain(..).collect()
+}
+
 impl Rare {
     /// The same in no more memory than it takes. There is nothing then, with room for more.
     fn take(&mut self) -> Self {
-        fn take<T>(rows: &mut Vec<T>) -> Vec<T> {
-            let mut exact = Vec::with_capacity(rows.len());
-            exact.append(rows);
-            exact
-        }
         Self {
             headings: take(&mut self.headings),
             totals: take(&mut self.totals),

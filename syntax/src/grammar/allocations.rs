@@ -1,6 +1,6 @@
 //! Section A (allocations) and section B (the total).
 
-use super::{Parser, Rule, shape, values};
+use super::{BLANK, MARK, Parser, Rule, shape, values};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
 use crate::sink::Sink;
@@ -8,19 +8,11 @@ use crate::sink::Sink;
 /// `allocation 0: size 512, color 1, parameter 0, shape |f32[]| at ShapeIndex {}, maybe-live-out:`,
 /// also with the size as `4.1KiB`, as the memory-usage report prints it.
 pub(super) fn header<S: Sink>(p: &mut Parser<S>) -> Rule {
-    if !p.phrase("allocation ", [(K::Keyword, 10), (K::Whitespace, 1)]) {
+    if !p.phrase("allocation ", [(K::Keyword, 10), BLANK]) {
         p.expect_word("allocation")?;
     }
     p.number(K::AllocationIndex, "an allocation's number")?;
-    if !p.phrase(
-        ": size ",
-        [
-            (K::Punctuation, 1),
-            (K::Whitespace, 1),
-            (K::Keyword, 4),
-            (K::Whitespace, 1),
-        ],
-    ) {
+    if !p.phrase(": size ", [MARK, BLANK, (K::Keyword, 4), BLANK]) {
         p.expect_mark(Token::Colon, "`:`")?;
         p.expect_word("size")?;
     }
@@ -104,8 +96,6 @@ fn quoted_shape<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// ` value: <31 constant.16 @0> (size=512,offset=0): bf16[]{:T(256)}`
 pub(super) fn value_line<S: Sink>(p: &mut Parser<S>) -> Rule {
-    const MARK: (K, usize) = (K::Punctuation, 1);
-    const BLANK: (K, usize) = (K::Whitespace, 1);
     if !p.phrase(" value: ", [BLANK, (K::Keyword, 5), MARK, BLANK]) {
         p.expect_word("value")?;
         p.expect_mark(Token::Colon, "`:`")?;

@@ -1,6 +1,6 @@
 //! One HLO instruction: as it stands behind `from instruction:` and in the text of a module.
 
-use super::{Failed, Parser, Rule, plain, shape};
+use super::{BLANK, Failed, MARK, Parser, Rule, plain, shape};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
 use crate::line::is_name_byte;
@@ -23,12 +23,9 @@ pub const COMPUTATION_ATTRIBUTES: [&str; 10] = [
 /// `%a = f32[] add(%b, %c), metadata={op_name="f"}`
 pub(crate) fn instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::Instruction, |p| {
-        if !p.phrase("%", [(K::Punctuation, 1)]) {
-            p.eat(Token::Percent, K::Punctuation);
-        }
+        p.eat(Token::Percent, K::Punctuation);
         p.expect(Token::Word, K::Name, "an instruction's name")?;
-        let equals = [(K::Whitespace, 1), (K::Punctuation, 1), (K::Whitespace, 1)];
-        if !p.phrase(" = ", equals) {
+        if !p.phrase(" = ", [BLANK, MARK, BLANK]) {
             p.expect_mark(Token::Eq, "`=`")?;
             p.skip_blanks();
         }

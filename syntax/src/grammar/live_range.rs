@@ -18,9 +18,7 @@ pub(super) fn heading<S: Sink>(p: &mut Parser<S>) -> Rule {
 /// `    12:fusion.3`
 pub(super) fn step<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.number(K::Step, "a step")?;
-    if !p.phrase(":", [(K::Punctuation, 1)]) {
-        p.expect_mark(Token::Colon, "`:`")?;
-    }
+    p.expect_mark(Token::Colon, "`:`")?;
     p.expect(Token::Word, K::Name, "an instruction's name")
 }
 
@@ -28,13 +26,9 @@ pub(super) fn step<S: Sink>(p: &mut Parser<S>) -> Rule {
 pub(super) fn range<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.expect(Token::Word, K::Name, "an instruction's name")?;
     shape::index(p)?;
-    if !p.phrase(":", [(K::Punctuation, 1)]) {
-        p.expect_mark(Token::Colon, "`:`")?;
-    }
+    p.expect_mark(Token::Colon, "`:`")?;
     p.number(K::Step, "the first step")?;
-    if !p.phrase("-", [(K::Punctuation, 1)]) {
-        p.expect_mark(Token::Minus, "`-`")?;
-    }
+    p.expect_mark(Token::Minus, "`-`")?;
     p.number(K::Step, "the last step")
 }
 

@@ -2,13 +2,12 @@
 //! usual form, of which it is known that the rules in `instruction.rs` find nothing wrong in them. Whatever is
 //! printed in another form is left to those rules. A test holds that they agree.
 
-use super::instruction::COMPUTATION_ATTRIBUTES;
+use super::MOST_DIGITS;
+use crate::lexer::{Token, simple};
 use crate::line::is_name_byte;
 
 /// So many brackets can be open at once.
 const MAX_DEPTH: usize = 16;
-/// Any number of so many digits is below 2^64 - 1.
-const MOST_DIGITS: usize = super::MOST_DIGITS;
 
 /// The length of the operands that `text` begins with, up to their `)`: `%a, f32[2]{0} %b`. The shapes are those
 /// that `is_shape` knows.
@@ -61,21 +60,20 @@ fn attribute(bytes: &[u8]) -> Option<&[u8]> {
             .count(),
     };
     let behind = &value[length..];
-    // Computations are listed without brackets.
-    let is_list = || COMPUTATION_ATTRIBUTES.iter().any(|it| it.as_bytes() == key);
-    let is_end = behind.is_empty() || behind.starts_with(b", ") && !behind.starts_with(b", %");
-    (length > 0 && (is_end || behind.starts_with(b", %") && !is_list())).then_some(behind)
+    (length > 0 && (behind.is_empty() || behind.starts_with(b", "))).then_some(behind)
 }
 
 /// The length of the word that `bytes` begin with.
 fn word(bytes: &[u8]) -> Option<usize> {
-    let first = bytes.first()?;
-    let begins = first.is_ascii_alphabetic() || *first == b'_';
-    begins.then(|| bytes.iter().take_while(|&&byte| is_name_byte(byte)).count())
+    match simple(bytes)? {
+        (Token::Word, length) => Some(length),
+        _ => None,
+    }
 }
 
-/// The length of a string with its quotes.
+/// The length of the string that `bytes` begin with, with its quotes.
 fn string(bytes: &[u8]) -> Option<usize> {
+    bytes.strip_prefix(b"\"")?;
     let mut at = 1;
     loop {
         at += memchr::memchr3(b'"', b'\\', b'\n', bytes.get(at..)?)?;
@@ -93,15 +91,9 @@ fn metadata(bytes: &[u8]) -> Option<usize> {
     loop {
         at += word(&bytes[at..])?;
         let value = bytes[at..].strip_prefix(b"=")?;
-        let digits = || {
-            value
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count()
-        };
-        at += 1 + match value.first()? {
-            b'"' => string(value)?,
-            _ => Some(digits()).filter(|digits| (1..=MOST_DIGITS).contains(digits))?,
+        at += 1 + match simple(value) {
+            Some((Token::Int, digits)) if digits <= MOST_DIGITS => digits,
+            _ => string(value)?,
         };
         match bytes.get(at)? {
             b' ' => at += 1,

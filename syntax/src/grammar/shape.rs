@@ -1,6 +1,6 @@
 //! Shapes, layouts, tiles and shape indices.
 
-use super::{Parser, Rule};
+use super::{MARK, Parser, Rule};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
 use crate::sink::Sink;
@@ -191,7 +191,7 @@ fn words<S: Sink>(p: &mut Parser<S>) -> Rule {
 /// A shape index: `{}`, `{1,0}`
 pub(super) fn index<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::ShapeIndex, |p| {
-        if p.phrase("{}", [(K::Punctuation, 1), (K::Punctuation, 1)]) {
+        if p.phrase("{}", [MARK, MARK]) {
             return Ok(());
         }
         p.expect_mark(Token::LBrace, "a shape index")?;

@@ -1,6 +1,6 @@
 //! Section C: used values.
 
-use super::{Parser, Rule, instruction, shape};
+use super::{BLANK, MARK, Parser, Rule, instruction, shape};
 use crate::SyntaxKind as K;
 use crate::lexer::Token;
 use crate::sink::Sink;
@@ -8,12 +8,10 @@ use crate::sink::Sink;
 /// `<27 copy-start{} (phi) @0>`
 pub(super) fn reference<S: Sink>(p: &mut Parser<S>) -> Rule {
     p.node(K::ValueReference, |p| {
-        if !p.phrase("<", [(K::Punctuation, 1)]) {
-            p.expect_mark(Token::Less, "`<` and a value's id")?;
-        }
+        p.expect_mark(Token::Less, "`<` and a value's id")?;
         p.number(K::ValueId, "a value's id")?;
         p.expect(Token::Word, K::Name, "an instruction's name")?;
-        if p.phrase(" @", [(K::Whitespace, 1), (K::Punctuation, 1)]) {
+        if p.phrase(" @", [BLANK, MARK]) {
             p.number(K::Color, "a memory space number")?;
         } else {
             if p.at(Token::LBrace) {
@@ -26,9 +24,6 @@ pub(super) fn reference<S: Sink>(p: &mut Parser<S>) -> Rule {
             if p.eat(Token::At, K::Punctuation) {
                 p.number(K::Color, "a memory space number")?;
             }
-        }
-        if p.phrase(">", [(K::Punctuation, 1)]) {
-            return Ok(());
         }
         p.expect_mark(Token::Greater, "`>`")
     })
@@ -56,15 +51,7 @@ pub(super) fn use_line<S: Sink>(p: &mut Parser<S>) -> Rule {
         return p.expect_mark(Token::RParen, "`)`");
     }
     p.expect(Token::Word, K::Name, "an instruction's name")?;
-    if !p.phrase(
-        ", operand ",
-        [
-            (K::Punctuation, 1),
-            (K::Whitespace, 1),
-            (K::Keyword, 7),
-            (K::Whitespace, 1),
-        ],
-    ) {
+    if !p.phrase(", operand ", [MARK, BLANK, (K::Keyword, 7), BLANK]) {
         p.expect_mark(Token::Comma, "`, operand`")?;
         p.expect_word("operand")?;
     }
@@ -78,17 +65,8 @@ pub(super) fn use_line<S: Sink>(p: &mut Parser<S>) -> Rule {
 
 /// ` from instruction: %a = f32[] add(%b, %c)`
 pub(super) fn from_instruction<S: Sink>(p: &mut Parser<S>) -> Rule {
-    if !p.phrase(
-        " from instruction: ",
-        [
-            (K::Whitespace, 1),
-            (K::Keyword, 4),
-            (K::Whitespace, 1),
-            (K::Keyword, 11),
-            (K::Punctuation, 1),
-            (K::Whitespace, 1),
-        ],
-    ) {
+    let words = [BLANK, (K::Keyword, 4), BLANK, (K::Keyword, 11), MARK, BLANK];
+    if !p.phrase(" from instruction: ", words) {
         p.expect_word("from")?;
         p.expect_word("instruction")?;
         p.expect_mark(Token::Colon, "`:`")?;

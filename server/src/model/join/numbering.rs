@@ -53,12 +53,15 @@ pub(super) fn numbers_of(
     let facts = block.facts();
     block.numbers(id, || {
         let text = block.text();
-        let of_names = facts.names.iter();
-        let of_names = of_names.map(|span| names.intern(span.text(text)).number());
-        let of_names: Vec<u32> = of_names.collect();
-        let of_shapes = facts.shapes.iter();
-        let of_shapes = of_shapes.map(|span| shapes.intern(span.text(text)).number());
-        of_names.into_iter().chain(of_shapes).collect()
+        let of_names = facts
+            .names
+            .iter()
+            .map(|span| names.intern(span.text(text)).number());
+        let of_shapes = facts
+            .shapes
+            .iter()
+            .map(|span| shapes.intern(span.text(text)).number());
+        of_names.chain(of_shapes).collect()
     })
 }
 
