@@ -21,7 +21,7 @@ pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Fin
             expected = expected.saturating_add(1);
             continue;
         }
-        let header = dump.at::<facts::Allocation>(allocation.header);
+        let header = dump.header(allocation);
         // A broken header says enough.
         let header = header.filter(|header| header.row.index.is_read());
         // If the next one goes on from here, an allocation is missing; else one number is wrong.
@@ -80,7 +80,7 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
         } else {
             continue;
         };
-        if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
+        if let Some(header) = dump.header(allocation) {
             doubts.headers.insert(at);
             doubts.allocations.insert(at);
             let place = header.place(header.row.line);
@@ -93,7 +93,6 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
 pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut seen: FxHashMap<(u64, NameId), &Allocation> = FxHashMap::default();
-    let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for (number, allocation) in dump.allocations.iter().enumerate() {
         let Some(parameter) = allocation.parameter else {
             continue;
@@ -119,7 +118,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         let its: Vec<_> = parameters.iter().filter(is_its).collect();
         if let (Some(&first), true) = (parameters.first(), its.is_empty())
             && let Some(instruction) = dump.instruction(&dump.values[first as usize])
-            && let Some(at) = header(allocation)
+            && let Some(at) = dump.header(allocation)
         {
             let message = format!(
                 "parameter {parameter} where the value is parameter {}",
@@ -136,7 +135,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         let has_index = |at: &&u32| dump.values[**at as usize].index == leaf_index;
         if let (Some(&&value), true) = (its.first(), !its.iter().any(has_index))
             && let Some(placement) = dump.placement(&dump.values[value as usize])
-            && let Some(at) = header(allocation)
+            && let Some(at) = dump.header(allocation)
         {
             let found = &dump.names[dump.values[value as usize].index];
             let message =
@@ -148,7 +147,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             continue;
         }
         if let Some(first) = seen.insert((parameter, leaf_index), allocation)
-            && let (Some(first), Some(at)) = (header(first), header(allocation))
+            && let (Some(first), Some(at)) = (dump.header(first), dump.header(allocation))
         {
             doubts.headers.insert(number as u32);
             let message = format!("parameter {parameter} at {index} has two allocations");
@@ -170,7 +169,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         });
         if !is_there
             && let Some(first) = values.first().and_then(|value| dump.placement(value))
-            && let Some(at) = header(allocation)
+            && let Some(at) = dump.header(allocation)
         {
             let message = format!(
                 "no value of the allocation has the parameter's shape `{}`",
@@ -191,7 +190,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
         .zip(&dump.allocations)
         .filter(|(_, allocation)| allocation.has_output_shape)
     {
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+        let Some(header) = dump.header(allocation) else {
             continue;
         };
         let printed = header.text(header.row.output_shape);
@@ -238,13 +237,12 @@ fn check_output_kind(
     findings: &mut Findings,
 ) {
     let mut output: Option<&Allocation> = None;
-    let header = |allocation: &Allocation| dump.at::<facts::Allocation>(allocation.header);
     for (number, allocation) in (0..).zip(&dump.allocations) {
         let is_doubted = output.is_some() && doubts.headers.contains(&number);
         if !allocation.has_output_shape || strange.contains(&number) || is_doubted {
             continue;
         }
-        let Some(at) = header(allocation) else {
+        let Some(at) = dump.header(allocation) else {
             continue;
         };
         if !allocation.kinds.maybe_live_out {
@@ -258,7 +256,7 @@ fn check_output_kind(
                 message,
             ));
         }
-        if let Some(first) = output.and_then(header) {
+        if let Some(first) = output.and_then(|first| dump.header(first)) {
             let message = "a second allocation claims the root of the output";
             let finding = Finding::new(Code::OutputShape, at.place(at.row.output_shape), message);
             findings.push(finding.related(first.place(first.row.output_shape), "the first one"));
@@ -267,7 +265,7 @@ fn check_output_kind(
     }
     if let (None, Some(first)) = (output, dump.allocations.first())
         && strange.is_empty()
-        && let Some(at) = header(first)
+        && let Some(at) = dump.header(first)
         && doubts.are_whole(&[Section::Allocations])
     {
         let message = "no allocation holds the output: one `output shape is |...|` is expected";
@@ -367,7 +365,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         if dump.keeps_scratch(allocation) {
             continue;
         }
-        let header = dump.at::<facts::Allocation>(allocation.header);
+        let header = dump.header(allocation);
         let (Some(header), Some(last)) = (header, dump.placement(last)) else {
             continue;
         };

@@ -62,7 +62,7 @@ pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &
         return;
     }
     let last = dump.allocations.last();
-    let Some(last) = last.and_then(|last| dump.at::<facts::Allocation>(last.header)) else {
+    let Some(last) = last.and_then(|last| dump.header(last)) else {
         return;
     };
     let file = last.file;

@@ -27,7 +27,7 @@ pub(super) fn value_place(dump: &Dump, at: u32) -> Option<Place> {
 /// The size in an allocation's header.
 pub(super) fn size_place(dump: &Dump, allocation: u32) -> Option<Place> {
     let allocation = dump.allocations.get(allocation as usize)?;
-    let header = dump.at::<facts::Allocation>(allocation.header)?;
+    let header = dump.header(allocation)?;
     Some(header.place(header.row.size.span))
 }
 

@@ -311,7 +311,7 @@ impl<'d> Report<'d> {
                 .filter(|allocation| allocation.values.is_empty())
                 .take(8)
             {
-                if let Some(header) = self.dump.at::<facts::Allocation>(empty.header) {
+                if let Some(header) = self.dump.header(empty) {
                     finding = finding.related(
                         header.place(header.row.line),
                         "an allocation without values",
@@ -341,7 +341,7 @@ impl<'d> Report<'d> {
             return None;
         };
         let expected = bytes::human(allocation.size);
-        let there = self.dump.at::<facts::Allocation>(allocation.header)?;
+        let there = self.dump.header(allocation)?;
         let found = at.text(header.human_size);
         let has_other_size = !doubts.allocations.contains(&number) && found != expected;
         let has_other_header = header.color.value != allocation.color

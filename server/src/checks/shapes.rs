@@ -27,7 +27,7 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         if (allocation.values.start..).zip(values).all(is_plain) {
             continue;
         }
-        let Some(header) = dump.at::<facts::Allocation>(allocation.header) else {
+        let Some(header) = dump.header(allocation) else {
             continue;
         };
         let placements: Vec<_> = (allocation.values.start..)

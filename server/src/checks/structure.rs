@@ -163,7 +163,7 @@ fn replaced(document: &Document) -> Option<Range<u32>> {
 /// The allocation whose header is the last one understood up to the byte at `offset` of a file.
 fn allocation_before(dump: &Dump, file: FileId, offset: u32) -> Option<u32> {
     let starts_before = |allocation: &Allocation| {
-        let header = dump.at::<facts::Allocation>(allocation.header);
+        let header = dump.header(allocation);
         header.is_some_and(|at| at.file == file && at.start + at.row.line.start <= offset)
     };
     let behind = dump.allocations.partition_point(starts_before);

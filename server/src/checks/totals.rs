@@ -50,7 +50,7 @@ pub(super) fn check_total(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
             .iter()
             .filter(|allocation| allocation.values.is_empty() || allocation.size >= 32 << 20)
         {
-            if let Some(header) = dump.at::<facts::Allocation>(allocation.header)
+            if let Some(header) = dump.header(allocation)
                 && finding.related.len() < 8
             {
                 finding = finding.related(header.place(header.row.size.span), "part of the sum");

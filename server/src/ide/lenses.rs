@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use buflens_syntax::facts::{self, Heading};
+use buflens_syntax::facts::Heading;
 
 use super::markdown::cut;
 use crate::model::bytes::{counted, rounded};
@@ -147,7 +147,7 @@ fn of_allocations(dump: &Dump, file: FileId) -> Vec<Lens> {
     chosen.sort_by_key(|&(number, allocation)| (Reverse(allocation.size), number));
     chosen.truncate(MAX_ALLOCATIONS);
     let lens = |(number, allocation): (usize, &Allocation)| {
-        let header = dump.at::<facts::Allocation>(allocation.header)?;
+        let header = dump.header(allocation)?;
         let place = header.place(header.row.line);
         let fullest = occupancy.fill(number as u32).map(|fill| fill.fullest);
         let fullest = fullest.filter(|fullest| fullest.bytes > 0);

@@ -294,6 +294,11 @@ impl Dump {
         })
     }
 
+    /// An allocation's line in section A.
+    pub fn header(&self, allocation: &Allocation) -> Option<At<'_, facts::Allocation>> {
+        self.at(allocation.header)
+    }
+
     /// A value's line in section A.
     pub fn placement(&self, value: &Value) -> Option<At<'_, facts::Placement>> {
         self.at(value.placement?)

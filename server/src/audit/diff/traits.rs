@@ -143,7 +143,7 @@ impl Side {
             let Some(number) = allocation.parameter.filter(|_| with_instructions) else {
                 continue;
             };
-            let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header);
+            let header = dump.header(allocation);
             let leaf = header.map_or("", |header| header.text(header.row.parameter_index));
             let own = donation::value_of(dump, allocation);
             if let Some(traits) = own.and_then(|at| side.traits.get_mut(at as usize)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use buflens_syntax::facts::{self, ReportRow, Total};
+use buflens_syntax::facts::{ReportRow, Total};
 use rustc_hash::FxHashSet;
 
 use super::Report;
@@ -179,7 +179,7 @@ impl Report<'_> {
             .filter(|allocation| u128::from(allocation.size) == missing)
             .take(4)
         {
-            if let Some(header) = dump.at::<facts::Allocation>(allocation.header) {
+            if let Some(header) = dump.header(allocation) {
                 finding = finding.related(
                     header.place(header.row.line),
                     "of the size of the difference",

@@ -214,7 +214,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         Instruction::named(context, first.name)?.argument()
     };
     let leaf = || {
-        let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header)?;
+        let header = dump.header(allocation)?;
         let index = header.text(header.row.parameter_index);
         (index != "{}" && !index.is_empty()).then(|| format!(" at {}", code(&cut(index, 40))))
     };

@@ -32,9 +32,7 @@ pub(super) fn allocations(dump: &Dump, file: FileId, limit: usize, end: u32) -> 
             .filter(|_| chosen.next() == Some(true))
             .collect();
         left_out.1 += allocation.values.len() - values.len();
-        let header = dump
-            .at::<facts::Allocation>(allocation.header)
-            .filter(|header| header.file == file);
+        let header = dump.header(allocation).filter(|header| header.file == file);
         let Some(header) = header else { continue };
         if is_chosen {
             symbols.push(of_allocation(dump, allocation, &header, &values));

@@ -120,7 +120,7 @@ fn summary(audit: &Audit) -> Module {
 }
 
 fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
-    let header = dump.at::<facts::Allocation>(allocation.header);
+    let header = dump.header(allocation);
     let text = |span: fn(&facts::Allocation) -> facts::Span| {
         let header = header?;
         Some(header.text(span(&header.row)).to_owned()).filter(|text| !text.is_empty())

@@ -334,7 +334,7 @@ pub(super) fn parameter<L>(
 ) -> Option<DonationParameter<L>> {
     let dump = source.audit.dump;
     let allocation = dump.allocations.get(found.allocation as usize)?;
-    let header = dump.at::<buflens_syntax::facts::Allocation>(allocation.header)?;
+    let header = dump.header(allocation)?;
     let value = found.value.and_then(|at| dump.values.get(at as usize));
     let index = header.text(header.row.parameter_index);
     let last_read = found.last_read.map(|(step, name)| LastRead {
