@@ -239,8 +239,7 @@ fn moved<'s>(
 fn moved_in(dump: &Dump, computation: u32) -> Option<usize> {
     let mut moved = None;
     for (_, block, rows) in dump.blocks_of(computation) {
-        for row in rows {
-            let row: facts::Instruction = block.row(row)?;
+        for row in block.rows_in::<facts::Instruction>(rows) {
             let opcode = row.opcode.text(block.text());
             if !matches!(opcode, "parameter" | "constant") {
                 moved = moved.max(Some(moved_by(opcode)?));

@@ -32,6 +32,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::allocator;
 use crate::report::printable;
 use crate::workspace;
 
@@ -72,6 +73,7 @@ enum Command {
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    allocator::share();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         // Help and the version are no error, and go to stdout.

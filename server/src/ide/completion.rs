@@ -218,9 +218,7 @@ impl<'d> Place<'d> {
         let blocks = computation.into_iter();
         let blocks = blocks.flat_map(move |number| self.dump.blocks_of(number).rev());
         let rows = blocks.flat_map(move |(start, block, rows)| {
-            let rows = rows
-                .rev()
-                .filter_map(|row| block.row::<facts::Instruction>(row));
+            let rows = block.rows_in::<facts::Instruction>(rows).rev();
             let before = rows.filter(move |row| start + row.span.start < self.line);
             before.map(move |row| (row, block.text()))
         });

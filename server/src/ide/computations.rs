@@ -86,7 +86,7 @@ pub(super) fn callees(dump: &Dump, computation: u32) -> Vec<(NameId, Place)> {
         return callees;
     };
     for (start, block, rows) in dump.blocks_of(computation) {
-        let mut instructions = rows.filter_map(|row| block.row::<facts::Instruction>(row));
+        let mut instructions = block.rows_in::<facts::Instruction>(rows);
         let Some(first) = instructions.next() else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! What a document consists of: its sections and their entries, in the order of the text.
 
-use buflens_syntax::facts::{Heading, OutOfMemoryKind, ReportRow, UsedValue};
+use buflens_syntax::facts::{Heading, OutOfMemoryKind, ReportRow, UsedValue, brief};
 use buflens_syntax::{Block, Document};
 
 /// How far out an entry stands.
@@ -23,8 +23,11 @@ pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
         .filter(|(heading, _)| !is_section(*heading))
         .for_each(|(_, line)| add(line.start));
     let facts = block.facts();
-    let lines = facts.allocations.iter().map(|row| row.line);
-    lines.for_each(|line| add(block.line_start(line)));
+    for (line, row) in facts.rows() {
+        if matches!(row, brief::Row::Allocation(_)) {
+            add(block.line_start(line));
+        }
+    }
     block
         .rows::<UsedValue>()
         .for_each(|row| add(row.value.span.start));

@@ -161,10 +161,6 @@ impl OfBlock<'_> {
     fn times(&mut self) {
         let (dump, text) = (self.dump, self.block.text());
         let block = self.block;
-        let facts = block.facts();
-        if facts.steps.is_empty() && facts.live_ranges.is_empty() {
-            return;
-        }
         let main = main_space(dump);
         for row in block.rows::<facts::Step>() {
             if let Some((label, tooltip)) = self

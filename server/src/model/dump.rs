@@ -16,7 +16,7 @@ use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::row::Row;
 use super::shapes::{ShapeId, ShapeTexts};
-use super::value::{Position, Use, Value};
+use super::value::{ById, Position, Use, Value};
 
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
@@ -252,8 +252,8 @@ pub struct Dump {
     pub tables: Tables,
     /// The computations by name, as numbers into `computations`. The first of equal names counts.
     pub(super) computations_by_name: FxHashMap<NameId, u32>,
-    /// By id: the first value with that id, as a number into `values`.
-    pub(super) by_id: FxHashMap<u64, u32>,
+    /// Values by id.
+    pub(super) by_id: ById,
     /// Values by name, those of one name sorted by index.
     pub(super) by_name: ByNumber,
     /// Positions by name, those of one name sorted by index.
@@ -329,7 +329,7 @@ impl Dump {
 
     /// The first value with this id.
     pub fn value_with_id(&self, id: u64) -> Option<u32> {
-        self.by_id.get(&id).copied()
+        self.by_id.get(&self.values, id)
     }
 
     /// The values that `name` defines at `index`, in a sound dump at most one.
@@ -382,7 +382,7 @@ impl Dump {
 
     /// Whether no two values have one id.
     pub fn ids_are_unique(&self) -> bool {
-        self.by_id.len() == self.values.len()
+        self.by_id.count() == self.values.len()
     }
 
     /// The step at which `name` runs.

@@ -8,7 +8,7 @@ mod one_dump;
 use std::ops::{ControlFlow, Range};
 
 use buflens_syntax::facts::brief::{self, Text};
-use buflens_syntax::facts::{self, Heading, Span};
+use buflens_syntax::facts::{Facts, Heading, Span};
 use buflens_syntax::{Block, Document};
 
 use super::cancel;
@@ -192,11 +192,11 @@ impl Drop for Join<'_> {
 }
 
 impl Join<'_> {
-    fn texts_of(&mut self, block: &Block) -> Texts {
+    fn texts_of(&mut self, block: &Block, facts: &Facts) -> Texts {
         let Dump { names, shapes, .. } = &mut self.dump;
         Texts {
-            numbers: numbers_of(self.numbering.id, names, shapes, block),
-            names: block.facts().names.len(),
+            numbers: numbers_of(self.numbering.id, names, shapes, block, facts),
+            names: facts.text_counts().0,
             none: names.intern(""),
         }
     }
@@ -245,26 +245,48 @@ impl Join<'_> {
         if let Some((_, _, nodes)) = &mut dump.tree {
             nodes.extend((0..content.tree_nodes().len()).map(row));
         }
-        let texts = self.texts_of(content);
-        self.read_allocations(&facts, &texts, &row);
-        self.read_values(&facts, &texts, &row);
-        let dump = &mut self.dump;
-        for step in &facts.steps {
-            let name = texts.name(step.name);
-            if dump.step_of.len() <= name.place() {
-                dump.step_of.resize(name.place() + 1, u32::MAX);
+        let texts = self.texts_of(content, &facts);
+        let mut rows = facts.rows();
+        while let Some((line, brief)) = rows.next() {
+            let row = row(line.into());
+            match brief {
+                brief::Row::Allocation(header) => self.push_allocation(&header, &texts, row),
+                brief::Row::Placement(placement) => self.push_placement(&placement, &texts, row),
+                brief::Row::UsedValue(header) => {
+                    let own = rows.clone().map_while(|(_, row)| {
+                        (!matches!(row, brief::Row::UsedValue(_))).then_some(row)
+                    });
+                    let value = self.value_of_header(&header, own, &texts);
+                    self.dump.values[value as usize].used = Some(row);
+                    self.reading.current = Some(value);
+                }
+                brief::Row::Position(position) => self.push_position(position, &texts, row),
+                brief::Row::Use(name) => self.push_use(texts.name(name), row),
+                brief::Row::Instruction(instruction) => {
+                    self.add_instruction(&instruction, &texts, row);
+                }
+                brief::Row::Step(step) => self.push_step(step, &texts, row),
+                brief::Row::LiveRange(_) => {}
             }
-            let first = &mut dump.step_of[name.place()];
-            *first = (*first).min(dump.steps.len() as u32);
-            dump.steps.push(Step {
-                row: row(step.line.into()),
-                number: step.step,
-                name,
-            });
         }
-        if !facts.live_ranges.is_empty() {
+        if facts.has_live_ranges() {
             self.with_live_ranges.push((file, number));
         }
+    }
+
+    fn push_step(&mut self, step: brief::Step, texts: &Texts, row: Row) {
+        let dump = &mut self.dump;
+        let name = texts.name(step.name);
+        if dump.step_of.len() <= name.place() {
+            dump.step_of.resize(name.place() + 1, u32::MAX);
+        }
+        let first = &mut dump.step_of[name.place()];
+        *first = (*first).min(dump.steps.len() as u32);
+        dump.steps.push(Step {
+            row,
+            number: step.step,
+            name,
+        });
     }
 
     fn new_value(&mut self, reference: &brief::Reference, texts: &Texts) -> Value {
@@ -302,51 +324,20 @@ impl Join<'_> {
             .get_or_insert_with(|| names.intern(index_text("")))
     }
 
-    fn read_values(&mut self, facts: &facts::Facts, texts: &Texts, row: &impl Fn(usize) -> Row) {
-        // A value's rows are those behind its header and before the next header.
-        let ends = |next: Option<&brief::UsedValue>| match next {
-            Some(next) => [next.positions, next.uses, next.instructions].map(usize::from),
-            None => [
-                facts.positions.len(),
-                facts.uses.len(),
-                facts.instructions.len(),
-            ],
-        };
-        let mut start = [0; 3];
-        for number in 0..=facts.values.len() {
-            // What stands before header `number` belongs to the value before it.
-            let end = ends(facts.values.get(number));
-            if let Some(value) = self.reading.current {
-                self.add_rows(value, facts, texts, row, start, end);
-            }
-            start = end;
-            let Some(header) = facts.values.get(number) else {
-                break;
-            };
-            let next = ends(facts.values.get(number + 1))[0];
-            let defined = &facts.positions[end[0]..next];
-            let value = self.value_of_header(&header.value, defined.first(), texts);
-            self.dump.values[value as usize].used = Some(row(header.line.into()));
-            self.reading.current = Some(value);
-        }
-    }
-
     /// The value of section A that a header of section C means: the one with the same id and name, which
-    /// may stand in `defined`, its first position; else the one with the same name (one of the ids is
+    /// may stand in the first position of `own`, the rows below it; else the one with the same name (one of the ids is
     /// wrong), else the one with the same id (one of the names is wrong), else a new one.
     fn value_of_header(
         &mut self,
         header: &brief::Reference,
-        defined: Option<&brief::Position>,
+        own: impl Iterator<Item = brief::Row>,
         texts: &Texts,
     ) -> u32 {
         let is_free = |dump: &Dump, at: u32| dump.values[at as usize].used.is_none();
         let value = self.new_value(header, texts);
         let by_id = self
             .dump
-            .by_id
-            .get(&header.id)
-            .copied()
+            .value_with_id(header.id)
             .filter(|&at| is_free(&self.dump, at) && header.is_whole);
         if let Some(at) = by_id {
             let known = &mut self.dump.values[at as usize];
@@ -355,7 +346,11 @@ impl Join<'_> {
                 known.is_alike = known.placement.is_some() && known.printed == value.printed;
                 return at;
             }
-            if defined.is_some_and(|position| {
+            let mut positions = own.filter_map(|row| match row {
+                brief::Row::Position(position) => Some(position),
+                _ => None,
+            });
+            if positions.next().is_some_and(|position| {
                 names == (texts.name(position.name), self.index(texts, position.index))
             }) {
                 return at;
@@ -374,76 +369,81 @@ impl Join<'_> {
         }
         by_id.unwrap_or_else(|| {
             let at = self.dump.values.len() as u32;
+            let dump = &mut self.dump;
+            dump.values.push(value);
             if header.is_whole {
-                self.dump.by_id.entry(value.id).or_insert(at);
+                dump.by_id.add(&dump.values, at);
             }
-            self.dump.values.push(value);
             at
         })
     }
 
-    fn add_rows(
-        &mut self,
-        value: u32,
-        facts: &facts::Facts,
-        texts: &Texts,
-        row: &impl Fn(usize) -> Row,
-        start: [usize; 3],
-        end: [usize; 3],
-    ) {
-        let positions = self.dump.positions.len() as u32;
-        let uses = self.dump.uses.len() as u32;
-        for position in &facts.positions[start[0]..end[0]] {
-            let index = self.index(texts, position.index);
-            self.dump.positions.push(Position {
-                row: row(position.line.into()),
-                value,
-                name: texts.name(position.name),
-                index,
-            });
-        }
-        for entry in &facts.uses[start[1]..end[1]] {
-            self.dump.uses.push(Use {
-                row: row(entry.line.into()),
-                value,
-                name: texts.name(entry.name),
-            });
-        }
+    // What stands before the first header belongs to no value.
+
+    fn push_position(&mut self, position: brief::Position, texts: &Texts, row: Row) {
+        let Some(value) = self.reading.current else {
+            return;
+        };
+        let (name, index) = (texts.name(position.name), self.index(texts, position.index));
         let dump = &mut self.dump;
         let entry = &mut dump.values[value as usize];
-        // A value that goes on in the next block goes on where it ended.
         if entry.positions.is_empty() {
-            entry.positions.start = positions;
-            if let Some(first) = dump.positions.get(positions as usize) {
-                let has_index = facts.positions[start[0]].index != Text::NONE;
-                entry.is_alike &= first.name == entry.name
-                    && first.index == entry.index
-                    && has_index == entry.printed.has_index;
-            }
+            entry.positions.start = dump.positions.len() as u32;
+            let has_index = position.index != Text::NONE;
+            entry.is_alike &=
+                (name, index) == (entry.name, entry.index) && has_index == entry.printed.has_index;
         }
-        if entry.uses.is_empty() {
-            entry.uses.start = uses;
-        }
+        dump.positions.push(Position {
+            row,
+            value,
+            name,
+            index,
+        });
         entry.positions.end = dump.positions.len() as u32;
-        entry.uses.end = dump.uses.len() as u32;
-        if entry.instruction.is_none() && start[2] < end[2] {
-            let instruction = &facts.instructions[start[2]];
-            entry.instruction = Some(row(instruction.line.into()));
-            let opcode = texts.name(instruction.opcode);
-            entry.opcode = Some(opcode);
-            entry.parameter = instruction.parameter;
-            entry.is_alike &= texts.name(instruction.name) == entry.name
-                && instruction.is_tuple == entry.printed.has_index;
-            dump.has_async_calls |= is_async_call(&dump.names[opcode]);
-            let shape = self.shape(texts, instruction.shape);
-            self.dump.values[value as usize].result = Some(shape);
+    }
+
+    fn push_use(&mut self, name: NameId, row: Row) {
+        let Some(value) = self.reading.current else {
+            return;
+        };
+        let dump = &mut self.dump;
+        let entry = &mut dump.values[value as usize];
+        if entry.uses.is_empty() {
+            entry.uses.start = dump.uses.len() as u32;
         }
+        dump.uses.push(Use { row, value, name });
+        entry.uses.end = dump.uses.len() as u32;
+    }
+
+    /// The first instruction below a header is the value's.
+    fn add_instruction(&mut self, instruction: &brief::Instruction, texts: &Texts, row: Row) {
+        let Some(value) = self.reading.current else {
+            return;
+        };
+        let shape = self.shape(texts, instruction.shape);
+        let dump = &mut self.dump;
+        let entry = &mut dump.values[value as usize];
+        if entry.instruction.is_some() {
+            return;
+        }
+        let opcode = texts.name(instruction.opcode);
+        entry.instruction = Some(row);
+        entry.opcode = Some(opcode);
+        entry.result = Some(shape);
+        entry.parameter = instruction.parameter;
+        entry.is_alike &= texts.name(instruction.name) == entry.name
+            && instruction.is_tuple == entry.printed.has_index;
+        dump.has_async_calls |= is_async_call(&dump.names[opcode]);
     }
 
     fn join_live_ranges(&mut self, file: FileId, block: usize, content: &Block) {
-        let texts = self.texts_of(content);
-        for live_range in &content.facts().live_ranges {
-            let row = Row::new(file, block, live_range.line.into());
+        let facts = content.facts();
+        let texts = self.texts_of(content, &facts);
+        for (line, row) in facts.rows() {
+            let brief::Row::LiveRange(live_range) = row else {
+                continue;
+            };
+            let row = Row::new(file, block, line.into());
             let name = texts.name(live_range.name);
             let index = self.index(&texts, live_range.index);
             let dump = &mut self.dump;

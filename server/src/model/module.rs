@@ -171,7 +171,7 @@ impl Dump {
             let (start, block) = document?.block(number)?;
             let is_in = |row: &Row| row.block() == number;
             let from = first.filter(is_in).and_then(instructions_at).unwrap_or(0);
-            let all = block.facts().instructions.len();
+            let all = block.count::<facts::Instruction>();
             let to = end.filter(is_in).and_then(instructions_at).unwrap_or(all);
             Some((start, block, from.min(to)..to))
         })

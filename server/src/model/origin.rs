@@ -228,7 +228,7 @@ fn body(dump: &Dump, parts: &InstructionParts) -> Option<u32> {
 /// that has some.
 fn frames_in(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Arc<[Frame]> {
     let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
-        let rows = rows.filter_map(|row| block.row::<facts::Instruction>(row));
+        let rows = block.rows_in::<facts::Instruction>(rows);
         rows.map(|row| row.span.text(block.text()))
     });
     let root = texts.next_back();

@@ -1,6 +1,11 @@
 //! Values: what a program computes, where that lies, and who sees and reads it.
 
+use std::hash::BuildHasher;
 use std::ops::Range;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
 
 use super::names::NameId;
 use super::row::Row;
@@ -48,6 +53,33 @@ pub struct Value {
     pub is_alike: bool,
     /// How its reference is printed, for this comparison: equal for equal ones.
     pub(super) printed: Printed,
+}
+
+/// The first value with each id, as numbers into a table of values.
+#[derive(Debug, Default)]
+pub(super) struct ById(HashTable<u32>);
+
+impl ById {
+    /// The first of `values` with this id.
+    pub(super) fn get(&self, values: &[Value], id: u64) -> Option<u32> {
+        let is_it = |&at: &u32| values[at as usize].id == id;
+        self.0.find(FxBuildHasher.hash_one(id), is_it).copied()
+    }
+
+    /// Takes in value `at`, unless one before it has its id.
+    pub(super) fn add(&mut self, values: &[Value], at: u32) {
+        let id = |at: u32| values[at as usize].id;
+        let hash = |at: u32| FxBuildHasher.hash_one(id(at));
+        let own = |&other: &u32| id(other) == id(at);
+        if let Entry::Vacant(entry) = self.0.entry(hash(at), own, |&at| hash(at)) {
+            entry.insert(at);
+        }
+    }
+
+    /// How many ids there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// What a reference says beside the value's id, name and index.

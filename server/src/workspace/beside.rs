@@ -252,21 +252,21 @@ fn added_up(path: &Path) -> Option<Sums> {
     let file = read(path).ok()?;
     let mut sums = Sums::default();
     for (_, block) in file.document.blocks() {
-        let facts = block.facts();
-        for allocation in facts.allocations.iter().filter(|it| it.color == 0) {
-            let (kinds, size) = (allocation.kinds, allocation.size);
-            if kinds.thread_local {
-                continue;
-            }
-            sums.total = sums.total.saturating_add(size);
-            let stays = kinds.constant || kinds.maybe_live_out;
-            if !stays && allocation.parameter.is_none() {
-                sums.temp = sums.temp.saturating_add(size);
+        for (_, row) in block.facts().rows() {
+            match row {
+                brief::Row::Allocation(it) if it.color == 0 && !it.kinds.thread_local => {
+                    sums.total = sums.total.saturating_add(it.size);
+                    let stays = it.kinds.constant || it.kinds.maybe_live_out;
+                    if !stays && it.parameter.is_none() {
+                        sums.temp = sums.temp.saturating_add(it.size);
+                    }
+                }
+                brief::Row::Placement(it) if it.value.color.unwrap_or(0) == 0 => {
+                    sums.largest = sums.largest.max(it.size);
+                }
+                _ => {}
             }
         }
-        let is_main = |it: &&brief::Placement| it.value.color.unwrap_or(0) == 0;
-        let values = facts.placements.iter().filter(is_main);
-        sums.largest = values.map(|it| it.size).fold(sums.largest, u64::max);
     }
     Some(sums)
 }

@@ -1,6 +1,7 @@
 //! A block: a run of whole lines, and what is known of it.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -10,7 +11,7 @@ use super::cut::is_long;
 use super::text::{Origin, Text};
 use crate::facts::{
     Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
-    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode, brief,
+    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode,
 };
 use crate::grammar;
 use crate::line::{LineKind, Mode};
@@ -33,7 +34,7 @@ pub struct Block {
     /// Where lines begin for an editor, if it takes other characters for line ends, too.
     editor_lines: Option<Starts>,
     units: OnceLock<Units>,
-    facts: Mutex<Option<Arc<Facts>>>,
+    facts: Mutex<Option<Facts>>,
     rare: OnceLock<Option<Box<Rare>>>,
     /// The numbers of its texts, and whose these are.
     numbers: Mutex<Option<(u64, Arc<[u32]>)>>,
@@ -84,10 +85,10 @@ impl Block {
 
     /// What the block says. Computed at the first call, with the errors unless the block begins with
     /// a long line; the inside of such lines is read only when it is asked for.
-    pub fn facts(&self) -> Arc<Facts> {
+    pub fn facts(&self) -> Facts {
         let mut known = lock(&self.facts);
         if let Some(facts) = &*known {
-            return Arc::clone(facts);
+            return facts.clone();
         }
         // Nobody else fills the others in but for the same text.
         let facts = if self.is_long() {
@@ -99,7 +100,7 @@ impl Block {
             let _ = (self.rare.set(rare), self.errors.set(errors));
             facts
         };
-        Arc::clone(known.insert(Arc::new(facts)))
+        known.insert(facts).clone()
     }
 
     /// The rows of kinds that most blocks have none of. Computed with the facts.
@@ -230,43 +231,42 @@ impl Block {
         errors
     }
 
-    /// A name of the block's [`Facts`]; `None` for what is not printed.
-    pub fn name(&self, text: brief::Text) -> Option<&str> {
-        let span = self.facts().names[text.place()?];
-        Some(span.text(&self.text))
-    }
-
     /// Where line `line` of the block begins.
     pub fn line_start(&self, line: u16) -> u32 {
         self.lines().start(line as usize) as u32
     }
 
-    /// The row that stands on line `place` if rows of this kind are held [in brief](brief); else the one with this
+    /// The row that stands on line `place` if rows of this kind are held [in brief](crate::facts::brief); else the one with this
     /// number.
     pub fn row_with<T: Row>(&self, place: usize) -> Option<T> {
         T::at(self, place)
     }
 
-    /// Row `number` of its kind in the block, with all its spans. Reads a line of the text for it, if rows of
-    /// this kind are held in brief.
-    pub fn row<T: Row>(&self, number: usize) -> Option<T> {
-        T::read(self, number)
+    /// All rows of a kind, with all their spans. Reads a line of the text for each, if rows of this kind are held in
+    /// brief.
+    pub fn rows<T: Row>(&self) -> impl DoubleEndedIterator<Item = T> + '_ {
+        self.rows_in(0..usize::MAX)
     }
 
-    /// All rows of a kind, with all their spans.
-    pub fn rows<T: Row>(&self) -> impl DoubleEndedIterator<Item = T> + '_ {
-        (0..T::count(self)).filter_map(|number| T::read(self, number))
+    /// Those with these numbers among the block's rows of their kind.
+    pub fn rows_in<T: Row>(
+        &self,
+        numbers: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = T> + '_ {
+        let mut places = T::places(self);
+        places.truncate(numbers.end);
+        places.drain(..numbers.start.min(places.len()));
+        places.into_iter().filter_map(|place| T::at(self, place))
+    }
+
+    /// How many rows of a kind there are.
+    pub fn count<T: Row>(&self) -> usize {
+        T::places(self).len()
     }
 
     /// The row of a kind, one that is held in brief, on the logical line that holds the byte at `at`.
     pub fn row_at<T: Row>(&self, at: u32) -> Option<T> {
-        let line = self.line_at(at)?;
-        let facts = self.facts();
-        let number = T::first_from(&facts, line)?;
-        let is_there = line
-            .checked_add(1)
-            .is_none_or(|next| T::first_from(&facts, next) > Some(number));
-        T::read(self, number).filter(|_| is_there)
+        T::on_line(self, self.line_at(at)?)
     }
 
     /// The instruction that holds the byte at `at`.
@@ -276,19 +276,24 @@ impl Block {
     }
 
     /// The first line of the logical line that holds the byte at `at`, from 0.
-    fn line_at(&self, at: u32) -> Option<u16> {
+    fn line_at(&self, at: u32) -> Option<usize> {
         let behind = self.line_starts.up_to(at);
         let lines = self.kinds.get(..behind)?;
         let line = lines
             .iter()
             .rposition(|&kind| kind != LineKind::Continuation);
-        u16::try_from(line.unwrap_or(0)).ok()
+        Some(line.unwrap_or(0))
+    }
+
+    /// What line `line` of the block is.
+    pub(crate) fn line_kind(&self, line: usize) -> Option<LineKind> {
+        self.kinds.get(line).copied()
     }
 
     /// The same without its text, which begins at `start` of `origin`, and without its facts, but for live ranges: those
     /// are joined when all values are known.
     pub(super) fn release(self, origin: &Arc<Origin>, start: u32) -> Self {
-        let is_joined = self.facts().live_ranges.is_empty();
+        let is_joined = !self.facts().has_live_ranges();
         let block = Self {
             text: self.text.release(origin, start),
             ..self

@@ -1,7 +1,7 @@
 //! Rows in brief: what is held of every line of the kinds that dumps have by the hundred thousand.
 //!
 //! They say numbers and texts, and on which line of the block these stand. Where exactly, the line is read again
-//! for when it is asked: [`Block::row`](crate::Block::row) gives the same row with all its spans.
+//! for when it is asked: [`Block::rows`](crate::Block::rows) gives the same rows with all their spans.
 
 use super::{AllocationKinds, Number};
 
@@ -18,6 +18,27 @@ impl Text {
     pub fn place(self) -> Option<usize> {
         (self != Self::NONE).then_some(self.0 as usize)
     }
+}
+
+/// What a line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// An allocation's header.
+    Allocation(Allocation),
+    /// A ` value:` line.
+    Placement(Placement),
+    /// A used value's header.
+    UsedValue(Reference),
+    /// A line below ` positions:`.
+    Position(Position),
+    /// A line below ` uses:`: the instruction that reads the value.
+    Use(Text),
+    /// An instruction, of section C or of a module.
+    Instruction(Instruction),
+    /// A line of the schedule.
+    Step(Step),
+    /// A live range.
+    LiveRange(LiveRange),
 }
 
 /// `<27 copy-start{0} (phi) @1>`
@@ -52,10 +73,6 @@ pub struct Allocation {
     pub parameter_shape: Text,
     /// Which leaf of the parameter.
     pub parameter_index: Text,
-    /// The first of its rows among the block's placements.
-    pub placements: u16,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
     /// What else the header says.
     pub kinds: AllocationKinds,
     /// Whether the shape of the whole result is printed.
@@ -75,25 +92,8 @@ pub struct Placement {
     pub offset: u64,
     /// The shape with its layout.
     pub shape: Text,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
     /// Whether size and offset are printed and below 2^64 - 1.
     pub is_read: bool,
-}
-
-/// A used value's header, with the numbers of the rows that belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsedValue {
-    /// Which value.
-    pub value: Reference,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
-    /// The first of its rows among the block's positions; they end where the next value's begin.
-    pub positions: u16,
-    /// The first of its rows among the block's uses.
-    pub uses: u16,
-    /// The first of its rows among the block's instructions.
-    pub instructions: u16,
 }
 
 /// A line below ` positions:`.
@@ -103,8 +103,6 @@ pub struct Position {
     pub name: Text,
     /// At which index of the instruction's result.
     pub index: Text,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
 }
 
 /// A line below ` uses:`.
@@ -112,8 +110,6 @@ pub struct Position {
 pub struct Use {
     /// The instruction that reads the value.
     pub name: Text,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
 }
 
 /// The head of an instruction.
@@ -127,8 +123,6 @@ pub struct Instruction {
     pub opcode: Text,
     /// The number of a `parameter` instruction; 2^64 - 1 where it is that or larger, or none.
     pub parameter: u64,
-    /// On which line of the block it begins, from 0.
-    pub line: u16,
     /// Whether the shape is a tuple's.
     pub is_tuple: bool,
 }
@@ -140,8 +134,6 @@ pub struct Step {
     pub step: u64,
     /// The instruction that runs then.
     pub name: Text,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
 }
 
 /// When a value is alive.
@@ -155,8 +147,6 @@ pub struct LiveRange {
     pub name: Text,
     /// Which part of its result.
     pub index: Text,
-    /// On which line of the block it stands, from 0.
-    pub line: u16,
 }
 
 /// The number of a memory space, if it can be one.

@@ -5,8 +5,9 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-use super::brief::{self, Text};
-use super::{Facts, Line, Rare, Span, ValueReference, take};
+use super::brief::{self, Row, Text};
+use super::packed::Packer;
+use super::{Facts, Line, Rare, Span, ValueReference};
 
 /// The rows of the block that is being read. Kept from block to block, so that none has to be moved while
 /// their number grows.
@@ -14,16 +15,11 @@ use super::{Facts, Line, Rare, Span, ValueReference, take};
 pub(crate) struct Gathered {
     /// The number of the line that is being read.
     pub(super) line: u16,
-    allocations: Vec<brief::Allocation>,
-    placements: Vec<brief::Placement>,
-    values: Vec<brief::UsedValue>,
-    positions: Vec<brief::Position>,
-    uses: Vec<brief::Use>,
-    instructions: Vec<brief::Instruction>,
-    steps: Vec<brief::Step>,
-    live_ranges: Vec<brief::LiveRange>,
+    brief: Packer,
     names: Texts,
     shapes: Texts,
+    /// How many instructions there are so far.
+    instructions: u32,
     rare: Rare,
     has_rare: bool,
 }
@@ -70,9 +66,9 @@ impl Texts {
         Text(at)
     }
 
-    fn take(&mut self) -> Box<[Span]> {
+    fn clear(&mut self) {
+        self.spans.clear();
         self.table.clear();
-        take(&mut self.spans)
     }
 }
 
@@ -91,77 +87,58 @@ impl Gathered {
     /// Adds a row that stands on the line being read.
     #[inline]
     pub(super) fn push(&mut self, text: &str, row: Line) {
-        let line = self.line;
-        match row {
-            Line::Allocation(row) => self.allocations.push(brief::Allocation {
+        let brief = match row {
+            Line::Allocation(row) => Row::Allocation(brief::Allocation {
                 index: row.index.value,
                 size: row.size.value,
                 color: row.color.value,
                 parameter: row.parameter.get(),
                 parameter_shape: self.shapes.number(text, row.parameter_shape),
                 parameter_index: self.names.number(text, row.parameter_index),
-                placements: self.placements.len() as u16,
-                line,
                 kinds: row.kinds,
                 has_output_shape: !row.output_shape.is_empty(),
                 is_read: row.size.is_read(),
             }),
-            Line::Placement(row) => {
-                let placement = brief::Placement {
-                    value: self.reference(text, &row.value),
-                    size: row.size.value,
-                    offset: row.offset.value,
-                    shape: self.shapes.number(text, row.shape),
-                    line,
-                    is_read: row.size.is_read() && row.offset.is_read(),
-                };
-                self.placements.push(placement);
-            }
-            Line::UsedValue(row) => {
-                let value = brief::UsedValue {
-                    value: self.reference(text, &row.value),
-                    line,
-                    positions: self.positions.len() as u16,
-                    uses: self.uses.len() as u16,
-                    instructions: self.instructions.len() as u16,
-                };
-                self.values.push(value);
-            }
-            Line::Position(row) => self.positions.push(brief::Position {
+            Line::Placement(row) => Row::Placement(brief::Placement {
+                value: self.reference(text, &row.value),
+                size: row.size.value,
+                offset: row.offset.value,
+                shape: self.shapes.number(text, row.shape),
+                is_read: row.size.is_read() && row.offset.is_read(),
+            }),
+            Line::UsedValue(row) => Row::UsedValue(self.reference(text, &row.value)),
+            Line::Position(row) => Row::Position(brief::Position {
                 name: self.names.number(text, row.name),
                 index: self.names.number(text, row.index),
-                line,
             }),
-            Line::Use(row) => self.uses.push(brief::Use {
-                name: self.names.number(text, row.name),
-                line,
-            }),
-            Line::Instruction(row) => self.instructions.push(brief::Instruction {
-                name: self.names.number(text, row.name),
-                shape: self.shapes.number(text, row.shape),
-                opcode: self.names.number(text, row.opcode),
-                parameter: row.parameter.get().unwrap_or(u64::MAX),
-                line,
-                is_tuple: row.shape.text(text).starts_with('('),
-            }),
-            Line::Step(row) => self.steps.push(brief::Step {
+            Line::Use(row) => Row::Use(self.names.number(text, row.name)),
+            Line::Instruction(row) => {
+                self.instructions += 1;
+                Row::Instruction(brief::Instruction {
+                    name: self.names.number(text, row.name),
+                    shape: self.shapes.number(text, row.shape),
+                    opcode: self.names.number(text, row.opcode),
+                    parameter: row.parameter.get().unwrap_or(u64::MAX),
+                    is_tuple: row.shape.text(text).starts_with('('),
+                })
+            }
+            Line::Step(row) => Row::Step(brief::Step {
                 step: if row.step.is_read() && !row.name.is_empty() {
                     row.step.value
                 } else {
                     u64::MAX
                 },
                 name: self.names.number(text, row.name),
-                line,
             }),
-            Line::LiveRange(row) => self.live_ranges.push(brief::LiveRange {
+            Line::LiveRange(row) => Row::LiveRange(brief::LiveRange {
                 start: row.start.value,
                 end: row.end.value,
                 name: self.names.number(text, row.name),
                 index: self.names.number(text, row.index),
-                line,
             }),
-            row => self.push_rare(row),
-        }
+            row => return self.push_rare(row),
+        };
+        self.brief.push(self.line, &brief);
     }
 
     fn push_rare(&mut self, row: Line) {
@@ -176,7 +153,7 @@ impl Gathered {
             Line::OutOfMemory(row) => rare.out_of_memory.push(row),
             Line::TableRow(row) => rare.table_rows.push(row),
             Line::Computation(mut row) => {
-                row.instructions = self.instructions.len() as u32;
+                row.instructions = self.instructions;
                 rare.computations.push(row);
             }
             _ => {}
@@ -185,18 +162,10 @@ impl Gathered {
 
     /// All that the block says; there is nothing then, with room for more.
     pub(crate) fn take(&mut self) -> (Facts, Option<Box<Rare>>) {
-        let facts = Facts {
-            allocations: take(&mut self.allocations),
-            placements: take(&mut self.placements),
-            values: take(&mut self.values),
-            positions: take(&mut self.positions),
-            uses: take(&mut self.uses),
-            instructions: take(&mut self.instructions),
-            steps: take(&mut self.steps),
-            live_ranges: take(&mut self.live_ranges),
-            names: self.names.take(),
-            shapes: self.shapes.take(),
-        };
+        let facts = self.brief.take(&self.names.spans, &self.shapes.spans);
+        self.names.clear();
+        self.shapes.clear();
+        self.instructions = 0;
         let has_rare = std::mem::take(&mut self.has_rare);
         (facts, has_rare.then(|| Box::new(self.rare.take())))
     }

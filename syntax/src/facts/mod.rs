@@ -5,13 +5,17 @@
 //! block than its header.
 //!
 //! Of the kinds of lines that there are by the hundred thousand, rows are held [in brief](brief); with all
-//! spans they are had one by one from [`Block::row`], which reads the line again.
+//! spans they are had from [`Block::rows`] and the like, which read their lines again.
 
 pub mod brief;
 mod gather;
+mod packed;
 mod sink;
 
 use crate::Block;
+use crate::line::LineKind;
+
+pub use packed::Facts;
 
 pub(crate) use gather::Gathered;
 pub(crate) use sink::{FactsSink, KnownShapes, Rows};
@@ -375,31 +379,6 @@ pub struct Computation {
     pub instructions: u32,
 }
 
-/// What one block says, but for rows of kinds that most blocks have none of: those are the block's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Allocation headers.
-    pub allocations: Box<[brief::Allocation]>,
-    /// ` value:` lines.
-    pub placements: Box<[brief::Placement]>,
-    /// Headers of used values.
-    pub values: Box<[brief::UsedValue]>,
-    /// Lines below ` positions:`.
-    pub positions: Box<[brief::Position]>,
-    /// Lines below ` uses:`.
-    pub uses: Box<[brief::Use]>,
-    /// Instructions, of section C and of modules.
-    pub instructions: Box<[brief::Instruction]>,
-    /// The schedule.
-    pub steps: Box<[brief::Step]>,
-    /// Live ranges.
-    pub live_ranges: Box<[brief::LiveRange]>,
-    /// The names, shape indices and opcodes that these have, each once.
-    pub names: Box<[Span]>,
-    /// The shapes that these have, each once.
-    pub shapes: Box<[Span]>,
-}
-
 /// Rows of kinds that most blocks have none of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rare {
@@ -455,31 +434,26 @@ pub(crate) enum Line {
     Computation(Computation),
 }
 
-/// A kind of rows; see [`Block::row`].
+/// A kind of rows; see [`Block::rows`].
 pub trait Row: Copy {
-    /// How many there are.
+    /// By what each of them is known in the block: the line that it stands on if it is held in brief, else its number.
     #[doc(hidden)]
-    fn count(block: &Block) -> usize;
-    /// Row `number` of the block.
-    #[doc(hidden)]
-    fn read(block: &Block, number: usize) -> Option<Self>;
-    /// The row that is known by `place`: the line that it stands on if it is held in brief, else its number.
+    fn places(block: &Block) -> Vec<usize>;
+    /// The row that is known by `place`.
     #[doc(hidden)]
     fn at(block: &Block, place: usize) -> Option<Self>;
-    /// The first row that is not before `line` of the block, where that is known.
+    /// The row on the logical line that begins with `line`, if it is held in brief.
     #[doc(hidden)]
-    fn first_from(facts: &Facts, line: u16) -> Option<usize>;
+    fn on_line(block: &Block, line: usize) -> Option<Self>;
 }
 
 macro_rules! rows {
-    (brief $($type:ident: $table:ident),*; whole $($whole:ident: $whole_table:ident),* $(,)?) => {
+    (brief $($type:ident: $($line:ident)|+),*; whole $($whole:ident: $whole_table:ident),* $(,)?) => {
         $(impl Row for $type {
-            fn count(block: &Block) -> usize {
-                block.facts().$table.len()
-            }
-
-            fn read(block: &Block, number: usize) -> Option<Self> {
-                Self::at(block, block.facts().$table.get(number)?.line.into())
+            fn places(block: &Block) -> Vec<usize> {
+                let facts = block.facts();
+                let rows = facts.rows().filter(|(_, row)| matches!(row, brief::Row::$type(_)));
+                rows.map(|(line, _)| line.into()).collect()
             }
 
             fn at(block: &Block, line: usize) -> Option<Self> {
@@ -489,24 +463,21 @@ macro_rules! rows {
                 })
             }
 
-            fn first_from(facts: &Facts, line: u16) -> Option<usize> {
-                Some(facts.$table.partition_point(|row| row.line < line))
+            fn on_line(block: &Block, line: usize) -> Option<Self> {
+                let may_be_there = matches!(block.line_kind(line)?, $(LineKind::$line)|+);
+                may_be_there.then(|| Self::at(block, line)).flatten()
             }
         })*
         $(impl Row for $whole {
-            fn count(block: &Block) -> usize {
-                block.$whole_table().len()
-            }
-
-            fn read(block: &Block, number: usize) -> Option<Self> {
-                block.$whole_table().get(number).copied()
+            fn places(block: &Block) -> Vec<usize> {
+                (0..block.$whole_table().len()).collect()
             }
 
             fn at(block: &Block, number: usize) -> Option<Self> {
-                Self::read(block, number)
+                block.$whole_table().get(number).copied()
             }
 
-            fn first_from(_: &Facts, _: u16) -> Option<usize> {
+            fn on_line(_: &Block, _: usize) -> Option<Self> {
                 None
             }
         })*
@@ -514,7 +485,8 @@ macro_rules! rows {
 }
 
 rows! {
-    brief Allocation: allocations, Placement: placements, UsedValue: values, Position: positions, Use: uses,
-        Instruction: instructions, Step: steps, LiveRange: live_ranges;
+    // Behind the end of an instruction, on the same line, the header of the next value may stand.
+    brief Allocation: AllocationHeader, Placement: ValueLine, UsedValue: ValueHeader | FromInstruction | Continuation,
+        Position: Position, Use: Use, Instruction: FromInstruction | Instruction, Step: Step, LiveRange: Range;
     whole Total: totals, PeakValue: peak_values, TreeNode: tree_nodes, TableRow: table_rows, Computation: computations,
 }

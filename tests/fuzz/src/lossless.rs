@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::brief::{Reference, Text};
+use buflens_syntax::facts::brief::{self, Reference, Text};
 use buflens_syntax::facts::{
     Allocation, Heading, Instruction, LiveRange, Number, Placement, Position, ReportRow, Row, Span,
     Step, Use, UsedValue, ValueReference,
@@ -116,15 +116,19 @@ fn places(document: &Document, text: &str) {
 
 /// Rows in brief say what the lines say that they stand for.
 fn are_in_brief(block: &Block) {
-    fn lines<T: Row>(block: &Block, count: usize) -> Vec<T> {
-        let rows: Vec<T> = block.rows().collect();
-        assert_eq!(rows.len(), count, "a row whose line does not say it");
-        rows
+    fn on<T: Row>(block: &Block, line: u16) -> T {
+        let row = block.row_with(line.into());
+        let found: Option<T> = block.row_at(block.line_start(line));
+        assert!(found.is_some(), "it is not found on its line");
+        row.expect("a line that says what it is held for")
     }
     let (facts, text) = (block.facts(), block.text());
-    let is = |brief: Text, span: Span| {
-        assert_eq!(block.name(brief).unwrap_or_default(), span.text(text));
-    };
+    let names: Vec<Span> = facts.names().collect();
+    let shapes: Vec<Span> = facts.shapes().collect();
+    assert_eq!(facts.text_counts(), (names.len(), shapes.len()));
+    let text_of = |brief: Text, of: &[Span]| brief.place().map_or("", |at| of[at].text(text));
+    let is = |brief: Text, span: Span| assert_eq!(text_of(brief, &names), span.text(text));
+    let is_shape = |brief: Text, span: Span| assert_eq!(text_of(brief, &shapes), span.text(text));
     let is_value = |brief: &Reference, line: &ValueReference| {
         assert_eq!((brief.id, brief.phi), (line.id.value, line.phi));
         is(brief.name, line.name);
@@ -136,62 +140,56 @@ fn are_in_brief(block: &Block) {
                 .filter(|&color| u16::try_from(color).is_ok())
         );
     };
-    let lines_of = lines::<Allocation>(block, facts.allocations.len());
-    for (brief, line) in facts.allocations.iter().zip(lines_of) {
-        assert_eq!(
-            (brief.index, brief.size),
-            (line.index.value, line.size.value)
-        );
-        assert_eq!((brief.color, brief.kinds), (line.color.value, line.kinds));
-        assert_eq!(brief.parameter, line.parameter.get());
-    }
-    let lines_of = lines::<Placement>(block, facts.placements.len());
-    for (brief, line) in facts.placements.iter().zip(lines_of) {
-        is_value(&brief.value, &line.value);
-        assert_eq!(
-            (brief.size, brief.offset),
-            (line.size.value, line.offset.value)
-        );
-        let shape = brief
-            .shape
-            .place()
-            .map_or("", |at| facts.shapes[at].text(text));
-        assert_eq!(shape, line.shape.text(text));
-    }
-    let lines_of = lines::<UsedValue>(block, facts.values.len());
-    for (brief, line) in facts.values.iter().zip(lines_of) {
-        is_value(&brief.value, &line.value);
-    }
-    let lines_of = lines::<Position>(block, facts.positions.len());
-    for (brief, line) in facts.positions.iter().zip(lines_of) {
-        is(brief.name, line.name);
-        is(brief.index, line.index);
-    }
-    let lines_of = lines::<Use>(block, facts.uses.len());
-    for (brief, line) in facts.uses.iter().zip(lines_of) {
-        is(brief.name, line.name);
-    }
-    let lines_of = lines::<Instruction>(block, facts.instructions.len());
-    for (brief, line) in facts.instructions.iter().zip(lines_of) {
-        is(brief.name, line.name);
-        is(brief.opcode, line.opcode);
-        let shape = brief
-            .shape
-            .place()
-            .map_or("", |at| facts.shapes[at].text(text));
-        assert_eq!(shape, line.shape.text(text));
-    }
-    let lines_of = lines::<Step>(block, facts.steps.len());
-    for (brief, line) in facts.steps.iter().zip(lines_of) {
-        let step = line.step.get().filter(|_| !line.name.is_empty());
-        assert_eq!(brief.step, step.unwrap_or(u64::MAX));
-        is(brief.name, line.name);
-    }
-    let lines_of = lines::<LiveRange>(block, facts.live_ranges.len());
-    for (brief, line) in facts.live_ranges.iter().zip(lines_of) {
-        assert_eq!((brief.start, brief.end), (line.start.value, line.end.value));
-        is(brief.name, line.name);
-        is(brief.index, line.index);
+    for (line, row) in facts.rows() {
+        match row {
+            brief::Row::Allocation(brief) => {
+                let line: Allocation = on(block, line);
+                assert_eq!(
+                    (brief.index, brief.size),
+                    (line.index.value, line.size.value)
+                );
+                assert_eq!((brief.color, brief.kinds), (line.color.value, line.kinds));
+                assert_eq!(brief.parameter, line.parameter.get());
+                is_shape(brief.parameter_shape, line.parameter_shape);
+                is(brief.parameter_index, line.parameter_index);
+            }
+            brief::Row::Placement(brief) => {
+                let line: Placement = on(block, line);
+                is_value(&brief.value, &line.value);
+                assert_eq!(
+                    (brief.size, brief.offset),
+                    (line.size.value, line.offset.value)
+                );
+                is_shape(brief.shape, line.shape);
+            }
+            brief::Row::UsedValue(brief) => {
+                is_value(&brief, &on::<UsedValue>(block, line).value);
+            }
+            brief::Row::Position(brief) => {
+                let line: Position = on(block, line);
+                is(brief.name, line.name);
+                is(brief.index, line.index);
+            }
+            brief::Row::Use(name) => is(name, on::<Use>(block, line).name),
+            brief::Row::Instruction(brief) => {
+                let line: Instruction = on(block, line);
+                is(brief.name, line.name);
+                is(brief.opcode, line.opcode);
+                is_shape(brief.shape, line.shape);
+            }
+            brief::Row::Step(brief) => {
+                let line: Step = on(block, line);
+                let step = line.step.get().filter(|_| !line.name.is_empty());
+                assert_eq!(brief.step, step.unwrap_or(u64::MAX));
+                is(brief.name, line.name);
+            }
+            brief::Row::LiveRange(brief) => {
+                let line: LiveRange = on(block, line);
+                assert_eq!((brief.start, brief.end), (line.start.value, line.end.value));
+                is(brief.name, line.name);
+                is(brief.index, line.index);
+            }
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     let document = &dump.files.get(file)?.document;
     let instructions: usize = document
         .blocks()
-        .map(|(_, block)| block.facts().instructions.len())
+        .map(|(_, block)| block.count::<facts::Instruction>())
         .sum();
     Some(format!(
         "**{}**: an HLO module, {}, {}",

@@ -106,9 +106,10 @@ enum Event<'d> {
 /// Gives the computations and instructions in the order of the text.
 fn each<'d>(document: &'d Document, mut visit: impl FnMut(Event<'d>)) {
     for (start, block) in document.blocks() {
-        let (facts, text) = (block.facts(), block.text());
+        let text = block.text();
         let mut headers = block.computations().iter().peekable();
-        for number in 0..=facts.instructions.len() {
+        let instructions = block.rows().map(Some).chain([None]);
+        for (number, instruction) in instructions.enumerate() {
             while let Some(header) =
                 headers.next_if(|header| header.instructions as usize <= number)
             {
@@ -120,7 +121,7 @@ fn each<'d>(document: &'d Document, mut visit: impl FnMut(Event<'d>)) {
                     entry: header.entry,
                 });
             }
-            if let Some(row) = block.row(number) {
+            if let Some(row) = instruction {
                 visit(Event::Instruction { row, start, text });
             }
         }

@@ -1,52 +1,36 @@
 //! Section A: allocations and the values in them.
 
-use buflens_syntax::facts::brief::Text;
-use buflens_syntax::facts::{self, brief};
+use buflens_syntax::facts::brief::{self, Text};
 
 use super::Join;
 use super::numbering::Texts;
 use crate::model::{Allocation, Row, Value};
 
 impl Join<'_> {
-    pub(super) fn read_allocations(
-        &mut self,
-        facts: &facts::Facts,
-        texts: &Texts,
-        row: &impl Fn(usize) -> Row,
-    ) {
-        let mut headers = facts.allocations.iter().peekable();
-        for (number, placement) in facts.placements.iter().enumerate() {
-            while let Some(header) = headers.next_if(|header| header.placements as usize <= number)
-            {
-                self.push_allocation(header, texts, row(header.line.into()));
-            }
-            let at = self.dump.values.len() as u32;
-            let value = self.new_value(&placement.value, texts);
-            let shape = self.shape(texts, placement.shape);
-            let dump = &mut self.dump;
-            if placement.value.is_whole {
-                dump.by_id.entry(value.id).or_insert(at);
-            }
-            if let Some(allocation) = dump.allocations.last_mut() {
-                allocation.values.end = at + 1;
-                allocation.is_read &= placement.is_read;
-            }
-            let allocation = dump.allocations.len().checked_sub(1);
-            dump.values.push(Value {
-                placement: Some(row(placement.line.into())),
-                shape: Some(shape),
-                allocation: allocation.map(|last| last as u32),
-                size: placement.size,
-                offset: placement.offset,
-                ..value
-            });
+    pub(super) fn push_placement(&mut self, placement: &brief::Placement, texts: &Texts, row: Row) {
+        let at = self.dump.values.len() as u32;
+        let value = self.new_value(&placement.value, texts);
+        let shape = self.shape(texts, placement.shape);
+        let dump = &mut self.dump;
+        if let Some(allocation) = dump.allocations.last_mut() {
+            allocation.values.end = at + 1;
+            allocation.is_read &= placement.is_read;
         }
-        for header in headers {
-            self.push_allocation(header, texts, row(header.line.into()));
+        let allocation = dump.allocations.len().checked_sub(1);
+        dump.values.push(Value {
+            placement: Some(row),
+            shape: Some(shape),
+            allocation: allocation.map(|last| last as u32),
+            size: placement.size,
+            offset: placement.offset,
+            ..value
+        });
+        if placement.value.is_whole {
+            dump.by_id.add(&dump.values, at);
         }
     }
 
-    fn push_allocation(&mut self, header: &brief::Allocation, texts: &Texts, row: Row) {
+    pub(super) fn push_allocation(&mut self, header: &brief::Allocation, texts: &Texts, row: Row) {
         let is_printed = |text: &Text| *text != Text::NONE;
         let shape = Some(header.parameter_shape).filter(is_printed);
         let index = Some(header.parameter_index).filter(is_printed);

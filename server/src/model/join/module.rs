@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use buflens_syntax::Document;
-use buflens_syntax::facts::{self, Heading};
+use buflens_syntax::facts::{self, Heading, brief};
 
 use super::one_dump::OneDump;
 use super::{Join, each_in_turn};
@@ -38,10 +38,14 @@ impl Join<'_> {
             if let Some((_, title)) = titles.last() {
                 table = title.text(content.text());
             }
-            let texts = self.texts_of(content);
+            let texts = self.texts_of(content, &facts);
             let dump = &mut self.dump;
             let mut headers = content.computations().iter().enumerate().peekable();
-            for (number, instruction) in facts.instructions.iter().enumerate() {
+            let instructions = facts.rows().filter_map(|(line, row)| match row {
+                brief::Row::Instruction(instruction) => Some((line, instruction)),
+                _ => None,
+            });
+            for (number, (line, instruction)) in instructions.enumerate() {
                 while let Some((at, header)) =
                     headers.next_if(|(_, header)| header.instructions as usize <= number)
                 {
@@ -49,7 +53,7 @@ impl Join<'_> {
                 }
                 let name = texts.name(instruction.name);
                 let entry = Instruction {
-                    row: row(instruction.line.into()),
+                    row: row(line.into()),
                     computation,
                 };
                 let first = dump.instructions.entry(name).or_insert(entry);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use buflens_syntax::Block;
+use buflens_syntax::facts::Facts;
 use buflens_syntax::facts::brief::Text;
 
 use crate::model::names::{NameId, Names};
-use crate::model::shapes::ShapeTexts;
+use crate::model::shapes::{ShapeId, ShapeTexts};
 
 /// The numbers by which dumps know the texts of their blocks: names, and shapes. The states of one dump, before and
 /// after an edit, have one numbering, so that what has not changed is known by its numbers already.
@@ -49,19 +50,17 @@ pub(super) fn numbers_of(
     names: &mut Names,
     shapes: &mut ShapeTexts,
     block: &Block,
+    facts: &Facts,
 ) -> Arc<[u32]> {
-    let facts = block.facts();
     block.numbers(id, || {
         let text = block.text();
-        let of_names = facts
-            .names
-            .iter()
-            .map(|span| names.intern(span.text(text)).number());
-        let of_shapes = facts
-            .shapes
-            .iter()
-            .map(|span| shapes.intern(span.text(text)).number());
-        of_names.chain(of_shapes).collect()
+        let (name_count, shape_count) = facts.text_counts();
+        let mut numbers = Vec::with_capacity(name_count + shape_count);
+        let of_names = facts.names().map(|span| names.intern(span.text(text)));
+        numbers.extend(of_names.map(NameId::number));
+        let of_shapes = facts.shapes().map(|span| shapes.intern(span.text(text)));
+        numbers.extend(of_shapes.map(ShapeId::number));
+        numbers.into()
     })
 }
 
