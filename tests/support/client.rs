@@ -238,6 +238,19 @@ impl Server {
         self.stderr.lock().expect("the log").clone()
     }
 
+    /// Waits until the server has logged `text`: what it logs comes another way than its answers.
+    pub fn expect_logged(&self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.logged().contains(text) {
+            assert!(
+                Instant::now() < deadline,
+                "not logged: {text}: {}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Ends the session as an editor does, and holds the server to it.
     pub fn finish(mut self) {
         self.request("shutdown", &Value::Null)
