@@ -21,7 +21,7 @@ pub use cut::{Reader, TooLarge};
 pub use kind::DocumentKind;
 pub use text::Source;
 
-use cut::{Cutter, check_length};
+use cut::{Cutter, check_length, has_long_lines};
 use text::Origin;
 use trees::Trees;
 
@@ -45,21 +45,29 @@ impl Document {
     /// # Errors
     /// If the text is longer than 32-bit offsets can address.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
-        Self::cut(text, text.len(), |_| ())
+        check_length(text.len() as u64)?;
+        let (blocks, _) = Cutter::new(Mode::Start).finish(text, None);
+        Ok(Self::of_blocks(blocks, Arc::default()))
     }
 
     /// Cuts `text` into blocks, and hands over those that are whole since the last time after every
-    /// `piece` bytes; not those at the end.
+    /// `piece` bytes; not those at the end. The blocks share the text, unless much of it is in long lines: of
+    /// these many are equal, so that all that are kept are smaller.
     ///
     /// # Errors
     /// If the text is longer than 32-bit offsets can address.
     pub fn cut(
-        text: &str,
+        text: String,
         piece: usize,
         mut each: impl FnMut(&[Arc<Block>]),
     ) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
-        let mut cutter = Cutter::new(Mode::Start);
+        let text = Arc::new(text);
+        let mut cutter = if has_long_lines(&text) {
+            Cutter::new(Mode::Start)
+        } else {
+            Cutter::sharing(&text)
+        };
         let mut start = 0;
         while text.len() - start > piece {
             let mut end = start + piece.max(1);
@@ -72,7 +80,7 @@ impl Document {
             }
             start = end;
         }
-        let (blocks, _) = cutter.finish(text, None);
+        let (blocks, _) = cutter.finish(&text, None);
         Ok(Self::of_blocks(blocks, Arc::default()))
     }
 

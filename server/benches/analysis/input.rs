@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use buflens::model::{Dump, File, Numbering};
-use buflens::workspace::{Texts, load, read_text};
-use buflens_syntax::{Document, TooLarge};
+use buflens::workspace::{Texts, load};
+use buflens_syntax::Document;
 
 use crate::generate;
 
@@ -38,21 +38,9 @@ impl Input {
         huge.sum::<usize>() * 2 > self.bytes()
     }
 
-    /// The texts in blocks, nothing read.
-    pub fn documents(&self) -> Vec<Document> {
-        self.documents_by(Document::new)
-    }
-
-    /// The texts as the server and the command line read them.
-    pub fn read(&self) -> Vec<Document> {
-        self.documents_by(read_text)
-    }
-
-    fn documents_by(&self, read: fn(&str) -> Result<Document, TooLarge>) -> Vec<Document> {
-        let texts = self.files.iter().map(|(_, text)| text);
-        texts
-            .map(|text| read(text).expect("a text below 4 GiB"))
-            .collect()
+    /// The texts, as an editor sends them.
+    pub fn texts(&self) -> Vec<String> {
+        self.files.iter().map(|(_, text)| text.clone()).collect()
     }
 
     /// The files joined.

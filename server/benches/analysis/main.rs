@@ -15,6 +15,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use buflens::model::cancel::on_few_threads;
+
 use clock::{cost, percentile};
 use input::Input;
 use steps::Step;
@@ -27,7 +29,8 @@ fn main() {
         .collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        [] => measure(),
+        // On the threads for all cores, as the program does: from another, these would be waked at every step.
+        [] => on_few_threads(measure),
         ["make", megabytes, folder] => make(megabytes, Path::new(folder)),
         ["line-ends", ref paths @ ..] => line_ends(paths),
         _ => panic!("expected nothing, `make MB FOLDER` or `line-ends FILE...`"),

@@ -13,7 +13,8 @@ use buflens::ide::symbols::document_symbols;
 use buflens::model::occupancy::{self, Occupancy};
 use buflens::model::source::Libraries;
 use buflens::model::{Dump, Numbering, read_errors, read_facts};
-use buflens_syntax::{Document, lexer};
+use buflens::workspace::read_text;
+use buflens_syntax::{Document, TooLarge, lexer};
 
 use crate::clock::{Cost, cost, each};
 use crate::input::Input;
@@ -58,7 +59,10 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "blocks: lines looked at, text cut",
         None,
-        cost(|| (), |()| input.documents()),
+        cost(
+            || input.texts(),
+            |texts| documents(texts, |text| Document::cut(text, usize::MAX, |_| ())),
+        ),
     );
     push(
         "tokens, without grammar",
@@ -74,9 +78,9 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "facts, from the text",
         Some((25, 6)),
-        cost(|| (), |()| with_facts(input)),
+        cost(|| input.texts(), with_facts),
     );
-    let documents = with_facts(input);
+    let documents = with_facts(input.texts());
     push(
         "join of the facts",
         None,
@@ -85,18 +89,18 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "reading: text, facts, join",
         None,
-        cost(|| (), |()| input.dump(input.read())),
+        cost(|| input.texts(), |texts| input.dump(read(texts))),
     );
     push(
         "facts and errors: every token, by the grammar",
         None,
-        cost(|| (), |()| with_errors(input)),
+        cost(|| input.texts(), with_errors),
     );
     push(
         "findings of what is read",
         None,
         cost(
-            || input.dump(input.read()),
+            || input.dump(read(input.texts())),
             |dump| (checks::check(&dump), dump),
         ),
     );
@@ -104,9 +108,9 @@ pub fn steps(input: &Input) -> Vec<Step> {
         "all analysis: reading, findings",
         Some((40, 20)),
         cost(
-            || (),
-            |()| {
-                let dump = input.dump(input.read());
+            || input.texts(),
+            |texts| {
+                let dump = input.dump(read(texts));
                 (checks::check(&dump), dump)
             },
         ),
@@ -128,14 +132,29 @@ pub fn steps(input: &Input) -> Vec<Step> {
     steps
 }
 
-fn with_facts(input: &Input) -> Vec<Document> {
-    let documents = input.read();
+fn documents(
+    texts: Vec<String>,
+    read: impl Fn(String) -> Result<Document, TooLarge>,
+) -> Vec<Document> {
+    let documents = texts.into_iter().map(read);
+    documents
+        .map(|document| document.expect("a text below 4 GiB"))
+        .collect()
+}
+
+/// The texts as the server reads them.
+fn read(texts: Vec<String>) -> Vec<Document> {
+    documents(texts, read_text)
+}
+
+fn with_facts(texts: Vec<String>) -> Vec<Document> {
+    let documents = read(texts);
     documents.iter().for_each(read_facts);
     documents
 }
 
-fn with_errors(input: &Input) -> Vec<Document> {
-    let documents = input.read();
+fn with_errors(texts: Vec<String>) -> Vec<Document> {
+    let documents = read(texts);
     documents.iter().for_each(read_errors);
     documents
 }
@@ -268,7 +287,7 @@ fn what_if(audit: &Audit) {
 
 /// Measures requests at places that are the same in every run.
 pub fn requests(input: &Input) -> Vec<Request> {
-    let dump = input.dump(input.read());
+    let dump = input.dump(read(input.texts()));
     let (file, document) = (input.file, &dump.files[input.file].document);
     let places = places(input.text());
     let libraries = Libraries::default();

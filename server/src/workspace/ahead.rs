@@ -8,13 +8,13 @@ use buflens_syntax::{Block, Document, Reader, Source, TooLarge};
 use crate::model::cancel;
 
 /// Texts are cut in pieces of so many bytes.
-pub(super) const PIECE: usize = 1 << 20;
+pub(super) const PIECE: usize = 512 << 10;
 
 /// The document of a text, and of what it says as much as the other cores have read meanwhile.
 ///
 /// # Errors
 /// If the text is longer than 32-bit offsets can address.
-pub fn read_text(text: &str) -> Result<Document, TooLarge> {
+pub fn read_text(text: String) -> Result<Document, TooLarge> {
     reading_ahead(|read| Document::cut(text, PIECE, read))
 }
 
@@ -124,7 +124,10 @@ mod tests {
             document.blocks().map(|(start, _)| start).collect()
         };
         let whole = starts(&Document::new(&text).expect("a short text"));
-        assert_eq!(starts(&read_text(&text).expect("a short text")), whole);
+        assert_eq!(
+            starts(&read_text(text.clone()).expect("a short text")),
+            whole
+        );
         let pieces = read_pieces(|take| text.split_inclusive('\u{1f600}').try_for_each(take));
         assert_eq!(starts(&pieces.expect("a short text")), whole);
     }
@@ -133,7 +136,7 @@ mod tests {
     fn all_blocks_but_those_at_the_end_are_handed_over() {
         let text = "BufferAssignment:\n".to_owned() + &"allocation 0: size 4:\n".repeat(100_000);
         let (mut blocks, mut count) = (0, 0);
-        let document = Document::cut(&text, PIECE, |new| {
+        let document = Document::cut(text.clone(), PIECE, |new| {
             blocks += new.len();
             count += 1;
         });
@@ -141,7 +144,7 @@ mod tests {
         assert_eq!(count, text.len() / PIECE);
         assert!(all / 4 < blocks && blocks < all, "{blocks} of {all}");
         let line = "a".repeat(4 * PIECE) + "\n";
-        let document = Document::cut(&line, PIECE, |_| panic!("no line is whole"));
+        let document = Document::cut(line, PIECE, |_| panic!("no line is whole"));
         assert_eq!(document.expect("a short text").blocks().len(), 1);
     }
 }

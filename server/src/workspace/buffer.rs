@@ -110,7 +110,7 @@ impl Buffer {
             .iter()
             .rposition(|change| change.range.is_none())
             .unwrap_or(0);
-        for change in &changes[first..] {
+        for change in changes.into_iter().skip(first) {
             // Should a change panic, the text is left broken, and not as if it had not happened.
             let before =
                 std::mem::replace(&mut *text, Err("a change could not be made".to_owned()));
@@ -127,11 +127,11 @@ impl Buffer {
 
 fn changed(
     text: Result<Document, String>,
-    change: &Change,
+    change: Change,
     encoding: Encoding,
 ) -> Result<Document, String> {
     let Some(Range { start, end }) = change.range else {
-        let document = on_few_threads(|| read_text(&change.text));
+        let document = on_few_threads(|| read_text(change.text));
         return document.map_err(|error| error.to_string());
     };
     let text = text?;

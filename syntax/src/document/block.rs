@@ -44,7 +44,7 @@ pub struct Block {
 impl Block {
     /// A block of lines that end with `\n`, begin at `line_starts`, and are `kinds`.
     pub(super) fn new(
-        text: &str,
+        text: Text,
         mode: Mode,
         follow: Follow,
         line_starts: &[u32],
@@ -54,12 +54,12 @@ impl Block {
         let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            text: text.into(),
             mode,
             follow,
             line_starts: Starts::new(line_starts),
             kinds: kinds.into(),
-            editor_lines: has_returns.then(|| editor_lines(text)),
+            editor_lines: has_returns.then(|| editor_lines(&text)),
+            text,
             units: OnceLock::new(),
             facts: Mutex::default(),
             rare: OnceLock::new(),

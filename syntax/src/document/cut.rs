@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter};
 
+use super::text::Text;
 use super::{Block, Document, Origin, Source};
 use crate::line::{LineKind, Mode};
 use crate::scan::{Cut, Follow, LONG_LINE, Scanner};
@@ -40,6 +41,10 @@ pub(super) fn check_length(length: u64) -> Result<(), TooLarge> {
 /// So many blocks at the start of a document are held: by them it is known what it is.
 const HELD: usize = 16;
 
+/// Blocks share the text that they are cut of in pieces of about so many bytes, which are gone when all their blocks
+/// are. They are small enough that the next one is made where one was.
+const PIECE: usize = 64 << 10;
+
 /// Of so many such blocks of one length, the last ones, it is known whether one equals them.
 const SAME_LENGTH: usize = 8;
 
@@ -51,6 +56,8 @@ pub struct Reader {
     /// The text from the start of the block that is not cut yet.
     rest: String,
     length: u64,
+    /// Whether much of the piece before was in long lines.
+    has_long_lines: bool,
     /// So many blocks, of so many bytes, have been released or are held for good.
     released: (usize, u32),
     origin: Option<Arc<Origin>>,
@@ -62,6 +69,7 @@ impl Default for Reader {
             cutter: Cutter::new(Mode::Start),
             rest: String::new(),
             length: 0,
+            has_long_lines: false,
             released: (0, 0),
             origin: None,
         }
@@ -104,19 +112,43 @@ impl Reader {
     pub fn read(&mut self, piece: &str) -> Result<&[Arc<Block>], TooLarge> {
         self.length += piece.len() as u64;
         check_length(self.length)?;
+        let before = self.cutter.blocks.len();
+        let mut piece = piece;
+        while !piece.is_empty() {
+            let mut end = PIECE.min(piece.len());
+            while !piece.is_char_boundary(end) {
+                end += 1;
+            }
+            let (next, rest) = piece.split_at(end);
+            self.read_piece(next);
+            piece = rest;
+        }
+        Ok(&self.cutter.blocks[before..])
+    }
+
+    fn read_piece(&mut self, piece: &str) {
         self.rest.push_str(piece);
         // A line is not looked at again and again until it is whole.
         if memchr(b'\n', piece.as_bytes()).is_none() {
-            return Ok(&[]);
+            return;
         }
-        let new = self.cutter.cut(&self.rest, None).len();
-        self.rest.drain(..self.cutter.forget());
-        Ok(&self.cutter.blocks[self.cutter.blocks.len() - new..])
+        let whole = Arc::new(std::mem::take(&mut self.rest));
+        self.cutter.whole = (!self.has_long_lines).then(|| Arc::clone(&whole));
+        let long = self.cutter.cut(&whole, None).iter();
+        let long = long.filter(|block| block.is_long());
+        let long: usize = long.map(|block| block.text.len()).sum();
+        self.has_long_lines = long > whole.len() / 4;
+        let rest = &whole[self.cutter.forget()..];
+        self.rest.reserve_exact(rest.len() + PIECE);
+        self.rest.push_str(rest);
     }
 
     /// The document, when all of the text has been taken.
     pub fn finish(self) -> Document {
-        let (blocks, _) = self.cutter.finish(&self.rest, None);
+        let mut cutter = self.cutter;
+        // There is room for more in what is left of the last piece.
+        cutter.whole = None;
+        let (blocks, _) = cutter.finish(&self.rest, None);
         Document {
             origin: self.origin,
             ..Document::of_blocks(blocks, Arc::default())
@@ -139,6 +171,8 @@ pub(super) struct Cutter {
     at: usize,
     /// Blocks that begin with a long line, by their lengths.
     long: HashMap<usize, Vec<Arc<Block>>>,
+    /// The text, if blocks share it; but for those that begin with a long line, which stay when the text goes.
+    whole: Option<Arc<String>>,
 }
 
 impl Cutter {
@@ -152,6 +186,15 @@ impl Cutter {
             kinds: Vec::new(),
             at: 0,
             long: HashMap::new(),
+            whole: None,
+        }
+    }
+
+    /// A cutter of `whole`, with which the blocks share it.
+    pub(super) fn sharing(whole: &Arc<String>) -> Self {
+        Self {
+            whole: Some(Arc::clone(whole)),
+            ..Self::new(Mode::Start)
         }
     }
 
@@ -219,7 +262,7 @@ impl Cutter {
     }
 
     fn push(&mut self, text: &str, follow: Follow) {
-        let new = |starts: &[u32], kinds: &[LineKind]| {
+        let new = |text: Text, starts: &[u32], kinds: &[LineKind]| {
             Arc::new(Block::new(text, self.mode, follow, starts, kinds))
         };
         let block = if is_long(text.len(), self.line_starts.get(1).map(|&it| it as usize)) {
@@ -229,17 +272,33 @@ impl Cutter {
             };
             let block = known.iter().rev().find(is_equal).cloned();
             block.unwrap_or_else(|| {
-                let block = new(&self.line_starts, &self.kinds);
+                let block = new(text.into(), &self.line_starts, &self.kinds);
                 remember(known, &block);
                 block
             })
         } else {
-            new(&self.line_starts, &self.kinds)
+            let text = match &self.whole {
+                Some(whole) => Text::part(whole, self.start..self.start + text.len()),
+                None => text.into(),
+            };
+            new(text, &self.line_starts, &self.kinds)
         };
         self.line_starts.clear();
         self.kinds.clear();
         self.blocks.push(block);
     }
+}
+
+/// Whether much of a text is in long lines, by some of its places.
+pub(super) fn has_long_lines(text: &str) -> bool {
+    const PLACES: usize = 64;
+    let is_in_long_line = |place: usize| {
+        let at = text.len() / PLACES * place;
+        let around = at..(at + LONG_LINE).min(text.len());
+        memchr(b'\n', &text.as_bytes()[around]).is_none()
+    };
+    let long = (0..PLACES).filter(|&place| is_in_long_line(place));
+    text.len() / PLACES > LONG_LINE && long.count() > PLACES / 4
 }
 
 /// Whether a block of so many bytes, whose second line begins at `second`, begins with a long line.

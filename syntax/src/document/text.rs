@@ -38,8 +38,29 @@ impl Origin {
 /// A text that may have been released. Where it cannot be read again it is blanks, and its origin lost.
 #[derive(Debug)]
 pub(super) struct Text {
-    held: OnceLock<Box<str>>,
+    held: OnceLock<Held>,
     released: Option<Box<Released>>,
+}
+
+#[derive(Debug)]
+enum Held {
+    Own(Box<str>),
+    /// So many bytes of a larger text from a place on.
+    Part(Arc<String>, u32, u32),
+}
+
+impl Deref for Held {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Own(text) => text,
+            Self::Part(whole, start, length) => {
+                let start = *start as usize;
+                &whole[start..start + *length as usize]
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -69,7 +90,21 @@ impl Text {
     pub(super) fn len(&self) -> usize {
         match &self.released {
             Some(released) => released.length as usize,
-            None => self.held.get().map_or(0, |text| text.len()),
+            None => match self.held.get() {
+                Some(Held::Own(text)) => text.len(),
+                Some(Held::Part(.., length)) => *length as usize,
+                None => 0,
+            },
+        }
+    }
+
+    /// The part of `whole` in `range`, without a copy of it.
+    pub(super) fn part(whole: &Arc<String>, range: Range<usize>) -> Self {
+        let length = (range.end - range.start) as u32;
+        let part = Held::Part(Arc::clone(whole), range.start as u32, length);
+        Self {
+            held: OnceLock::from(part),
+            released: None,
         }
     }
 
@@ -96,7 +131,7 @@ impl Text {
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self {
-            held: OnceLock::from(Box::from(text)),
+            held: OnceLock::from(Held::Own(text.into())),
             released: None,
         }
     }
@@ -108,7 +143,7 @@ impl Deref for Text {
     fn deref(&self) -> &str {
         self.held.get_or_init(|| {
             let released = self.released.as_ref();
-            released.map_or_else(Box::default, |released| released.read())
+            Held::Own(released.map_or_else(Box::default, |released| released.read()))
         })
     }
 }
