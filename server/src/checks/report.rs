@@ -326,7 +326,7 @@ impl<'d> Report<'d> {
     fn check_named(
         &self,
         at: &At<ReportRow>,
-        header: &facts::Allocation,
+        header: &facts::ReportAllocation,
         doubts: &mut Doubts,
         findings: &mut Findings,
     ) -> Option<u32> {
@@ -341,14 +341,14 @@ impl<'d> Report<'d> {
             return None;
         };
         let expected = bytes::human(allocation.size);
-        let there = self.dump.header(allocation)?;
-        let found = at.text(header.human_size);
+        let found = at.text(header.size);
         let has_other_size = !doubts.allocations.contains(&number) && found != expected;
         let has_other_header = header.color.value != allocation.color
             || header.parameter.get() != allocation.parameter;
         if !has_other_size && !has_other_header {
             return Some(number);
         }
+        let there = self.dump.header(allocation)?;
         // Whose rows follow is not known then, and one finding is enough where two headers have the number.
         if doubts.headers.insert(number) {
             let finding = |span, message| Finding::new(Code::ReportTotal, at.place(span), message);
@@ -356,7 +356,7 @@ impl<'d> Report<'d> {
                 let message = format!(
                     "allocation {number} has {found} here and {expected} in the assignment"
                 );
-                let finding = finding(header.human_size, message);
+                let finding = finding(header.size, message);
                 finding.related(there.place(there.row.size.span), "its size")
             } else {
                 let message = format!("allocation {number} has another header in the assignment");

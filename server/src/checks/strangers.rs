@@ -399,7 +399,7 @@ impl<'a> Pairs<'a> {
                         if let Some(its) = numbered.get(&header.index.value) {
                             let is_its = its.color == header.color.value
                                 && its.parameter == header.parameter.get()
-                                && bytes::human(its.size) == header.human_size.text(block.text());
+                                && bytes::human(its.size) == header.size.text(block.text());
                             do_headers_fit &= is_its;
                             rows.push((is_its, place(header.line)));
                         }

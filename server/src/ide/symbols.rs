@@ -231,7 +231,7 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
                     {
                         section.children.push(Symbol {
                             name: format!("allocation {}", allocation.index.value),
-                            detail: allocation.human_size.text(block.text()).to_owned(),
+                            detail: allocation.size.text(block.text()).to_owned(),
                             kind: SymbolKind::Allocation,
                             range: place,
                             selection: at(allocation.index.span),

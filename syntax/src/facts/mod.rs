@@ -110,10 +110,8 @@ pub struct Allocation {
     pub line: Span,
     /// The running number.
     pub index: Number,
-    /// Size in bytes. Not printed exactly in the memory-usage report.
+    /// Size in bytes.
     pub size: Number,
-    /// The size as the memory-usage report prints it.
-    pub human_size: Span,
     /// The memory space; not printed for space 0.
     pub color: Number,
     /// The entry parameter whose buffer this is.
@@ -267,7 +265,7 @@ pub enum ReportRow {
         shapes: Span,
     },
     /// An allocation of the older form, alone on its line or in the table of allocations.
-    Allocation(Allocation),
+    Allocation(ReportAllocation),
     /// What stands before an allocation in the older form's table of allocations.
     Running {
         /// The running sum of the sizes, as people read it.
@@ -281,6 +279,21 @@ pub enum ReportRow {
     },
     /// `The rest 3 values are less than 5% ...`, with the number.
     Rest(Number),
+}
+
+/// An allocation in the memory-usage report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReportAllocation {
+    /// The line without its line end.
+    pub line: Span,
+    /// The running number.
+    pub index: Number,
+    /// The size, as people read it.
+    pub size: Span,
+    /// The memory space; not printed for space 0.
+    pub color: Number,
+    /// The entry parameter whose buffer this is.
+    pub parameter: Number,
 }
 
 /// A line of the text of a failure for want of memory.

@@ -2,8 +2,8 @@
 
 use super::{
     Allocation, Computation, Gathered, Heading, Instruction, Line, LiveRange, Number, OutOfMemory,
-    OutOfMemoryKind, PeakValue, Placement, Position, ReportRow, Span, Step, TableRow, Total,
-    TreeNode, Use, UsedValue, ValueReference,
+    OutOfMemoryKind, PeakValue, Placement, Position, ReportAllocation, ReportRow, Span, Step,
+    TableRow, Total, TreeNode, Use, UsedValue, ValueReference,
 };
 use rustc_hash::FxHashSet;
 
@@ -81,6 +81,8 @@ struct Row {
     name: Span,
     index: Span,
     shape_span: Span,
+    /// The size of an allocation, as people read it.
+    size: Span,
     word: Span,
     computation_entry: bool,
     /// The last keyword, which tells attributes apart.
@@ -158,6 +160,16 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
         }
     }
 
+    fn report_allocation(&self, line: Span) -> ReportAllocation {
+        ReportAllocation {
+            line,
+            index: self.allocation.index,
+            size: self.row.size,
+            color: self.allocation.color,
+            parameter: self.allocation.parameter,
+        }
+    }
+
     fn next_human(&mut self, span: Span) {
         if let Some(free) = self.human.iter_mut().find(|human| human.is_empty()) {
             *free = span;
@@ -211,7 +223,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
             | SyntaxKind::Count => self.next_number(span),
             SyntaxKind::HumanBytes => {
                 if self.row.in_allocation {
-                    self.allocation.human_size = span;
+                    self.row.size = span;
                 } else {
                     self.next_human(span);
                 }
@@ -344,10 +356,9 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
                 label: self.row.name,
                 color: self.value.color,
             }),
-            SyntaxKind::ReportAllocation => Line::Report(ReportRow::Allocation(Allocation {
-                line,
-                ..self.allocation
-            })),
+            SyntaxKind::ReportAllocation => {
+                Line::Report(ReportRow::Allocation(self.report_allocation(line)))
+            }
             SyntaxKind::ReportText if !self.row.first.span.is_empty() => {
                 Line::Report(ReportRow::Rest(self.row.first))
             }
@@ -367,10 +378,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
                     allocation: self.allocation.index,
                 };
                 self.rows.push(self.text, Line::Report(running));
-                Line::Report(ReportRow::Allocation(Allocation {
-                    line,
-                    ..self.allocation
-                }))
+                Line::Report(ReportRow::Allocation(self.report_allocation(line)))
             }
             SyntaxKind::ReportRow => Line::Report(ReportRow::Slot {
                 cumulative: self.human[0],

@@ -211,7 +211,6 @@ fn spans(block: &Block) -> Vec<Span> {
             it.line,
             number(it.index),
             number(it.size),
-            it.human_size,
             number(it.color),
             number(it.parameter),
             it.parameter_shape,
@@ -297,7 +296,13 @@ fn spans(block: &Block) -> Vec<Span> {
                     *shapes,
                 ]);
             }
-            ReportRow::Allocation(it) => spans.extend(allocation(it)),
+            ReportRow::Allocation(it) => spans.extend([
+                it.line,
+                number(it.index),
+                it.size,
+                number(it.color),
+                number(it.parameter),
+            ]),
             ReportRow::Running {
                 cumulative,
                 percentage,
