@@ -5,6 +5,7 @@ use std::io;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
+use crate::model::cancel::on_few_threads;
 use crate::workspace::{Found, LoadError, Loaded, Texts};
 
 /// Dumps of so many bytes are held at a time; a larger one is held alone.
@@ -30,10 +31,11 @@ pub fn for_each<T: Send>(
     while !rest.is_empty() {
         let batch;
         (batch, rest) = rest.split_at(batch_length(rest));
-        let done: Vec<Result<T, LoadError>> = batch
+        let loaded = batch
             .par_iter()
-            .flat_map_iter(|found| found.load(texts, &work))
-            .collect();
+            .flat_map_iter(|found| found.load(texts, &work));
+        // A dump that is alone would be read on this thread, which would wake and wait for the others at every step.
+        let done: Vec<Result<T, LoadError>> = on_few_threads(|| loaded.collect());
         progress.suspend(|| done.into_iter().try_for_each(&mut take))?;
         progress.inc(batch.len() as u64);
     }

@@ -39,6 +39,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 
+use crate::allocator;
+
 use server::Buflens;
 
 /// After standard input has closed, answers get so long to be finished.
@@ -55,6 +57,7 @@ pub fn run() -> ExitCode {
         .with_writer(io::stderr)
         .with_ansi(false)
         .try_init();
+    allocator::in_steps();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
