@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::cancel::checkpoint;
-use crate::model::{Dump, Value};
+use crate::model::{Dump, NameId, Value};
 
 /// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
 const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
@@ -15,6 +15,7 @@ const MOST_OVER: usize = 64;
 /// `bytes-overlap`: byte ranges that intersect while both values are alive for more than one step.
 /// At a single common step one value takes the other's place.
 pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    let whole = dump.names.get("{}");
     for (number, allocation) in dump.allocations.iter().enumerate() {
         if doubts.allocations.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color)
         {
@@ -28,7 +29,7 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
                     && value.live.0 < value.live.1
                     && !doubts.live_ranges.contains(&at)
             })
-            .filter(|&at| !is_asynchronous(dump, &dump.values[at as usize]))
+            .filter(|&at| !is_asynchronous(dump, whole, &dump.values[at as usize]))
             .collect();
         values.sort_by_key(|&at| dump.values[at as usize].live);
         sweep(dump, &values, findings);
@@ -37,9 +38,9 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
 
 /// The contexts of asynchronous calls share bytes although their printed ranges overlap: their
 /// thread runs them one after the other. They are elements of what an `async-start`, printed as
-/// `OPCODE-start` where it calls a single instruction, and its updates return.
-fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
-    let is_context = dump.names[value.index].starts_with("{2,");
+/// `OPCODE-start` where it calls a single instruction, and its updates return. `whole` is the index `{}`, which most have.
+fn is_asynchronous(dump: &Dump, whole: Option<NameId>, value: &Value) -> bool {
+    let is_context = Some(value.index) != whole && dump.names[value.index].starts_with("{2,");
     if !is_context && !dump.has_async_calls {
         return false;
     }

@@ -47,26 +47,25 @@ fn check_members(
     findings: &mut Findings,
 ) {
     let dump = context.dump;
-    let alive = live_ranges(dump);
     let is_sound = doubts.are_whole(&[Section::Values])
         && doubts.live_ranges.is_empty()
         && !doubts.live_ranges_incomplete
         && !findings.has(Code::Sequence)
         && !findings.has(Code::ValueShape);
-    let by_rule = is_sound.then(|| step_by_rule(context, &alive)).flatten();
+    let by_rule = is_sound.then(|| step_by_rule(context)).flatten();
     let printed = peak.step.value;
-    let differing = members(dump, peak, lines, &alive, printed);
+    let differing = members(dump, peak, lines, printed);
     if let Some(step) = by_rule.filter(|&step| step != printed) {
         let message = format!(
             "step {printed} is printed as the peak where the compiler's rule gives step {step}"
         );
         let finding = Finding::new(Code::PeakStep, peak.place.clone(), message);
-        if members(dump, peak, lines, &alive, step).is_empty() {
+        if members(dump, peak, lines, step).is_empty() {
             findings.push(finding.fixed_by(step.to_string()));
             return;
         } else if differing.is_empty() {
             // The list is of this step: a live range or a shape must be wrong.
-            findings.push(relate_starts(dump, &alive, step, finding));
+            findings.push(relate_starts(dump, step, finding));
             return;
         }
         // A live range that the list disagrees with explains the step as well.
@@ -110,8 +109,9 @@ fn check_members(
     }
 }
 
-fn relate_starts(dump: &Dump, alive: &[Alive], step: u64, mut finding: Finding) -> Finding {
-    for value in alive.iter().filter(|value| value.start == step).take(4) {
+fn relate_starts(dump: &Dump, step: u64, mut finding: Finding) -> Finding {
+    let beginning = live_ranges(dump).filter(|value| value.start == step);
+    for value in beginning.take(4) {
         if let Some(line) = dump.at::<facts::LiveRange>(value.row) {
             finding = finding.related(line.place(line.row.name), format!("begins at step {step}"));
         }
@@ -139,7 +139,7 @@ fn lines<'d>(dump: &'d Dump, peak: &Peak) -> Vec<Line<'d>> {
 }
 
 /// Every line of section D, of known values or not.
-fn live_ranges(dump: &Dump) -> Vec<Alive> {
+fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
     let known = (0..).zip(&dump.values).filter_map(|(at, value)| {
         Some(Alive {
             row: value.live_range?,
@@ -163,41 +163,33 @@ fn live_ranges(dump: &Dump) -> Vec<Alive> {
             end: line.row.end.value,
         })
     });
-    let alive = dump
-        .values
-        .iter()
-        .filter(|value| value.live_range.is_some());
-    let mut alive = Vec::with_capacity(alive.count() + dump.stray_live_ranges.len());
-    alive.extend(known.chain(stray));
-    alive.sort_by_key(|value| value.start);
-    alive
+    known.chain(stray)
 }
 
 /// The step that the compiler takes for the peak: the first at which some value begins and the
 /// unpadded bytes of all values alive, and of those that ended the step before, are the most. Each
 /// value counts the whole result of its instruction.
-fn step_by_rule(context: &Context, alive: &[Alive]) -> Option<u64> {
-    let mut ends = Vec::with_capacity(alive.len());
-    let mut weights = Vec::with_capacity(alive.len());
+fn step_by_rule(context: &Context) -> Option<u64> {
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
     // Few shapes differ, and all elements of a tuple are counted for each of its values.
     let mut known: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
-    for value in alive {
+    for value in live_ranges(context.dump) {
         let shape = context.result(value.value?)?;
         let weight = known.entry(shape);
-        let weight = *weight.or_insert_with(|| bytes::logical_bytes(shape));
-        weights.push(weight?);
-        ends.push((value.end, weight?));
+        let weight = (*weight.or_insert_with(|| bytes::logical_bytes(shape)))?;
+        starts.push((value.start, weight));
+        ends.push((value.end, weight));
     }
+    starts.sort_unstable();
     ends.sort_unstable();
     let mut ended = ends.into_iter().peekable();
     let (mut sum, mut best) = (0_u128, None::<(u128, u64)>);
-    let mut at = 0;
-    while at < alive.len() {
-        let step = alive[at].start;
-        while at < alive.len() && alive[at].start == step {
-            sum += u128::from(weights[at]);
-            at += 1;
-        }
+    for beginning in starts.chunk_by(|(step, _), (next, _)| step == next) {
+        let step = beginning[0].0;
+        sum += beginning
+            .iter()
+            .map(|&(_, weight)| u128::from(weight))
+            .sum::<u128>();
         // What ended before the last step is gone.
         while let Some((_, weight)) = ended.next_if(|&(end, _)| end.saturating_add(1) < step) {
             sum -= u128::from(weight);
@@ -219,53 +211,37 @@ struct Difference {
 }
 
 /// How the peak list differs from the values alive at `step`.
-fn members(
-    dump: &Dump,
-    peak: &Peak,
-    lines: &[Line],
-    alive: &[Alive],
-    step: u64,
-) -> Vec<Difference> {
-    let mut expected: FxHashMap<(NameId, Option<NameId>), Vec<&Alive>> = FxHashMap::default();
+fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Difference> {
     // Older lists print no index.
     let has_index = lines.iter().any(|line| !line.at.row.index.is_empty());
-    for value in alive
-        .iter()
-        .filter(|value| (value.start..=value.end).contains(&step))
-    {
-        expected
-            .entry((value.key.0, has_index.then_some(value.key.1)))
-            .or_default()
-            .push(value);
-    }
-    let mut differences = Vec::new();
-    let mut listed: FxHashMap<(&str, &str), Place> = FxHashMap::default();
-    for Line {
-        at: line,
-        name: name_id,
-        index: index_id,
-    } in lines
-    {
-        let (name_id, index_id) = (*name_id, *index_id);
-        let (name, index) = (line.text(line.row.name), line.text(line.row.index));
-        let before = listed.insert((name, index), line.place(line.row.name));
-        let found = name_id
-            .filter(|_| !has_index || index_id.is_some())
-            .and_then(|name| expected.get_mut(&(name, if has_index { index_id } else { None })))
-            .and_then(Vec::pop);
-        if found.is_none() {
-            let index_id = index_id.filter(|_| has_index);
-            let rows = name_id.map_or(Vec::new(), |name| rows_of(dump, name, index_id));
-            let message = format!("`{name}{index}` is listed, but not alive at step {step}");
-            differences.push(Difference {
-                place: line.place(line.row.name),
-                message,
-                before,
-                rows,
-            });
+    let key = |value: &Alive| (value.key.0, has_index.then_some(value.key.1));
+    let is_alive = |value: &Alive| (value.start..=value.end).contains(&step);
+    let mut expected: Vec<Alive> = live_ranges(dump).filter(is_alive).collect();
+    expected.sort_by_key(|value| (key(value), value.start));
+    // How many of the values of one key are listed, at the place of the first of them: the last ones.
+    let mut listed = vec![0; expected.len()];
+    let mut is_listed = |wanted: (NameId, Option<NameId>)| {
+        let start = expected.partition_point(|value| key(value) < wanted);
+        let of_key = expected[start..].partition_point(|value| key(value) == wanted);
+        let is_there = listed.get(start).is_some_and(|&count| count < of_key);
+        if is_there {
+            listed[start] += 1;
         }
+        is_there
+    };
+    let is_member = |line: &Line| match (line.name, line.index) {
+        (Some(name), _) if !has_index => is_listed((name, None)),
+        (Some(name), Some(index)) => is_listed((name, Some(index))),
+        _ => false,
+    };
+    let are_members: Vec<bool> = lines.iter().map(is_member).collect();
+    let mut differences = strangers(dump, lines, &are_members, has_index, step);
+    let mut missing: Vec<&Alive> = Vec::new();
+    let mut start = 0;
+    for of_key in expected.chunk_by(|one, next| key(one) == key(next)) {
+        missing.extend(&of_key[..of_key.len() - listed[start]]);
+        start += of_key.len();
     }
-    let mut missing: Vec<_> = expected.into_values().flatten().collect();
     missing.sort_by_key(|value| value.key);
     let wrong = differences.len();
     for (at, value) in missing.into_iter().enumerate() {
@@ -287,6 +263,37 @@ fn members(
         }
     }
     differences
+}
+
+/// The lines that list no value alive at `step`: those that are no members.
+fn strangers(
+    dump: &Dump,
+    lines: &[Line],
+    are_members: &[bool],
+    has_index: bool,
+    step: u64,
+) -> Vec<Difference> {
+    let mut strangers = Vec::new();
+    if are_members.iter().all(|&is_member| is_member) {
+        return strangers;
+    }
+    let mut listed: FxHashMap<(&str, &str), Place> = FxHashMap::default();
+    for (line, is_member) in lines.iter().zip(are_members) {
+        let at = &line.at;
+        let (name, index) = (at.text(at.row.name), at.text(at.row.index));
+        let before = listed.insert((name, index), at.place(at.row.name));
+        if !is_member {
+            let index_id = line.index.filter(|_| has_index);
+            let rows = line.name.map(|name| rows_of(dump, name, index_id));
+            strangers.push(Difference {
+                place: at.place(at.row.name),
+                message: format!("`{name}{index}` is listed, but not alive at step {step}"),
+                before,
+                rows: rows.unwrap_or_default(),
+            });
+        }
+    }
+    strangers
 }
 
 /// Whether the list stands at the end of its file and is short of several values.

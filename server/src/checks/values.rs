@@ -137,6 +137,9 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
             }
         }
     }
+    if !dump.used_ids_descend {
+        return;
+    }
     let id = |value: &Value| {
         if value.is_alike {
             Some(value.id)

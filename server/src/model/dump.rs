@@ -233,6 +233,8 @@ pub struct Dump {
     pub tree: Option<(facts::Number, Place, Vec<Row>)>,
     /// `Total bytes used` in the assignment or values file.
     pub total: Option<Row>,
+    /// Whether some entry of section C stands behind one with a larger id.
+    pub used_ids_descend: bool,
     /// Whether some instruction of section C calls a computation asynchronously.
     pub has_async_calls: bool,
     /// The platforms that it can come from.
@@ -329,7 +331,7 @@ impl Dump {
 
     /// The first value with this id.
     pub fn value_with_id(&self, id: u64) -> Option<u32> {
-        self.by_id.get(&self.values, id)
+        self.by_id.get(id)
     }
 
     /// The values that `name` defines at `index`, in a sound dump at most one.

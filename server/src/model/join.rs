@@ -64,6 +64,8 @@ struct Reading {
     one: OneDump,
     /// The value that the next rows belong to, whose header may be in an earlier block.
     current: Option<u32>,
+    /// The id in that header.
+    current_id: u64,
     /// Whether another dump has begun, which is not read.
     is_over: bool,
 }
@@ -258,7 +260,8 @@ impl Join<'_> {
                     });
                     let value = self.value_of_header(&header, own, &texts);
                     self.dump.values[value as usize].used = Some(row);
-                    self.reading.current = Some(value);
+                    self.dump.used_ids_descend |= header.id < self.reading.current_id;
+                    (self.reading.current, self.reading.current_id) = (Some(value), header.id);
                 }
                 brief::Row::Position(position) => self.push_position(position, &texts, row),
                 brief::Row::Use(name) => self.push_use(texts.name(name), row),
@@ -369,11 +372,10 @@ impl Join<'_> {
         }
         by_id.unwrap_or_else(|| {
             let at = self.dump.values.len() as u32;
-            let dump = &mut self.dump;
-            dump.values.push(value);
             if header.is_whole {
-                dump.by_id.add(&dump.values, at);
+                self.dump.by_id.add(value.id, at);
             }
+            self.dump.values.push(value);
             at
         })
     }

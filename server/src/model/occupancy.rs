@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 
 pub use self::curve::{Curve, Moment};
 
+use self::curve::Changes;
 use self::sweep::Block;
 use super::cancel::checkpoint;
 use super::{Allocation, Dump, Value};
@@ -133,36 +134,43 @@ impl Occupancy {
                 };
             }
         };
-        let blocks = |allocation: &Allocation| -> Vec<Block> {
-            let values = allocation.values.clone();
-            let values = values.filter(|at| left_out.is_empty() || !left_out.contains(at));
-            let values = values.filter_map(|at| dump.values.get(at as usize));
-            values.filter_map(|value| block(value, steps)).collect()
+        let is_counted = |at: &u32| left_out.is_empty() || !left_out.contains(at);
+        // Of all allocations, and where those of each one end. On this thread alone: others may be waiting for the
+        // outcome.
+        let (mut changes, mut ends) = (Vec::new(), Vec::with_capacity(dump.allocations.len()));
+        let mut blocks = Vec::new();
+        for allocation in &dump.allocations {
+            checkpoint();
+            if allocation.kind() != Kind::ThreadLocal {
+                let values = allocation.values.clone().filter(is_counted);
+                let values = values.filter_map(|at| dump.values.get(at as usize));
+                blocks.extend(values.filter_map(|value| block(value, steps)));
+                sweep::lengths(&blocks, &mut changes);
+                blocks.clear();
+            }
+            ends.push(changes.len());
+        }
+        let changes_of = |at: usize| {
+            let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+            &changes[start..ends[at]]
         };
-        // On this thread alone: others may be waiting for the outcome.
-        let allocations = dump.allocations.iter().inspect(|_| checkpoint());
-        let changes = allocations.map(|allocation| match allocation.kind() {
-            Kind::ThreadLocal => Vec::new(),
-            _ => sweep::changes(&blocks(allocation)),
-        });
-        let changes: Vec<Vec<(u64, i128)>> = changes.collect();
         let place = |spaces: &[Space], allocation: &Allocation| {
             spaces.binary_search_by_key(&allocation.color, |space| space.color)
         };
-        let mut of_spaces = vec![Vec::new(); spaces.len()];
-        for (allocation, changes) in dump.allocations.iter().zip(&changes) {
+        let mut of_spaces = vec![Changes::default(); spaces.len()];
+        for (at, allocation) in dump.allocations.iter().enumerate() {
             if let Ok(place) = place(&spaces, allocation) {
-                of_spaces[place].extend_from_slice(changes);
+                of_spaces[place].add(changes_of(at));
             }
         }
         for (space, changes) in spaces.iter_mut().zip(of_spaces) {
             space.curve = Some(Curve::new(changes, steps));
         }
         let peaks: Vec<Option<Moment>> = spaces.iter().map(Space::peak).collect();
-        let fills = dump.allocations.iter().zip(changes);
-        let fills = fills.map(|(allocation, changes)| {
+        let fills = dump.allocations.iter().enumerate();
+        let fills = fills.map(|(at, allocation)| {
             let peak = peaks[place(&spaces, allocation).ok()?]?;
-            let (fullest, at_peak) = curve::most(&changes, peak.step);
+            let (fullest, at_peak) = curve::most(changes_of(at), peak.step);
             let fill = Fill { fullest, at_peak };
             (allocation.kind() != Kind::ThreadLocal).then_some(fill)
         });
@@ -235,10 +243,11 @@ impl Occupancy {
                 best.push(Moment { bytes, ..most });
             }
         };
-        for (step, change) in sweep::changes(&shared) {
-            piece(start, step, held);
-            held += change;
-            start = step;
+        let mut changes = Vec::new();
+        sweep::lengths(&shared, &mut changes);
+        for change in changes {
+            piece(start, change.step, held);
+            (start, held) = (change.step, change.bytes.into());
         }
         piece(start, own.end, held);
         best.into_iter()

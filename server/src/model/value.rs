@@ -1,11 +1,9 @@
 //! Values: what a program computes, where that lies, and who sees and reads it.
 
-use std::hash::BuildHasher;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::FxHashMap;
 
 use super::names::NameId;
 use super::row::Row;
@@ -57,28 +55,58 @@ pub struct Value {
 
 /// The first value with each id, as numbers into a table of values.
 #[derive(Debug, Default)]
-pub(super) struct ById(HashTable<u32>);
+pub(super) struct ById {
+    /// By id, where that is small, as those that compilers give are: one more than the value's number, 0 for none.
+    small: Vec<u32>,
+    others: FxHashMap<u64, u32>,
+    count: usize,
+}
 
 impl ById {
-    /// The first of `values` with this id.
-    pub(super) fn get(&self, values: &[Value], id: u64) -> Option<u32> {
-        let is_it = |&at: &u32| values[at as usize].id == id;
-        self.0.find(FxBuildHasher.hash_one(id), is_it).copied()
+    /// So many ids are small.
+    const SMALL: usize = 1 << 22;
+
+    /// The first value with this id.
+    pub(super) fn get(&self, id: u64) -> Option<u32> {
+        match Self::small(id) {
+            Some(place) => self.small.get(place)?.checked_sub(1),
+            None => self.others.get(&id).copied(),
+        }
     }
 
     /// Takes in value `at`, unless one before it has its id.
-    pub(super) fn add(&mut self, values: &[Value], at: u32) {
-        let id = |at: u32| values[at as usize].id;
-        let hash = |at: u32| FxBuildHasher.hash_one(id(at));
-        let own = |&other: &u32| id(other) == id(at);
-        if let Entry::Vacant(entry) = self.0.entry(hash(at), own, |&at| hash(at)) {
-            entry.insert(at);
-        }
+    pub(super) fn add(&mut self, id: u64, at: u32) {
+        let is_new = match Self::small(id) {
+            Some(place) => {
+                if self.small.len() <= place {
+                    self.small.resize(place + place / 4 + 1, 0);
+                }
+                let known = &mut self.small[place];
+                let is_new = *known == 0;
+                if is_new {
+                    *known = at + 1;
+                }
+                is_new
+            }
+            None => match self.others.entry(id) {
+                Entry::Vacant(entry) => {
+                    entry.insert(at);
+                    true
+                }
+                Entry::Occupied(_) => false,
+            },
+        };
+        self.count += usize::from(is_new);
+    }
+
+    fn small(id: u64) -> Option<usize> {
+        let place = usize::try_from(id).ok();
+        place.filter(|&place| place < Self::SMALL)
     }
 
     /// How many ids there are.
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.count
     }
 }
 
@@ -140,4 +168,23 @@ pub struct Use {
 /// The index that `printed` says: of arrays it is left out in a value's reference.
 pub fn index_text(printed: &str) -> &str {
     if printed.is_empty() { "{}" } else { printed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_with_an_id_is_found_however_large_the_id() {
+        let mut by_id = ById::default();
+        let last = ById::SMALL as u64 - 1;
+        let ids = [7, 0, last, last + 1, u64::MAX, 7, u64::MAX, last];
+        for (at, id) in ids.into_iter().enumerate() {
+            by_id.add(id, at as u32);
+        }
+        let found = [0, 7, last, last + 1, u64::MAX].map(|id| by_id.get(id));
+        assert_eq!(found, [1, 0, 2, 3, 4].map(Some));
+        assert_eq!([1, last + 2].map(|id| by_id.get(id)), [None; 2]);
+        assert_eq!(by_id.count(), 5);
+    }
 }

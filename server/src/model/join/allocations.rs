@@ -12,6 +12,9 @@ impl Join<'_> {
         let value = self.new_value(&placement.value, texts);
         let shape = self.shape(texts, placement.shape);
         let dump = &mut self.dump;
+        if placement.value.is_whole {
+            dump.by_id.add(value.id, at);
+        }
         if let Some(allocation) = dump.allocations.last_mut() {
             allocation.values.end = at + 1;
             allocation.is_read &= placement.is_read;
@@ -25,9 +28,6 @@ impl Join<'_> {
             offset: placement.offset,
             ..value
         });
-        if placement.value.is_whole {
-            dump.by_id.add(&dump.values, at);
-        }
     }
 
     pub(super) fn push_allocation(&mut self, header: &brief::Allocation, texts: &Texts, row: Row) {

@@ -9,6 +9,33 @@ pub struct Moment {
     pub bytes: u64,
 }
 
+/// By how much bytes change at which steps, in any order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Changes {
+    rises: Vec<Moment>,
+    falls: Vec<Moment>,
+}
+
+impl Changes {
+    /// Adds what changes where the bytes are those of `moments`, which are in the order of time, from their steps on.
+    pub(super) fn add(&mut self, moments: &[Moment]) {
+        let mut before = 0_u64;
+        for &Moment { step, bytes } in moments {
+            let of_kind = if bytes > before {
+                &mut self.rises
+            } else {
+                &mut self.falls
+            };
+            let change = bytes.abs_diff(before);
+            of_kind.push(Moment {
+                step,
+                bytes: change,
+            });
+            before = bytes;
+        }
+    }
+}
+
 /// Bytes as a function of the step, kept as the steps at which they change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curve {
@@ -22,14 +49,33 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Adds up `changes`, steps before `steps` with the difference that they make, in any order.
-    pub(super) fn new(mut changes: Vec<(u64, i128)>, steps: u64) -> Self {
-        changes.sort_unstable_by_key(|&(step, _)| step);
+    /// Adds up `changes`. Only steps before `steps` count.
+    pub(super) fn new(mut changes: Changes, steps: u64) -> Self {
+        let Changes { rises, falls } = &mut changes;
+        for of_kind in [&mut *rises, &mut *falls] {
+            of_kind.sort_unstable_by_key(|change| change.step);
+        }
+        let (mut rises, mut falls) = (rises.iter().peekable(), falls.iter().peekable());
         let mut merged = vec![Moment { step: 0, bytes: 0 }];
-        let mut sum = 0_i128;
-        for (step, change) in changes.into_iter().take_while(|&(step, _)| step < steps) {
-            sum += change;
-            let bytes = u64::try_from(sum).unwrap_or(if sum < 0 { 0 } else { u64::MAX });
+        let mut sum = 0_u128;
+        loop {
+            let next = [rises.peek(), falls.peek()].map(|next| next.map(|next| next.step));
+            let Some(step) = next
+                .into_iter()
+                .flatten()
+                .min()
+                .filter(|&step| step < steps)
+            else {
+                break;
+            };
+            // What rises first: nothing falls that has not risen.
+            while let Some(rise) = rises.next_if(|rise| rise.step == step) {
+                sum += u128::from(rise.bytes);
+            }
+            while let Some(fall) = falls.next_if(|fall| fall.step == step) {
+                sum -= u128::from(fall.bytes);
+            }
+            let bytes = u64::try_from(sum).unwrap_or(u64::MAX);
             match merged.last_mut() {
                 Some(last) if last.step == step => last.bytes = bytes,
                 _ => merged.push(Moment { step, bytes }),
@@ -185,18 +231,16 @@ fn higher(changes: &[Moment], a: u32, b: u32) -> u32 {
     if key(b) > key(a) { b } else { a }
 }
 
-/// The first moment with the most bytes of changes in the order of time, and the bytes at `step`.
-pub(super) fn most(changes: &[(u64, i128)], step: u64) -> (Moment, u64) {
-    let (mut sum, mut at_step) = (0_i128, 0);
+/// The first of `changes`, which are in the order of time, with the most bytes, and the bytes at `step`.
+pub(super) fn most(changes: &[Moment], step: u64) -> (Moment, u64) {
+    let mut at_step = 0;
     let mut most = Moment { step: 0, bytes: 0 };
-    for &(at, change) in changes {
-        sum += change;
-        let bytes = u64::try_from(sum).unwrap_or(u64::MAX);
-        if at <= step {
-            at_step = bytes;
+    for &change in changes {
+        if change.step <= step {
+            at_step = change.bytes;
         }
-        if bytes > most.bytes {
-            most = Moment { step: at, bytes };
+        if change.bytes > most.bytes {
+            most = change;
         }
     }
     (most, at_step)

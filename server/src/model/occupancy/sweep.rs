@@ -1,5 +1,7 @@
 //! The length of the union of the byte ranges alive, as it changes over time.
 
+use super::Moment;
+
 /// Some bytes at some steps; neither is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
@@ -26,16 +28,19 @@ impl Block {
     }
 }
 
-/// The steps at which the length of the union of `blocks` changes, in order, and by how much.
+/// Adds the steps at which the length of the union of `blocks` changes to `changes`, in order, each with the length
+/// from then on; the last is 0.
 ///
 /// A segment tree over the ends of the byte ranges holds how often each stretch is covered, so
 /// each block costs the logarithm of their number.
-pub fn changes(blocks: &[Block]) -> Vec<(u64, i128)> {
+pub fn lengths(blocks: &[Block], changes: &mut Vec<Moment>) {
     match blocks {
-        [] => return Vec::new(),
+        [] => return,
         [only] => {
-            let length = i128::from(only.high - only.low);
-            return vec![(only.start, length), (only.end, -length)];
+            let change = |step, bytes| Moment { step, bytes };
+            changes.push(change(only.start, only.high - only.low));
+            changes.push(change(only.end, 0));
+            return;
         }
         _ => {}
     }
@@ -55,7 +60,6 @@ pub fn changes(blocks: &[Block]) -> Vec<(u64, i128)> {
     // Which of the events of one step comes first makes no difference: the length is taken behind all.
     events.sort_unstable_by_key(|event| event.0);
     let mut cover = Cover::new(ends);
-    let mut changes = Vec::new();
     let mut length = 0;
     let mut events = events.into_iter().peekable();
     while let Some((step, ..)) = events.peek().copied() {
@@ -64,11 +68,10 @@ pub fn changes(blocks: &[Block]) -> Vec<(u64, i128)> {
         }
         let now = cover.length();
         if now != length {
-            changes.push((step, i128::from(now) - i128::from(length)));
+            changes.push(Moment { step, bytes: now });
             length = now;
         }
     }
-    changes
 }
 
 /// How often the stretches between neighbouring ends are covered, and how long the covered ones are
@@ -98,33 +101,41 @@ impl Cover {
         self.lengths[1]
     }
 
-    /// Covers the stretches from end number `low` to end number `high` once more, or once less.
+    /// Covers the stretches from end number `low` to end number `high`, one at least, once more, or once less.
     fn change(&mut self, low: usize, high: usize, by: i32) {
-        self.change_below(1, 0, self.leaves, low, high, by);
+        let (first, last) = (self.leaves + low, self.leaves + high - 1);
+        // Level by level from the leaves: the nodes that are covered and whose parents are not.
+        let (mut left, mut right, mut width) = (first, last + 1, 1);
+        while left < right {
+            if left % 2 == 1 {
+                self.counts[left] += by;
+                self.measure(left, width);
+                left += 1;
+            }
+            if right % 2 == 1 {
+                right -= 1;
+                self.counts[right] += by;
+                self.measure(right, width);
+            }
+            (left, right, width) = (left / 2, right / 2, 2 * width);
+        }
+        // What is above them is above one of the ends.
+        let (mut left, mut right, mut width) = (first / 2, last / 2, 2);
+        while left > 0 {
+            self.measure(left, width);
+            if right != left {
+                self.measure(right, width);
+            }
+            (left, right, width) = (left / 2, right / 2, 2 * width);
+        }
     }
 
-    fn change_below(
-        &mut self,
-        node: usize,
-        from: usize,
-        to: usize,
-        low: usize,
-        high: usize,
-        by: i32,
-    ) {
-        if high <= from || to <= low {
-            return;
-        }
-        if low <= from && to <= high {
-            self.counts[node] += by;
-        } else {
-            let middle = usize::midpoint(from, to);
-            self.change_below(2 * node, from, middle, low, high, by);
-            self.change_below(2 * node + 1, middle, to, low, high, by);
-        }
+    /// Takes the length of `node`, which has so many leaves, from its own count and from what is below it.
+    fn measure(&mut self, node: usize, width: usize) {
         self.lengths[node] = if self.counts[node] > 0 {
-            self.end(to) - self.end(from)
-        } else if to - from == 1 {
+            let from = node * width - self.leaves;
+            self.end(from + width) - self.end(from)
+        } else if width == 1 {
             0
         } else {
             self.lengths[2 * node] + self.lengths[2 * node + 1]
