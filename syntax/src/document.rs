@@ -57,16 +57,15 @@ impl Document {
     /// # Errors
     /// If the text is longer than 32-bit offsets can address.
     pub fn cut(
-        text: String,
+        text: &Arc<String>,
         piece: usize,
         mut each: impl FnMut(&[Arc<Block>]),
     ) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
-        let text = Arc::new(text);
-        let mut cutter = if has_long_lines(&text) {
+        let mut cutter = if has_long_lines(text) {
             Cutter::new(Mode::Start)
         } else {
-            Cutter::sharing(&text)
+            Cutter::sharing(text)
         };
         let mut start = 0;
         while text.len() - start > piece {
@@ -80,7 +79,7 @@ impl Document {
             }
             start = end;
         }
-        let (blocks, _) = cutter.finish(&text, None);
+        let (blocks, _) = cutter.finish(text, None);
         Ok(Self::of_blocks(blocks, Arc::default()))
     }
 

@@ -1,10 +1,11 @@
 //! The dumps that are measured.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use buflens::model::{Dump, File, Numbering};
-use buflens::workspace::{Texts, load};
-use buflens_syntax::Document;
+use buflens::workspace::{Texts, load, read_text};
+use buflens_syntax::{Document, TooLarge};
 
 use crate::generate;
 
@@ -15,7 +16,7 @@ const HUGE: usize = 1000;
 pub struct Input {
     pub name: String,
     /// Paths and texts.
-    pub files: Vec<(PathBuf, String)>,
+    pub files: Vec<(PathBuf, Arc<String>)>,
     /// The file that requests are about.
     pub file: usize,
 }
@@ -38,9 +39,24 @@ impl Input {
         huge.sum::<usize>() * 2 > self.bytes()
     }
 
-    /// The texts, as an editor sends them.
-    pub fn texts(&self) -> Vec<String> {
-        self.files.iter().map(|(_, text)| text.clone()).collect()
+    /// The texts in blocks, nothing read.
+    pub fn documents(&self) -> Vec<Document> {
+        self.documents_by(|text| Document::cut(text, usize::MAX, |_| ()))
+    }
+
+    /// The texts as the server and the command line read them.
+    pub fn read(&self) -> Vec<Document> {
+        self.documents_by(read_text)
+    }
+
+    fn documents_by(
+        &self,
+        read: impl Fn(&Arc<String>) -> Result<Document, TooLarge>,
+    ) -> Vec<Document> {
+        let texts = self.files.iter().map(|(_, text)| text);
+        texts
+            .map(|text| read(text).expect("a text below 4 GiB"))
+            .collect()
     }
 
     /// The files joined.
@@ -77,7 +93,7 @@ pub fn inputs() -> Vec<Input> {
     let made = sizes.iter().flat_map(of_size);
     let input = made.map(|(megabytes, (kind, name, text))| Input {
         name: format!("{kind}, {megabytes} MB, made up"),
-        files: vec![(PathBuf::from(name), text)],
+        files: vec![(PathBuf::from(name), Arc::new(text))],
         file: 0,
     });
     input.collect()
@@ -105,7 +121,7 @@ fn real(path: &Path) -> Input {
     let loaded = load(path, Texts::Held).unwrap_or_else(|error| panic!("{error}"));
     let files = loaded.dump.files.iter();
     let files: Vec<_> = files
-        .map(|file| (file.path.clone(), file.document.text()))
+        .map(|file| (file.path.clone(), Arc::new(file.document.text())))
         .collect();
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     // Folders have people's names in them.

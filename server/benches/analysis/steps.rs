@@ -13,8 +13,7 @@ use buflens::ide::symbols::document_symbols;
 use buflens::model::occupancy::{self, Occupancy};
 use buflens::model::source::Libraries;
 use buflens::model::{Dump, Numbering, read_errors, read_facts};
-use buflens::workspace::read_text;
-use buflens_syntax::{Document, TooLarge, lexer};
+use buflens_syntax::{Document, lexer};
 
 use crate::clock::{Cost, cost, each};
 use crate::input::Input;
@@ -59,10 +58,7 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "blocks: lines looked at, text cut",
         None,
-        cost(
-            || input.texts(),
-            |texts| documents(texts, |text| Document::cut(text, usize::MAX, |_| ())),
-        ),
+        cost(|| (), |()| input.documents()),
     );
     push(
         "tokens, without grammar",
@@ -78,9 +74,9 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "facts, from the text",
         Some((25, 6)),
-        cost(|| input.texts(), with_facts),
+        cost(|| (), |()| with_facts(input)),
     );
-    let documents = with_facts(input.texts());
+    let documents = with_facts(input);
     push(
         "join of the facts",
         None,
@@ -89,18 +85,18 @@ pub fn steps(input: &Input) -> Vec<Step> {
     push(
         "reading: text, facts, join",
         None,
-        cost(|| input.texts(), |texts| input.dump(read(texts))),
+        cost(|| (), |()| input.dump(input.read())),
     );
     push(
         "facts and errors: every token, by the grammar",
         None,
-        cost(|| input.texts(), with_errors),
+        cost(|| (), |()| with_errors(input)),
     );
     push(
         "findings of what is read",
         None,
         cost(
-            || input.dump(read(input.texts())),
+            || input.dump(input.read()),
             |dump| (checks::check(&dump), dump),
         ),
     );
@@ -108,9 +104,9 @@ pub fn steps(input: &Input) -> Vec<Step> {
         "all analysis: reading, findings",
         Some((40, 20)),
         cost(
-            || input.texts(),
-            |texts| {
-                let dump = input.dump(read(texts));
+            || (),
+            |()| {
+                let dump = input.dump(input.read());
                 (checks::check(&dump), dump)
             },
         ),
@@ -132,29 +128,14 @@ pub fn steps(input: &Input) -> Vec<Step> {
     steps
 }
 
-fn documents(
-    texts: Vec<String>,
-    read: impl Fn(String) -> Result<Document, TooLarge>,
-) -> Vec<Document> {
-    let documents = texts.into_iter().map(read);
-    documents
-        .map(|document| document.expect("a text below 4 GiB"))
-        .collect()
-}
-
-/// The texts as the server reads them.
-fn read(texts: Vec<String>) -> Vec<Document> {
-    documents(texts, read_text)
-}
-
-fn with_facts(texts: Vec<String>) -> Vec<Document> {
-    let documents = read(texts);
+fn with_facts(input: &Input) -> Vec<Document> {
+    let documents = input.read();
     documents.iter().for_each(read_facts);
     documents
 }
 
-fn with_errors(texts: Vec<String>) -> Vec<Document> {
-    let documents = read(texts);
+fn with_errors(input: &Input) -> Vec<Document> {
+    let documents = input.read();
     documents.iter().for_each(read_errors);
     documents
 }
@@ -287,7 +268,7 @@ fn what_if(audit: &Audit) {
 
 /// Measures requests at places that are the same in every run.
 pub fn requests(input: &Input) -> Vec<Request> {
-    let dump = input.dump(read(input.texts()));
+    let dump = input.dump(input.read());
     let (file, document) = (input.file, &dump.files[input.file].document);
     let places = places(input.text());
     let libraries = Libraries::default();

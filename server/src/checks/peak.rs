@@ -129,10 +129,18 @@ struct Line<'d> {
 fn lines<'d>(dump: &'d Dump, peak: &Peak) -> Vec<Line<'d>> {
     let rows = peak.values.iter().filter_map(|&row| dump.at(row));
     let mut lines = Vec::with_capacity(peak.values.len());
-    let line = |at: At<'d, facts::PeakValue>| Line {
-        name: dump.names.get(at.text(at.row.name)),
-        index: dump.names.get(at.text(at.row.index)),
-        at,
+    // Most have the same index.
+    let mut last = ("", dump.names.get(""));
+    let line = |at: At<'d, facts::PeakValue>| {
+        let index = at.text(at.row.index);
+        if index != last.0 {
+            last = (index, dump.names.get(index));
+        }
+        Line {
+            name: dump.names.get(at.text(at.row.name)),
+            index: last.1,
+            at,
+        }
     };
     lines.extend(rows.map(line));
     lines

@@ -235,9 +235,11 @@ fn check_percentage(node: &At<facts::TreeNode>, total: u64, findings: &mut Findi
 /// Whether a node's percentage is that of `bytes`, as far as it can be read. Equal in every dump seen; a
 /// tie may be rounded either way.
 fn is_percentage(node: &At<facts::TreeNode>, bytes: u128, total: u64) -> bool {
-    let found = node.text(node.row.percentage).parse::<f64>();
-    let wanted = percentage(bytes, total).parse::<f64>();
-    match (found, wanted) {
+    let (found, wanted) = (node.text(node.row.percentage), percentage(bytes, total));
+    if found == wanted {
+        return true;
+    }
+    match (found.parse::<f64>(), wanted.parse::<f64>()) {
         (Ok(found), Ok(wanted)) => (found - wanted).abs() <= 0.051,
         _ => true,
     }

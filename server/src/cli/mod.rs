@@ -86,6 +86,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
+    if !matches!(arguments.command, Command::Lsp(_)) {
+        allocator::keep();
+    }
     let result = match arguments.command {
         Command::Ls(ls) => ls.run(),
         Command::Summary(summary) => summary.run(),

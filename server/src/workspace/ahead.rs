@@ -14,7 +14,7 @@ pub(super) const PIECE: usize = 512 << 10;
 ///
 /// # Errors
 /// If the text is longer than 32-bit offsets can address.
-pub fn read_text(text: String) -> Result<Document, TooLarge> {
+pub fn read_text(text: &Arc<String>) -> Result<Document, TooLarge> {
     reading_ahead(|read| Document::cut(text, PIECE, read))
 }
 
@@ -124,10 +124,8 @@ mod tests {
             document.blocks().map(|(start, _)| start).collect()
         };
         let whole = starts(&Document::new(&text).expect("a short text"));
-        assert_eq!(
-            starts(&read_text(text.clone()).expect("a short text")),
-            whole
-        );
+        let shared = Arc::new(text.clone());
+        assert_eq!(starts(&read_text(&shared).expect("a short text")), whole);
         let pieces = read_pieces(|take| text.split_inclusive('\u{1f600}').try_for_each(take));
         assert_eq!(starts(&pieces.expect("a short text")), whole);
     }
@@ -135,16 +133,17 @@ mod tests {
     #[test]
     fn all_blocks_but_those_at_the_end_are_handed_over() {
         let text = "BufferAssignment:\n".to_owned() + &"allocation 0: size 4:\n".repeat(100_000);
+        let text = Arc::new(text);
         let (mut blocks, mut count) = (0, 0);
-        let document = Document::cut(text.clone(), PIECE, |new| {
+        let document = Document::cut(&text, PIECE, |new| {
             blocks += new.len();
             count += 1;
         });
         let all = document.expect("a short text").blocks().len();
         assert_eq!(count, text.len() / PIECE);
         assert!(all / 4 < blocks && blocks < all, "{blocks} of {all}");
-        let line = "a".repeat(4 * PIECE) + "\n";
-        let document = Document::cut(line, PIECE, |_| panic!("no line is whole"));
+        let line = Arc::new("a".repeat(4 * PIECE) + "\n");
+        let document = Document::cut(&line, PIECE, |_| panic!("no line is whole"));
         assert_eq!(document.expect("a short text").blocks().len(), 1);
     }
 }

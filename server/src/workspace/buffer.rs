@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use buflens_syntax::{Document, Encoding, LineColumn};
 use tokio_util::sync::CancellationToken;
@@ -131,7 +131,7 @@ fn changed(
     encoding: Encoding,
 ) -> Result<Document, String> {
     let Some(Range { start, end }) = change.range else {
-        let document = on_few_threads(|| read_text(change.text));
+        let document = on_few_threads(|| read_text(&Arc::new(change.text)));
         return document.map_err(|error| error.to_string());
     };
     let text = text?;
