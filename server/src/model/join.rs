@@ -248,12 +248,24 @@ impl Join<'_> {
             nodes.extend((0..content.tree_nodes().len()).map(row));
         }
         let texts = self.texts_of(content, &facts);
+        // A header or a step that has strayed among the allocations of a block is of no value that comes behind it.
+        let (has_allocations, has_others) = facts.has_allocations_and_others();
+        if has_allocations {
+            for (line, brief) in facts.rows() {
+                let row = row(line.into());
+                match brief {
+                    brief::Row::Allocation(header) => self.push_allocation(&header, &texts, row),
+                    brief::Row::Placement(placement) => {
+                        self.push_placement(&placement, &texts, row);
+                    }
+                    _ => {}
+                }
+            }
+        }
         let mut rows = facts.rows();
-        while let Some((line, brief)) = rows.next() {
+        while has_others && let Some((line, brief)) = rows.next() {
             let row = row(line.into());
             match brief {
-                brief::Row::Allocation(header) => self.push_allocation(&header, &texts, row),
-                brief::Row::Placement(placement) => self.push_placement(&placement, &texts, row),
                 brief::Row::UsedValue(header) => {
                     let own = rows.clone().map_while(|(_, row)| {
                         (!matches!(row, brief::Row::UsedValue(_))).then_some(row)
@@ -269,7 +281,8 @@ impl Join<'_> {
                     self.add_instruction(&instruction, &texts, row);
                 }
                 brief::Row::Step(step) => self.push_step(step, &texts, row),
-                brief::Row::LiveRange(_) => {}
+                brief::Row::Allocation(_) | brief::Row::Placement(_) | brief::Row::LiveRange(_) => {
+                }
             }
         }
         if facts.has_live_ranges() {

@@ -17,7 +17,8 @@ pub struct Facts {
     shapes_at: u32,
     names: u16,
     shapes: u16,
-    has_live_ranges: bool,
+    /// A bit for each kind of rows that is there.
+    kinds: u8,
 }
 
 impl Facts {
@@ -46,7 +47,16 @@ impl Facts {
 
     /// Whether live ranges are among the rows.
     pub fn has_live_ranges(&self) -> bool {
-        self.has_live_ranges
+        self.kinds & bit(LIVE_RANGE) != 0
+    }
+
+    /// Whether rows of section A are there, and whether others are.
+    pub fn has_allocations_and_others(&self) -> (bool, bool) {
+        let of_allocations = bit(ALLOCATION) | bit(PLACEMENT);
+        (
+            self.kinds & of_allocations != 0,
+            self.kinds & !of_allocations != 0,
+        )
     }
 }
 
@@ -122,12 +132,16 @@ const INSTRUCTION: u64 = 5;
 const STEP: u64 = 6;
 const LIVE_RANGE: u64 = 7;
 
+fn bit(kind: u64) -> u8 {
+    1 << kind
+}
+
 /// Rows and texts as they are packed, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     bytes: Vec<u8>,
     line: u16,
-    has_live_ranges: bool,
+    kinds: u8,
 }
 
 impl Packer {
@@ -144,6 +158,7 @@ impl Packer {
             Row::Step(_) => STEP,
             Row::LiveRange(_) => LIVE_RANGE,
         };
+        self.kinds |= bit(kind);
         let lines = line.wrapping_sub(self.line);
         self.line = line;
         self.number(u64::from(lines) << KIND_BITS | kind);
@@ -173,7 +188,6 @@ impl Packer {
                 self.text(row.name);
             }
             Row::LiveRange(row) => {
-                self.has_live_ranges = true;
                 self.number(row.start);
                 self.number(row.end);
                 self.text(row.name);
@@ -243,10 +257,10 @@ impl Packer {
             shapes_at,
             names: names.len() as u16,
             shapes: shapes.len() as u16,
-            has_live_ranges: self.has_live_ranges,
+            kinds: self.kinds,
         };
         self.bytes.clear();
-        (self.line, self.has_live_ranges) = (0, false);
+        (self.line, self.kinds) = (0, 0);
         facts
     }
 
@@ -477,8 +491,11 @@ mod tests {
                 prop_assert_eq!(facts.names().collect::<Vec<_>>(), &*names);
                 prop_assert_eq!(facts.shapes().collect::<Vec<_>>(), &*shapes);
                 prop_assert_eq!(facts.text_counts(), (names.len(), shapes.len()));
-                let has_live_ranges = rows.iter().any(|(_, row)| matches!(row, Row::LiveRange(_)));
-                prop_assert_eq!(facts.has_live_ranges(), has_live_ranges);
+                let has = |is_it: fn(&Row) -> bool| rows.iter().any(|(_, row)| is_it(row));
+                prop_assert_eq!(facts.has_live_ranges(), has(|row| matches!(row, Row::LiveRange(_))));
+                let of_allocations = has(|row| matches!(row, Row::Allocation(_) | Row::Placement(_)));
+                let others = has(|row| !matches!(row, Row::Allocation(_) | Row::Placement(_)));
+                prop_assert_eq!(facts.has_allocations_and_others(), (of_allocations, others));
             }
         }
     }

@@ -51,3 +51,25 @@ impl Join<'_> {
         self.dump.allocations.push(allocation);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use buflens_syntax::Document;
+
+    use crate::model::{Dump, File};
+
+    #[test]
+    fn a_header_that_has_strayed_among_allocations_is_of_a_value_of_theirs() {
+        let text = "BufferAssignment:\n<1 b @0>\nallocation 0: size 4, thread-local:\n \
+                    value: <1 b @0> (size=4,offset=0): f32[]\n";
+        let dump = Dump::new(vec![File {
+            path: "m-buffer-assignment.txt".into(),
+            document: Document::new(text).expect("a short text"),
+            lossy: false,
+        }]);
+        let [value] = &*dump.values else {
+            panic!("one value, found {:?}", dump.values);
+        };
+        assert!(value.placement.is_some() && value.used.is_some());
+    }
+}
