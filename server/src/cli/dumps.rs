@@ -34,7 +34,7 @@ pub fn for_each<T: Send>(
         let loaded = batch
             .par_iter()
             .flat_map_iter(|found| found.load(texts, &work));
-        // A dump that is alone would be read on this thread, which would wake and wait for the others at every step.
+        // A dump that is alone would be read on this thread.
         let done: Vec<Result<T, LoadError>> = on_few_threads(|| loaded.collect());
         progress.suspend(|| done.into_iter().try_for_each(&mut take))?;
         progress.inc(batch.len() as u64);

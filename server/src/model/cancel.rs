@@ -148,10 +148,9 @@ pub fn join<A: Send, B: Send>(
     }
 }
 
-/// Does `work` on one of the threads for all cores. The system's allocator gives each thread an arena
-/// of its own and takes little back, so what takes much memory again and again, as joining and
-/// checking after each edit, is better done by few threads. The work may wait for nothing that waits
-/// for these threads, as the first use of a `OnceLock` would that computes on all cores.
+/// Does `work` on one of the threads for all cores. Another thread would wake these, and wait for them, at every step
+/// that is done on all. The work may wait for nothing that waits for these threads, as the first use of a `OnceLock` would
+/// that computes on all cores.
 pub fn on_few_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     join(work, || ()).0
 }

@@ -105,13 +105,6 @@ pub struct Position {
     pub index: Text,
 }
 
-/// A line below ` uses:`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Use {
-    /// The instruction that reads the value.
-    pub name: Text,
-}
-
 /// The head of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {

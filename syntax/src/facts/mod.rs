@@ -406,8 +406,10 @@ pub(crate) struct Rare {
 }
 
 /// The rows that are there, in no more memory than they take. `rows` has room for more.
-fn take<T, Exact: FromIterator<T>>(rows: &mut Vec<T>) -> Exact {
-    rows.drain(..).collect()
+fn take<T: Copy>(rows: &mut Vec<T>) -> Vec<T> {
+    let exact = rows.clone();
+    rows.clear();
+    exact
 }
 
 impl Rare {
