@@ -1,6 +1,10 @@
 //! What the grammar reports to: the tree, or what is kept instead of it.
 
+use rowan::{GreenNode, GreenToken, Language, NodeOrToken};
+use rustc_hash::FxHashMap;
+
 use crate::SyntaxKind;
+use crate::kind::Dumps;
 
 /// A place where a line is not what its section allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,42 +52,88 @@ pub(crate) trait Sink {
     fn error(&mut self, error: SyntaxError);
 }
 
-/// Builds the lossless tree.
+/// Builds the lossless tree. Equal tokens and equal shapes are there once, however often they are printed: a tuple has
+/// thousands of elements and a handful of shapes.
 pub(crate) struct TreeSink<'t> {
     text: &'t str,
-    builder: rowan::GreenNodeBuilder<'static>,
+    tokens: FxHashMap<(SyntaxKind, &'t str), GreenToken>,
+    shapes: FxHashMap<&'t str, GreenNode>,
+    /// The children, so far, of the nodes that are open, one after the other.
+    children: Vec<NodeOrToken<GreenNode, GreenToken>>,
+    /// Where in the text each open node begins, and at which of the children.
+    open: Vec<(u32, usize)>,
 }
 
 impl<'t> TreeSink<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
-            builder: rowan::GreenNodeBuilder::new(),
+            tokens: FxHashMap::default(),
+            shapes: FxHashMap::default(),
+            children: Vec::new(),
+            open: Vec::new(),
         }
     }
 
-    pub(crate) fn finish(self) -> rowan::GreenNode {
-        self.builder.finish()
+    /// The root.
+    pub(crate) fn finish(mut self) -> GreenNode {
+        let root = self.children.pop().and_then(NodeOrToken::into_node);
+        root.expect("the grammar opens a root and closes it")
     }
 }
 
 impl Sink for TreeSink<'_> {
     const DETAIL: bool = true;
 
-    fn open(&mut self, kind: SyntaxKind, _: u32) {
-        self.builder.start_node(rowan::SyntaxKind(kind as u16));
+    fn open(&mut self, _: SyntaxKind, at: u32) {
+        self.open.push((at, self.children.len()));
     }
 
     fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
-        self.builder.token(
-            rowan::SyntaxKind(kind as u16),
-            &self.text[start as usize..end as usize],
-        );
+        let text = &self.text[start as usize..end as usize];
+        let token = self.tokens.entry((kind, text));
+        let token = token.or_insert_with(|| GreenToken::new(Dumps::kind_to_raw(kind), text));
+        self.children.push(token.clone().into());
     }
 
-    fn close(&mut self, _: SyntaxKind, _: u32) {
-        self.builder.finish_node();
+    fn close(&mut self, kind: SyntaxKind, at: u32) {
+        let (start, first) = self.open.pop().expect("the grammar closes what it opens");
+        let children = self.children.drain(first..);
+        let new = || GreenNode::new(Dumps::kind_to_raw(kind), children);
+        let node = if kind == SyntaxKind::ArrayShape {
+            // What is read of the same text is the same, wherever that stands.
+            let text = &self.text[start as usize..at as usize];
+            self.shapes.entry(text).or_insert_with(new).clone()
+        } else {
+            new()
+        };
+        self.children.push(node.into());
     }
 
     fn error(&mut self, _: SyntaxError) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SyntaxKind;
+    use crate::document::Document;
+
+    #[test]
+    fn equal_shapes_are_there_once() {
+        let text = "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n \
+                    value: <1 a @0> (size=8,offset=0): f32[2]{0}\n \
+                    value: <2 b @0> (size=8,offset=0): f32[2]{0}\n \
+                    value: <3 c @0> (size=8,offset=0): f32[2]\n";
+        let root = Document::new(text).expect("below 4 GiB").root();
+        let shapes: Vec<_> = root
+            .descendants()
+            .filter(|node| node.kind() == SyntaxKind::ArrayShape)
+            .collect();
+        let [first, second, third] = shapes.as_slice() else {
+            panic!("three shapes, not {shapes:?}");
+        };
+        assert!(std::ptr::eq(first.green(), second.green()));
+        assert!(!std::ptr::eq(first.green(), third.green()));
+        assert_eq!(root.text().to_string(), text);
+    }
 }

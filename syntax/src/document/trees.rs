@@ -10,9 +10,12 @@ use rowan::GreenNode;
 use super::{Block, Document};
 use crate::SyntaxNode;
 
-/// Trees of the blocks looked at last are kept as long as their texts together have no more bytes than
-/// a sixteenth of the document, within these bounds; a tree takes about ten times its text.
-const TREES: RangeInclusive<usize> = 1 << 20..=4 << 20;
+/// Trees of the long lines looked at last are kept as long as their texts together have no more bytes than a twentieth
+/// of the document, within these bounds; a tree takes up to ten times its text, less where shapes repeat.
+const LONG: RangeInclusive<usize> = 3 << 18..=3 << 20;
+/// Those of other blocks, some twenty, as long as their texts have no more bytes than this: more than an editor shows, and
+/// one is soon made again.
+const OTHERS: usize = 128 << 10;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 
@@ -101,10 +104,13 @@ impl Document {
         fitting.map(|(number, _)| number).collect()
     }
 
-    /// Trees of so many bytes of text are kept: three quarters of them in long lines.
+    /// Trees of so many bytes of text are kept.
     fn most_of_trees(&self, long: bool) -> usize {
-        let most = (self.len() as usize / 16).clamp(*TREES.start(), *TREES.end());
-        if long { most / 4 * 3 } else { most / 4 }
+        if long {
+            (self.len() as usize / 20).clamp(*LONG.start(), *LONG.end())
+        } else {
+            OTHERS
+        }
     }
 
     fn trees(&self) -> MutexGuard<'_, Trees> {
@@ -120,8 +126,8 @@ mod tests {
     #[test]
     fn trees_of_long_lines_make_way_for_such_alone_and_the_longest_have_none() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let long = TREES.end() / 2;
-        let short = line("d", 100).repeat(TREES.end() / 100);
+        let long = LONG.end() / 3 * 2;
+        let short = line("d", 100).repeat(2 * OTHERS / 100);
         let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE) + &short;
         let document = Document::new(&text).expect("below 4 GiB");
         let kept = |block: usize| {
@@ -146,10 +152,10 @@ mod tests {
     #[test]
     fn long_lines_that_differ_are_named_as_far_as_their_trees_are_kept() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", TREES.start() / 2);
+        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", LONG.start() / 2);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(document.long_blocks(), [0, 3]);
-        let text = text + &line("d", TREES.start() / 2) + &line("e", 2000);
+        let text = text + &line("d", LONG.start() / 2) + &line("e", 2000);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(
             document.long_blocks(),
