@@ -155,8 +155,10 @@ fn labels_of<'d>(dump: &'d Dump, name: &'d str) -> impl Iterator<Item = Place> +
         .get(name)
         .and_then(|id| dump.instruction_text(id));
     let has_path = |text| op_name(&InstructionParts::read_up_to(text, 0)).is_some();
-    let nodes = dump.tree.iter().flat_map(|(_, _, nodes)| nodes);
-    let nodes = nodes.filter(move |_| text.is_some_and(|text| !has_path(text)));
+    // Once for all nodes: the instruction may be a tuple of a megabyte.
+    let is_label = text.is_some_and(|text| !has_path(text));
+    let trees = dump.tree.iter().filter(move |_| is_label);
+    let nodes = trees.flat_map(|(_, _, nodes)| nodes);
     nodes.filter_map(move |&node| {
         let at = dump.at::<TreeNode>(node)?;
         let label = at.text(at.row.label).split('{').next();
