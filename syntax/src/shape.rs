@@ -192,6 +192,19 @@ impl Shape {
     }
 }
 
+/// How much deeper in brackets it is behind a byte: a look into a table for each, since a tuple's shape may have a
+/// million.
+const DEPTH: [i8; 256] = {
+    let mut depth = [0; 256];
+    depth[b'(' as usize] = 1;
+    depth[b'[' as usize] = 1;
+    depth[b'{' as usize] = 1;
+    depth[b')' as usize] = -1;
+    depth[b']' as usize] = -1;
+    depth[b'}' as usize] = -1;
+    depth
+};
+
 /// How many things `text` lists, with commas between them that are in no brackets.
 pub(crate) fn listed(text: &str) -> usize {
     if text.trim().is_empty() {
@@ -199,8 +212,7 @@ pub(crate) fn listed(text: &str) -> usize {
     }
     let (mut depth, mut commas) = (0_i64, 0);
     for byte in text.bytes() {
-        depth += i64::from(matches!(byte, b'(' | b'[' | b'{'));
-        depth -= i64::from(matches!(byte, b')' | b']' | b'}'));
+        depth += i64::from(DEPTH[byte as usize]);
         commas += usize::from(byte == b',' && depth == 0);
     }
     commas + 1

@@ -159,6 +159,7 @@ impl<'n> Join<'n> {
     pub fn finish(mut self, files: Vec<File>) -> Dump {
         self.dump.files = files;
         let dump = &mut self.dump;
+        dump.allocations.shrink_to_fit();
         dump.values.shrink_to_fit();
         dump.positions.shrink_to_fit();
         dump.uses.shrink_to_fit();

@@ -79,7 +79,7 @@ impl ById {
         let is_new = match Self::small(id) {
             Some(place) => {
                 if self.small.len() <= place {
-                    self.small.resize(place + place / 4 + 1, 0);
+                    self.small.resize(place + 1, 0);
                 }
                 let known = &mut self.small[place];
                 let is_new = *known == 0;
