@@ -197,7 +197,7 @@ impl Diff {
     /// Whether value `at`, which is alone in `dump`, is known not to be in the other one: without its allocation
     /// a value has neither shape nor size to be known again by.
     pub fn is_sure(&self, side: usize, dump: &Dump, at: u32) -> bool {
-        let has_place = || dump.values[at as usize].allocation.is_some();
+        let has_place = || dump.values[at as usize].allocation().is_some();
         self.is_whole[1 - side]
             && self.has_allocations[side]
             && (self.is_whole[side] || has_place())
@@ -237,7 +237,7 @@ impl Diff {
             });
             return;
         }
-        let places = values.map(|value| (value.allocation, value.offset));
+        let places = values.map(|value| (value.allocation(), value.offset));
         // An unknown time is not another one.
         let times = values.map(|value| value.live_range.map(|_| value.live));
         let is_elsewhen = times[0] != times[1] && !times.contains(&None);

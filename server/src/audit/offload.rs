@@ -106,7 +106,7 @@ fn comes_back(audit: &Audit, copy: usize, back: &Copy) -> Option<ComesBack> {
     }
     let value = |at: Option<u32>| dump.values.get(at? as usize);
     let (from, to) = (value(back.from.value)?, value(back.to.value)?);
-    let allocation = from.allocation?;
+    let allocation = from.allocation()?;
     let parameter = dump.allocations.get(allocation as usize)?;
     // Tiles differ between memories, so the bytes without padding are compared.
     let bytes = |value| audit.shapes.logical_bytes(value);

@@ -29,7 +29,7 @@ pub(super) fn check_values_end(dump: &Dump, doubts: &mut Doubts, findings: &mut 
     let last = printed.map(|value| value.id).max();
     let missing = || {
         let of_allocations = dump.values.iter();
-        of_allocations.filter(|value| value.used.is_none() && value.allocation.is_some())
+        of_allocations.filter(|value| value.used.is_none() && value.allocation().is_some())
     };
     let Some(first) = missing().min_by_key(|value| value.id) else {
         return;
@@ -70,7 +70,7 @@ pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &
         return;
     }
     // What the file still has, the rest of the dump has alike, or it is of another compilation.
-    let is_known = |value: &Value| value.placement.is_none() || value.is_alike;
+    let is_known = |value: &Value| value.placement.is_none() || value.is_alike();
     if dump.has_used_values() && !dump.values.iter().all(is_known) {
         return;
     }

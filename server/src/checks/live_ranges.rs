@@ -50,7 +50,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         if value.live_range.is_some() && !is_doubted {
             continue;
         }
-        let used = (!value.is_alike).then(|| dump.used(value)).flatten();
+        let used = (!value.is_alike()).then(|| dump.used(value)).flatten();
         let its = used.and_then(|used| {
             let (name, index) = (used.row.value.name, used.row.value.index);
             by_name.remove(&(used.text(name), index_text(used.text(index))))
@@ -142,7 +142,7 @@ fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::
 /// Where a value lies that should have a live range. Scratch of computations called per element, and
 /// constants of computations that are not in the schedule, need none; nor do those that stand twice.
 fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placement>> {
-    let allocation = dump.allocations.get(value.allocation? as usize)?;
+    let allocation = dump.allocations.get(value.allocation()? as usize)?;
     let needs_none = allocation.kinds.thread_local
         || (allocation.kinds.constant && dump.step_of(value.name).is_none());
     (!needs_none).then(|| dump.placement(value))?
@@ -150,7 +150,7 @@ fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placem
 
 /// A parameter of the entry is there from the first step on, and one that is not donated to the last.
 fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
-    let allocation = dump.allocations.get(value.allocation? as usize)?;
+    let allocation = dump.allocations.get(value.allocation()? as usize)?;
     // The buffer of a parameter that is not donated holds nothing else.
     if allocation.parameter.is_none()
         || allocation.kinds.maybe_live_out
@@ -227,7 +227,7 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
         && scale.end.is_none_or(|last| end <= last)
         && scale.has_steps
         && dump.step_of(value.name).map(u64::from) == Some(start)
-        && !value.allocation.is_some_and(has_parameter)
+        && !value.allocation().is_some_and(has_parameter)
 }
 
 fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {

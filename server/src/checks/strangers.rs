@@ -200,7 +200,7 @@ impl<'a> Pairs<'a> {
     /// What is behind a cut is missing on one side alone.
     fn used_values(&self) -> Option<(String, Place)> {
         let values = &self.dump.values;
-        let is_same = |value: &Value| value.is_alike && self.has_its_shape(value);
+        let is_same = |value: &Value| value.is_alike() && self.has_its_shape(value);
         let absent = Absent::of(self.placed, |at| Some(is_same(&values[at])))?;
         let is_used = |at: usize| values[at].used.map(|_| is_same(&values[at]));
         // The entries may be few, and none of them in a sample.
@@ -419,7 +419,7 @@ impl<'a> Pairs<'a> {
         // Of one that is cut, used values lie in no allocation, and rows of the report are of these.
         let is_cut = || {
             let mut values = dump.values.iter();
-            values.any(|value| value.used.is_some() && value.allocation.is_none())
+            values.any(|value| value.used.is_some() && value.allocation().is_none())
         };
         if !is_whole && (is_known || do_headers_fit && is_cut()) {
             return None;

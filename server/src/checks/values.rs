@@ -13,8 +13,8 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
     let is_whole = doubts.are_whole(&[Section::Allocations, Section::Values]);
     let are_unique = dump.ids_are_unique();
     for (at, value) in dump.values.iter().enumerate() {
-        let is_outside = value.placement.is_some() && value.allocation.is_none() && is_whole;
-        if value.is_alike && are_unique && !is_outside {
+        let is_outside = value.placement.is_some() && value.allocation().is_none() && is_whole;
+        if value.is_alike() && are_unique && !is_outside {
             continue;
         }
         let (placement, used) = (dump.placement(value), dump.used(value));
@@ -72,7 +72,7 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                     finding = finding.related(place, "the first one");
                 }
                 // What else the dump says of the value, it says of the first one.
-                if let (Some(_), Some(allocation)) = (&placement, value.allocation) {
+                if let (Some(_), Some(allocation)) = (&placement, value.allocation()) {
                     doubts.values.insert(at as u32);
                     doubts.allocations.insert(allocation);
                 }
@@ -141,7 +141,7 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
         return;
     }
     let id = |value: &Value| {
-        if value.is_alike {
+        if value.is_alike() {
             Some(value.id)
         } else {
             Some(dump.used(value)?.row.value.id.value)
@@ -187,7 +187,7 @@ fn id_place(
 /// `value-mismatch`: A and C print a value alike. `value-name`: C names it after its instruction.
 pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     for (at, value) in dump.values.iter().enumerate() {
-        if value.is_alike || doubts.values.contains(&(at as u32)) {
+        if value.is_alike() || doubts.values.contains(&(at as u32)) {
             continue;
         }
         let Some(used) = dump.used(value) else {
@@ -236,7 +236,7 @@ fn check_alike(
         .get(value.positions.start as usize)
         .filter(|_| !value.positions.is_empty());
     let allocation = value
-        .allocation
+        .allocation()
         .and_then(|number| dump.allocations.get(number as usize));
     let here_is_right = match what {
         "memory space" => {

@@ -102,7 +102,7 @@ pub(super) fn declarations(dump: &Dump, subject: &Subject) -> Vec<Target> {
 pub fn type_definition(dump: &Dump, file: FileId, offset: u32) -> Option<Navigation> {
     let (origin, subject) = Subject::at(dump, file, offset)?;
     let of_values = subject.values(dump).into_iter().filter_map(|value| {
-        let number = dump.values[value as usize].allocation?;
+        let number = dump.values[value as usize].allocation()?;
         Some(dump.allocations[number as usize].header)
     });
     let headers = of_values.chain(subject.allocation(dump));

@@ -471,7 +471,7 @@ impl Dump {
 
     /// The allocation that holds `value`.
     pub fn allocation_of(&self, value: &Value) -> Option<&Allocation> {
-        self.allocations.get(value.allocation? as usize)
+        self.allocations.get(value.allocation()? as usize)
     }
 
     /// The text of the instruction called `name`.

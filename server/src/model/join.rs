@@ -313,20 +313,19 @@ impl Join<'_> {
             index: self.index(texts, reference.index),
             placement: None,
             shape: None,
-            allocation: None,
+            holder: None,
             size: 0,
             offset: 0,
             used: None,
             instruction: None,
             opcode: None,
             result: None,
-            parameter: u64::MAX,
+            parameter: u32::MAX,
             positions: 0..0,
             uses: 0..0,
             live_range: None,
             live: (0, 0),
-            is_alike: false,
-            printed: printed(reference),
+            printed: Printed::new(reference),
         }
     }
 
@@ -360,7 +359,7 @@ impl Join<'_> {
             let known = &mut self.dump.values[at as usize];
             let names = (known.name, known.index);
             if names == (value.name, value.index) {
-                known.is_alike = known.placement.is_some() && known.printed == value.printed;
+                known.set_alike(known.placement.is_some() && known.printed.is_same(value.printed));
                 return at;
             }
             let mut positions = own.filter_map(|row| match row {
@@ -406,8 +405,9 @@ impl Join<'_> {
         if entry.positions.is_empty() {
             entry.positions.start = dump.positions.len() as u32;
             let has_index = position.index != Text::NONE;
-            entry.is_alike &=
-                (name, index) == (entry.name, entry.index) && has_index == entry.printed.has_index;
+            let is_first = (name, index) == (entry.name, entry.index)
+                && has_index == entry.printed.has_index();
+            entry.set_alike(entry.is_alike() && is_first);
         }
         dump.positions.push(Position {
             row,
@@ -446,9 +446,10 @@ impl Join<'_> {
         entry.instruction = Some(row);
         entry.opcode = Some(opcode);
         entry.result = Some(shape);
-        entry.parameter = instruction.parameter;
-        entry.is_alike &= texts.name(instruction.name) == entry.name
-            && instruction.is_tuple == entry.printed.has_index;
+        entry.parameter = u32::try_from(instruction.parameter).unwrap_or(u32::MAX);
+        let is_its_own = texts.name(instruction.name) == entry.name
+            && instruction.is_tuple == entry.printed.has_index();
+        entry.set_alike(entry.is_alike() && is_its_own);
         dump.has_async_calls |= is_async_call(&dump.names[opcode]);
     }
 
@@ -549,14 +550,6 @@ impl Dump {
         } else {
             only(true, true, true)
         }
-    }
-}
-
-fn printed(reference: &brief::Reference) -> Printed {
-    Printed {
-        has_index: reference.index != Text::NONE,
-        phi: reference.phi,
-        color: reference.color,
     }
 }
 

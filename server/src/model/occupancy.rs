@@ -303,7 +303,7 @@ pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
 pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
     let mut bytes = [0_u64; 4];
     for (at, own) in exclusive(dump, values) {
-        let allocation = dump.values[at as usize].allocation;
+        let allocation = dump.values[at as usize].allocation();
         let allocation = allocation.and_then(|at| dump.allocations.get(at as usize));
         let kind = allocation.map(Allocation::kind);
         if let Some(place) = Kind::OCCUPYING
@@ -339,7 +339,7 @@ pub fn exclusive(dump: &Dump, values: &[u32]) -> Vec<(u32, u64)> {
     sorted.sort_unstable_by_key(|&at| {
         let value = &dump.values[at as usize];
         (
-            value.allocation,
+            value.allocation(),
             value.offset,
             std::cmp::Reverse(value.size),
             at,
@@ -349,8 +349,8 @@ pub fn exclusive(dump: &Dump, values: &[u32]) -> Vec<(u32, u64)> {
     let mut shares = Vec::with_capacity(sorted.len());
     for at in sorted {
         let value = &dump.values[at as usize];
-        if covered.0 != value.allocation {
-            covered = (value.allocation, 0);
+        if covered.0 != value.allocation() {
+            covered = (value.allocation(), 0);
         }
         let end = value.end();
         shares.push((at, end.saturating_sub(covered.1.max(value.offset))));
@@ -429,7 +429,7 @@ fn block(value: &Value, steps: u64) -> Option<Block> {
 /// it begins; and how many used values lie in no allocation, as where the assignment is cut.
 fn missing(dump: &Dump) -> usize {
     let is_missing = |value: &Value| {
-        let number = value.allocation.map(|at| at as usize);
+        let number = value.allocation().map(|at| at as usize);
         let Some(allocation) = number.and_then(|at| dump.allocations.get(at)) else {
             return value.used.is_some();
         };

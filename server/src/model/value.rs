@@ -1,8 +1,10 @@
 //! Values: what a program computes, where that lies, and who sees and reads it.
 
 use std::collections::hash_map::Entry;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
+use buflens_syntax::facts::brief::{self, Text};
 use rustc_hash::FxHashMap;
 
 use super::names::NameId;
@@ -22,8 +24,8 @@ pub struct Value {
     pub placement: Option<Row>,
     /// The shape with layout printed there.
     pub shape: Option<ShapeId>,
-    /// The allocation that holds it, as a number into [`super::Dump::allocations`].
-    pub allocation: Option<u32>,
+    /// One more than the number of the allocation that holds it.
+    pub(super) holder: Option<NonZeroU32>,
     /// Size in bytes, padding included; 0 without placement.
     pub size: u64,
     /// Offset in bytes from the start of the allocation; 0 without placement.
@@ -36,8 +38,8 @@ pub struct Value {
     pub opcode: Option<NameId>,
     /// The shape of its result.
     pub result: Option<ShapeId>,
-    /// The number of a `parameter`, where that is its instruction; 2^64 - 1 else.
-    pub(super) parameter: u64,
+    /// The number of a `parameter`, where that is its instruction; 2^32 - 1 else, and for a number that is no less.
+    pub(super) parameter: u32,
     /// Its positions, as numbers into [`super::Dump::positions`].
     pub positions: Range<u32>,
     /// Its uses, as numbers into [`super::Dump::uses`].
@@ -46,12 +48,12 @@ pub struct Value {
     pub live_range: Option<Row>,
     /// First and last step alive, both included; 0 without live range.
     pub live: (u64, u64),
-    /// Whether section C prints it as section A does, and names its instruction and first position
-    /// after it.
-    pub is_alike: bool,
-    /// How its reference is printed, for this comparison: equal for equal ones.
+    /// How its reference is printed, and whether section C prints it so, too.
     pub(super) printed: Printed,
 }
+
+// There are a million in a large dump.
+const _: () = assert!(size_of::<Value>() <= 120);
 
 /// The first value with each id, as numbers into a table of values.
 #[derive(Debug, Default)]
@@ -110,24 +112,70 @@ impl ById {
     }
 }
 
-/// What a reference says beside the value's id, name and index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Printed {
-    pub(super) has_index: bool,
-    pub(super) phi: bool,
-    /// `None` is what is not printed, or larger than any memory space's number.
-    pub(super) color: Option<u16>,
+/// What a reference says beside the value's id, name and index, and what came of its comparison: in four bytes, as
+/// there may be a million of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Printed(u32);
+
+impl Printed {
+    const HAS_INDEX: u32 = 1;
+    const PHI: u32 = 1 << 1;
+    const ALIKE: u32 = 1 << 2;
+    /// From here on one more than the memory space; 0 is what is not printed, or larger than any memory space's number.
+    const COLOR: u32 = 3;
+
+    pub(super) fn new(reference: &brief::Reference) -> Self {
+        let color = reference.color.map_or(0, |color| u32::from(color) + 1);
+        let mark = |is_there, mark| if is_there { mark } else { 0 };
+        Self(
+            color << Self::COLOR
+                | mark(reference.phi, Self::PHI)
+                | mark(reference.index != Text::NONE, Self::HAS_INDEX),
+        )
+    }
+
+    pub(super) fn has_index(self) -> bool {
+        self.0 & Self::HAS_INDEX != 0
+    }
+
+    /// Whether both references are printed alike.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !Self::ALIKE == 0
+    }
+
+    fn color(self) -> Option<u32> {
+        (self.0 >> Self::COLOR).checked_sub(1)
+    }
 }
 
 impl Value {
     /// The memory space that is printed with it. `None` also where the number is too large for one.
     pub fn color(&self) -> Option<u64> {
-        self.printed.color.map(u64::from)
+        self.printed.color().map(u64::from)
     }
 
-    /// The number of the parameter that it is, as section C says.
+    /// Whether section C prints it as section A does, and names its instruction and first position
+    /// after it.
+    pub fn is_alike(&self) -> bool {
+        self.printed.0 & Printed::ALIKE != 0
+    }
+
+    pub(super) fn set_alike(&mut self, is_alike: bool) {
+        self.printed.0 &= !Printed::ALIKE;
+        if is_alike {
+            self.printed.0 |= Printed::ALIKE;
+        }
+    }
+
+    /// The allocation that holds it, as a number into [`super::Dump::allocations`].
+    pub fn allocation(&self) -> Option<u32> {
+        Some(self.holder?.get() - 1)
+    }
+
+    /// The number of the parameter that it is, as section C says. `None` also for a number that no parameter has, of 2^32 - 1
+    /// or more.
     pub fn parameter(&self) -> Option<u64> {
-        Some(self.parameter).filter(|&number| number != u64::MAX)
+        (self.parameter != u32::MAX).then_some(self.parameter.into())
     }
 
     /// The first byte behind it, from the start of the allocation.

@@ -105,7 +105,7 @@ fn buffers(dumps: Both<&Dump>, pairs: &[Pair]) -> Both<FxHashMap<u32, usize>> {
         let values = [pair.before, pair.after];
         for side in [0, 1] {
             let value = dumps[side].values.get(values[side] as usize);
-            buffers[side].extend(value.and_then(|value| Some((value.allocation?, number))));
+            buffers[side].extend(value.and_then(|value| Some((value.allocation()?, number))));
         }
     }
     buffers
@@ -117,7 +117,7 @@ impl Peaks {
     fn take_replaced(&mut self, dumps: Both<&Dump>, buffers: &Both<FxHashMap<u32, usize>>) {
         let buffer = |side: usize, held: &Held| {
             let value = dumps[side].values.get(held.value as usize)?;
-            buffers[side].get(&value.allocation?).copied()
+            buffers[side].get(&value.allocation()?).copied()
         };
         let mut sums: FxHashMap<usize, Both<u64>> = FxHashMap::default();
         for (side, alone) in self.alone.iter().enumerate() {

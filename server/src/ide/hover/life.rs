@@ -154,7 +154,8 @@ pub(super) fn written_over(
     instruction: &Instruction,
 ) -> Option<String> {
     let same_bytes = |other: &Value| {
-        (other.allocation, other.offset, other.size) == (value.allocation, value.offset, value.size)
+        (other.allocation(), other.offset, other.size)
+            == (value.allocation(), value.offset, value.size)
     };
     let operands = instruction
         .operands()

@@ -79,11 +79,11 @@ fn take_over<'d>(
     born: &mut Vec<&'d Value>,
     dies: &mut Vec<&'d Value>,
 ) -> Vec<(&'d Value, &'d Value)> {
-    let bytes = |value: &Value| (value.allocation, value.offset, value.size);
+    let bytes = |value: &Value| (value.allocation(), value.offset, value.size);
     // What lives for this step only may be one in a chain: it takes over, and has no heir.
     let before: FxHashMap<_, &'d Value> = dies
         .iter()
-        .filter(|value| value.live.0 < step && value.size > 0 && value.allocation.is_some())
+        .filter(|value| value.live.0 < step && value.size > 0 && value.allocation().is_some())
         .map(|&value| (bytes(value), value))
         .collect();
     let mut taken = Vec::new();

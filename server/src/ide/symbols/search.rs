@@ -207,7 +207,7 @@ fn describe(dump: &Dump, hit: Hit, rank: Rank, aside: Option<&str>) -> Option<Fo
         Hit::Value(number) => {
             let value = &dump.values[number as usize];
             let holder = value
-                .allocation
+                .allocation()
                 .map(|holder| dump.allocations[holder as usize].index);
             let container = holder.map_or_else(String::new, |index| format!("allocation {index}"));
             (

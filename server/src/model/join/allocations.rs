@@ -1,5 +1,7 @@
 //! Section A: allocations and the values in them.
 
+use std::num::NonZeroU32;
+
 use buflens_syntax::facts::brief::{self, Text};
 
 use super::Join;
@@ -19,11 +21,10 @@ impl Join<'_> {
             allocation.values.end = at + 1;
             allocation.is_read &= placement.is_read;
         }
-        let allocation = dump.allocations.len().checked_sub(1);
         dump.values.push(Value {
             placement: Some(row),
             shape: Some(shape),
-            allocation: allocation.map(|last| last as u32),
+            holder: NonZeroU32::new(dump.allocations.len() as u32),
             size: placement.size,
             offset: placement.offset,
             ..value

@@ -7,7 +7,7 @@ use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
 use crate::audit::{Audit, kernels};
 use crate::model::occupancy::{self, Kind, Occupancy};
-use crate::model::{Dump, space};
+use crate::model::{self, Dump, space};
 
 /// For so many values it is told where the peak moves to without them.
 const MOST_WHAT_IFS: usize = 100;
@@ -284,7 +284,7 @@ fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
     for held in held {
         let value = dump.values.get(held.value as usize);
         if let Some(bytes) = value
-            .and_then(|value| value.allocation)
+            .and_then(model::Value::allocation)
             .and_then(|at| occupied.get_mut(at as usize))
         {
             *bytes = bytes.saturating_add(held.share);
