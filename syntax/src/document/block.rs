@@ -152,9 +152,9 @@ impl Block {
         self.rare(|rare| &rare.computations)
     }
 
-    /// Whether [`Block::facts`] has been computed.
+    /// Whether [`Block::facts`] has been computed. Waits for nobody who computes them.
     pub fn has_facts(&self) -> bool {
-        lock(&self.facts).is_some()
+        self.facts.try_lock().is_ok_and(|facts| facts.is_some())
     }
 
     /// Whether the block's text stays where it is. Else it is read again where it is asked for.
@@ -371,6 +371,10 @@ fn editor_lines(text: &str) -> Starts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use crate::SyntaxKind;
     use crate::document::Document;
@@ -400,6 +404,24 @@ mod tests {
             }
         }
         assert!(blocks > 1000, "{blocks}");
+    }
+
+    /// Who wants to do something else meanwhile can.
+    #[test]
+    fn the_question_for_facts_waits_for_nobody_who_computes_them() {
+        let document = Document::new("BufferAssignment:\n").expect("a short text");
+        let block = &document.blocks[0];
+        let computing = lock(&block.facts);
+        let answer = thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            scope.spawn(move || sender.send(block.has_facts()));
+            let answer = receiver.recv_timeout(Duration::from_secs(20));
+            drop(computing);
+            answer
+        });
+        assert_eq!(answer, Ok(false));
+        block.facts();
+        assert!(block.has_facts());
     }
 
     /// What is wrong, by a reading of every token.
