@@ -278,35 +278,60 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         (self.next_start, self.is_lexed) = (at, false);
     }
 
-    /// The next token.
+    /// The next token that is not blank; the blanks before it go to the sink.
     #[inline]
-    fn look(&mut self) -> Option<Token> {
-        if self.next_start == self.end {
-            self.next_end = self.end;
-            return None;
-        }
+    pub(crate) fn peek(&mut self) -> Option<Token> {
         if !self.is_lexed {
-            self.is_lexed = true;
-            let rest = &self.text.as_bytes()[self.next_start..self.end];
-            if let Some((token, length)) = simple(rest) {
-                self.next_end = self.next_start + length;
-                self.next = Some(token);
-                return self.next;
-            }
-            if self.lexer_at != self.next_start {
-                let before = self.text.as_bytes()[..self.next_start].last().copied();
-                let text = &self.text[self.next_start..self.end];
-                self.lexer = Token::lexer_with_extras(text, before);
-            }
-            self.next_end = self.next_start;
-            // A pattern that stops half-way is ordinary text.
-            self.next = self.lexer.next().map(|token| {
-                self.next_end += self.lexer.slice().len();
-                token.unwrap_or(Token::Other)
-            });
-            self.lexer_at = self.next_end;
+            self.look();
         }
         self.next
+    }
+
+    /// Looks at the next token that is not blank.
+    fn look(&mut self) {
+        loop {
+            // As the lexer would.
+            let rest = &self.text.as_bytes()[self.next_start..self.end];
+            let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+            self.raw(Whitespace, blanks.count());
+            self.lex();
+            let kind = match self.next {
+                Some(Token::Space) => Whitespace,
+                Some(Token::Comment) => SyntaxKind::Comment,
+                // Inside a logical line of several physical ones.
+                Some(Token::Newline) => Newline,
+                _ => break,
+            };
+            self.give(kind);
+        }
+        self.is_lexed = true;
+    }
+
+    /// Finds what token comes next, and where it ends.
+    #[inline]
+    fn lex(&mut self) {
+        self.next_end = self.next_start;
+        if self.next_start == self.end {
+            self.next = None;
+            return;
+        }
+        let rest = &self.text.as_bytes()[self.next_start..self.end];
+        if let Some((token, length)) = simple(rest) {
+            self.next_end += length;
+            self.next = Some(token);
+            return;
+        }
+        if self.lexer_at != self.next_start {
+            let before = self.text.as_bytes()[..self.next_start].last().copied();
+            let text = &self.text[self.next_start..self.end];
+            self.lexer = Token::lexer_with_extras(text, before);
+        }
+        // A pattern that stops half-way is ordinary text.
+        self.next = self.lexer.next().map(|token| {
+            self.next_end += self.lexer.slice().len();
+            token.unwrap_or(Token::Other)
+        });
+        self.lexer_at = self.next_end;
     }
 
     /// Gives the next token, which has been looked at, to the sink.
@@ -315,32 +340,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
         let (start, end) = (self.next_start, self.next_end);
         self.sink.token(kind, start as u32, end as u32);
         self.go_to(end);
-    }
-
-    /// The next token that is not blank; the blanks before it go to the sink.
-    #[inline]
-    pub(crate) fn peek(&mut self) -> Option<Token> {
-        loop {
-            if !self.is_lexed {
-                // As the lexer would.
-                let rest = &self.text.as_bytes()[self.next_start..self.end];
-                let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
-                let end = self.next_start + blanks.count();
-                if end > self.next_start {
-                    self.sink
-                        .token(Whitespace, self.next_start as u32, end as u32);
-                    self.go_to(end);
-                }
-            }
-            let kind = match self.look() {
-                Some(Token::Space) => Whitespace,
-                Some(Token::Comment) => SyntaxKind::Comment,
-                // Inside a logical line of several physical ones.
-                Some(Token::Newline) => Newline,
-                next => return next,
-            };
-            self.give(kind);
-        }
     }
 
     /// Gives the blanks that come next to the sink.
@@ -436,6 +435,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     }
 
     /// Gives the next `length` bytes to the sink as one token.
+    #[inline]
     pub(crate) fn raw(&mut self, kind: SyntaxKind, length: usize) {
         let start = self.position();
         if length > 0 {

@@ -39,14 +39,14 @@ impl Texts {
         if span.is_empty() {
             return Text::NONE;
         }
-        let hash = |span: Span| FxBuildHasher.hash_one(span.text(text));
+        let hash = |span: Span| FxBuildHasher.hash_one(span.bytes(text));
         let Self { spans, table, last } = self;
-        let own = span.text(text);
+        let own = span.bytes(text);
         // A name stands on several lines of an entry, and next to it mostly the same index.
         let is_own = |at: u16| {
             spans
                 .get(at as usize)
-                .is_some_and(|it| it.text(text) == own)
+                .is_some_and(|it| it.bytes(text) == own)
         };
         if let Some(&at) = last.iter().find(|&&at| is_own(at)) {
             return Text(at);

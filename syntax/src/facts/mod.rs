@@ -39,6 +39,11 @@ impl Span {
     pub fn text(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
+
+    /// The bytes of its text.
+    pub(crate) fn bytes(self, text: &str) -> &[u8] {
+        &text.as_bytes()[self.start as usize..self.end as usize]
+    }
 }
 
 /// A printed number: where it stands and what it is.

@@ -255,7 +255,8 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
             SyntaxKind::ValueLine | SyntaxKind::ValueHeader => {
                 self.value = ValueReference::default();
             }
-            SyntaxKind::PositionLine
+            SyntaxKind::Heading
+            | SyntaxKind::PositionLine
             | SyntaxKind::UseLine
             | SyntaxKind::StepLine
             | SyntaxKind::LiveRangeLine
