@@ -106,8 +106,7 @@ impl Space {
 pub struct Occupancy {
     /// The memory spaces that some allocation is in, by number.
     pub spaces: Vec<Space>,
-    /// How full each allocation of [`Dump::allocations`] gets; `None` for thread-local ones, and
-    /// all without curves.
+    /// How full each allocation of [`Dump::allocations`] gets; `None` for thread-local ones. Empty without curves.
     pub fills: Vec<Option<Fill>>,
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
@@ -125,12 +124,10 @@ impl Occupancy {
         let steps = match steps(dump) {
             Ok(steps) => steps,
             Err(reason) => {
-                let (fills, missing) = (vec![None; dump.allocations.len()], 0);
                 return Self {
                     spaces,
-                    fills,
                     reason: Some(reason),
-                    missing,
+                    ..Self::default()
                 };
             }
         };
