@@ -290,12 +290,17 @@ impl Sink for ShapeSink<'_> {
             }
             SyntaxKind::Layout if self.arrays == 1 => {
                 if let Some(array) = &mut self.array {
-                    array.layout = Some(Layout::default());
+                    array.layout = Some(Layout {
+                        minor_to_major: Vec::with_capacity(array.dimensions.len()),
+                        ..Layout::default()
+                    });
                 }
             }
             SyntaxKind::Tile if self.arrays == 1 => {
                 if let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) {
-                    layout.tiles.push(Vec::new());
+                    // As most have: one or two tiles of two extents.
+                    layout.tiles.reserve_exact(1);
+                    layout.tiles.push(Vec::with_capacity(2));
                 }
             }
             _ => {}
