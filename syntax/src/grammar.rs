@@ -296,7 +296,6 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             self.raw(Whitespace, blanks.count());
             self.lex();
             let kind = match self.next {
-                Some(Token::Space) => Whitespace,
                 Some(Token::Comment) => SyntaxKind::Comment,
                 // Inside a logical line of several physical ones.
                 Some(Token::Newline) => Newline,

@@ -298,8 +298,10 @@ impl Sink for ShapeSink<'_> {
             }
             SyntaxKind::Tile if self.arrays == 1 => {
                 if let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) {
-                    // As most have: one or two tiles of two extents.
-                    layout.tiles.reserve_exact(1);
+                    // Most have one or two tiles of two extents.
+                    if layout.tiles.is_empty() {
+                        layout.tiles.reserve_exact(2);
+                    }
                     layout.tiles.push(Vec::with_capacity(2));
                 }
             }

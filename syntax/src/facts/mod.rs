@@ -40,7 +40,7 @@ impl Span {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// The bytes of its text.
+    /// The bytes of its text, to compare: whether characters end there is not looked at.
     pub(crate) fn bytes(self, text: &str) -> &[u8] {
         &text.as_bytes()[self.start as usize..self.end as usize]
     }
