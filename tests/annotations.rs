@@ -1,12 +1,10 @@
 //! Code lenses and inlay hints, asked for as an editor does.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::client::Server;
+use crate::support::dumps::{Dump, broken, files_below, fixtures, fixtures_in};
 use serde_json::{Value, json};
-use support::client::Server;
-use support::dumps::{Dump, broken, files_below, fixtures, fixtures_in};
 
 /// A small TPU program in the split form.
 fn dump() -> Dump {

@@ -1,15 +1,13 @@
 //! Budgets, the baseline, `buflens.toml` and SARIF, by the program as a process.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use support::root;
-use support::schema::problems;
+use crate::support::root;
+use crate::support::schema::problems;
 
 /// A part of what the baseline knows.
 const ATTENTION: &str = "tests/fixtures/dumps/gpu-split/\

@@ -1,16 +1,14 @@
 //! What a compiler wrote gives no error and no warning.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::client::Server;
-use support::command::{check, run};
-use support::dumps::{Dump, beside, dumps_below, files_below, fixtures, fixtures_in};
-use support::none_of;
-use support::oracle::Facts;
-use support::shapes::{Array, human};
+use crate::support::client::Server;
+use crate::support::command::{check, run};
+use crate::support::dumps::{Dump, beside, dumps_below, files_below, fixtures, fixtures_in};
+use crate::support::none_of;
+use crate::support::oracle::Facts;
+use crate::support::shapes::{Array, human};
 
 /// Checks these folders in one process.
 fn nothing_serious_in(folders: &[PathBuf]) {
@@ -232,7 +230,7 @@ fn the_second_reader_adds_up() {
                 .count();
             expect(live == facts.live_ranges.len(), "a live range of no value");
             let peak = facts.peak_step.expect("a peak").value;
-            let is_alive = |range: &&support::oracle::LiveRange| {
+            let is_alive = |range: &&crate::support::oracle::LiveRange| {
                 range.start.value <= peak && peak <= range.end.value
             };
             expect(

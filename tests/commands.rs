@@ -1,15 +1,13 @@
 //! The server's commands: the same answers as on the command line.
 #![allow(clippy::needless_pass_by_value)] // `json!` makes values.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::answers::{file, json_of, run};
+use crate::support::client::Server;
+use crate::support::dumps::broken;
+use crate::support::root;
 use serde_json::{Value, json};
-use support::answers::{file, json_of, run};
-use support::client::Server;
-use support::dumps::broken;
-use support::root;
 
 /// Runs a command of the server about the open document.
 fn execute(server: &mut Server, command: &str, uri: &str, more: Value) -> Result<Value, Value> {

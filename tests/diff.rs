@@ -1,15 +1,13 @@
 //! `buflens diff` over real dumps.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
+use crate::support::answers::{json_of, output, run};
+use crate::support::client::Server;
+use crate::support::dumps::{dumps_below, fixtures};
+use crate::support::root;
 use serde_json::{Value, json};
-use support::answers::{json_of, output, run};
-use support::client::Server;
-use support::dumps::{dumps_below, fixtures};
-use support::root;
 
 /// The same program by two versions of a compiler.
 const VERSIONS: [[&str; 2]; 3] = [

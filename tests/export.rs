@@ -1,15 +1,13 @@
 //! What `buflens export` writes, as other programs read it.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::answers::{self, file, json_of};
+use crate::support::dumps::{broken, dumps_below, fixtures};
+use crate::support::root;
 use serde_json::Value;
-use support::answers::{self, file, json_of};
-use support::dumps::{broken, dumps_below, fixtures};
-use support::root;
 
 /// Runs `export`; nothing if it says that there is nothing to write.
 fn export(path: &Path, format: &str) -> Option<String> {

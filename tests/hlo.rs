@@ -1,17 +1,15 @@
 //! The HLO text as a language: what belongs to which value, findings on changed texts, completion.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::client::{Server, path_of};
+use crate::support::command::check;
+use crate::support::dumps::{Dump, beside, dumps_below, files_below, fixtures};
+use crate::support::oracle::Facts;
+use crate::support::{Random, none_of};
 use serde_json::{Value, json};
-use support::client::{Server, path_of};
-use support::command::check;
-use support::dumps::{Dump, beside, dumps_below, files_below, fixtures};
-use support::oracle::Facts;
-use support::{Random, none_of};
 
 /// Names that are tried in a dump.
 const NAMES: usize = 6;

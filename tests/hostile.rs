@@ -1,17 +1,15 @@
 //! Whatever a file is, there is a clear message, the rest of it is read, and nothing dies.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use support::client::Server;
-use support::command::{Finding, check, run};
-use support::dumps::{broken, files_below, fixtures_in};
-use support::extremes::extremes;
-use support::{Random, none_of};
+use crate::support::client::Server;
+use crate::support::command::{Finding, check, run};
+use crate::support::dumps::{broken, files_below, fixtures_in};
+use crate::support::extremes::extremes;
+use crate::support::{Random, none_of};
 
 /// What is broken in a file, which codes may say so, and a piece of the line that is off.
 /// The last says whether nothing else is to be found.

@@ -1,14 +1,12 @@
 //! Hover on a value's line holds its numbers, every one of them exact.
 
-mod support;
-
+use crate::support::client::{Server, uri};
+use crate::support::command::run;
+use crate::support::dumps::{dumps_below, fixtures, fixtures_in};
+use crate::support::oracle::{Facts, Spot};
+use crate::support::shapes::Array;
+use crate::support::{Random, grouped, none_of};
 use serde_json::{Value, json};
-use support::client::{Server, uri};
-use support::command::run;
-use support::dumps::{dumps_below, fixtures, fixtures_in};
-use support::oracle::{Facts, Spot};
-use support::shapes::Array;
-use support::{Random, grouped, none_of};
 
 /// Lines of a dump that are tried; smaller dumps are tried whole.
 const LINES: usize = 60;
@@ -175,7 +173,7 @@ fn hover_on_a_header_holds_them_too() {
 #[test]
 fn an_instruction_with_elements_has_its_line_of_source() {
     let file = "tests/fixtures/dumps/tpu-split/module_0055.jit_attention.cl_933746096.after_optimizations.txt";
-    let file = support::root().join(file);
+    let file = crate::support::root().join(file);
     let text = std::fs::read_to_string(&file).expect("a file");
     let line = text.lines().position(|line| line.contains("fusion.6 = "));
     let place = format!("{}:{}:6", file.display(), line.expect("a line") + 1);

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-mod support;
-
-use support::command::{Output, run};
-use support::dumps::fixtures;
+use crate::support::command::{Output, run};
+use crate::support::dumps::fixtures;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -2,8 +2,6 @@
 //! relates to it, wherever the format says that the number must hold: every kind of number, in every
 //! fixture.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -12,10 +10,10 @@ use buflens::model::{Dump, File, Place};
 use buflens_syntax::Document;
 use rayon::prelude::*;
 
-use support::Random;
-use support::changes::{Kind, Site, Verdict, changed, sites};
-use support::dumps::{dumps_below, fixtures};
-use support::oracle::{Facts, Spot};
+use crate::support::Random;
+use crate::support::changes::{Kind, Site, Verdict, changed, sites};
+use crate::support::dumps::{dumps_below, fixtures};
+use crate::support::oracle::{Facts, Spot};
 
 /// Changes of each kind in each dump.
 const CHANGES: usize = 8;
@@ -31,7 +29,7 @@ struct Outcome {
 
 /// The files of a dump, each read once: what is changed shares with them all but a few lines.
 fn files_of(facts: &Facts) -> Vec<File> {
-    let read = |file: &support::oracle::File| File {
+    let read = |file: &crate::support::oracle::File| File {
         path: file.path.clone(),
         document: Document::new(&file.text).expect("a small text"),
         lossy: false,

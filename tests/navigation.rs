@@ -1,14 +1,12 @@
 //! Every id and name leads where it should, whichever file it stands in.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::client::{Server, path_of, uri};
+use crate::support::dumps::{Dump, fixtures_in};
+use crate::support::oracle::{Facts, Spot};
+use crate::support::{Random, none_of};
 use serde_json::{Value, json};
-use support::client::{Server, path_of, uri};
-use support::dumps::{Dump, fixtures_in};
-use support::oracle::{Facts, Spot};
-use support::{Random, none_of};
 
 /// Places of each kind that are tried in a dump.
 const PLACES: usize = 12;
@@ -482,7 +480,7 @@ fn the_command_line_leads_there_too() {
         for cursor in random.choose(cursors(&facts).swap_remove(1), 3) {
             let position = facts.position(cursor.spot);
             let limit = std::time::Duration::from_secs(60);
-            let output = support::command::run(["definition", &position], limit);
+            let output = crate::support::command::run(["definition", &position], limit);
             assert_eq!(output.code, Some(0), "{position}: {}", output.stderr);
             let expected = targets(&facts, LEADING[0], &cursor.meaning).expect("a header");
             let place = format!(

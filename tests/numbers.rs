@@ -1,12 +1,10 @@
 //! The answers about memory on the command line.
 
-mod support;
-
 use std::process::{Command, Stdio};
 
+use crate::support::answers::{STEM, file, has_keys, json_of, output, run};
+use crate::support::root;
 use serde_json::{Value, json};
-use support::answers::{STEM, file, has_keys, json_of, output, run};
-use support::root;
 
 #[test]
 fn a_summary_has_all_that_was_promised() {

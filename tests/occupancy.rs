@@ -1,8 +1,6 @@
 //! Occupied bytes, true peaks, what-if and padding, held against a second reckoning that reads the text
 //! in its own way and goes step by step.
 
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,10 +13,10 @@ use buflens::model::{self, File};
 use buflens_syntax::Document;
 use rayon::prelude::*;
 
-use support::dumps::{self, Dump, beside, dumps_below, fixtures, fixtures_in};
-use support::occupancy::{self as slow, Block};
-use support::oracle::Facts;
-use support::{Random, generate, none_of, root};
+use crate::support::dumps::{self, Dump, beside, dumps_below, fixtures, fixtures_in};
+use crate::support::occupancy::{self as slow, Block};
+use crate::support::oracle::Facts;
+use crate::support::{Random, generate, none_of, root};
 
 /// Reads files of a dump into the model.
 fn read(files: &[(PathBuf, &str)]) -> model::Dump {

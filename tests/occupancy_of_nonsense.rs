@@ -1,8 +1,6 @@
 //! Whatever the numbers are, what can be reckoned is, the rest is said in a sentence, and nothing
 //! overflows or panics.
 
-mod support;
-
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -15,9 +13,9 @@ use buflens::model::source::Libraries;
 use buflens::model::{Dump, File};
 use buflens_syntax::Document;
 
-use support::Random;
-use support::dumps::fixtures_in;
-use support::extremes::extremes;
+use crate::support::Random;
+use crate::support::dumps::fixtures_in;
+use crate::support::extremes::extremes;
 
 fn read(text: &str) -> Dump {
     read_files(&[text.to_owned()])

@@ -3,9 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-mod support;
-
-use support::command::run;
+use crate::support::command::run;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

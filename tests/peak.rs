@@ -1,9 +1,7 @@
 //! What a memory space holds at its peak, on the command line.
 
-mod support;
-
+use crate::support::answers::{file, has_keys, json_of, run};
 use serde_json::{Value, json};
-use support::answers::{file, has_keys, json_of, run};
 
 #[test]
 fn a_peak_has_all_that_was_promised() {

@@ -1,7 +1,5 @@
 //! `buflens report`, run as a process and read as a browser reads it.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-use support::root;
+use crate::support::root;
 
 const FIXTURES: &str = "tests/fixtures/dumps";
 const TPU: &str = "tests/fixtures/dumps/tpu-split/\

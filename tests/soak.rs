@@ -3,18 +3,16 @@
 //!
 //! `BUFLENS_SOAK_ROUNDS=N` does more than the few rounds of every day.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::support::Random;
+use crate::support::client::{Answer, Server, uri};
+use crate::support::dumps::{dumps_below, fixtures};
+use crate::support::generate;
+use crate::support::requests::{PIECES, boundary, is_fine, position, requests_at};
 use serde_json::{Value, json};
-use support::Random;
-use support::client::{Answer, Server, uri};
-use support::dumps::{dumps_below, fixtures};
-use support::generate;
-use support::requests::{PIECES, boundary, is_fine, position, requests_at};
 
 /// One round is one thing that a user does.
 const ROUNDS: usize = 2000;

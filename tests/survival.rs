@@ -1,16 +1,14 @@
 //! Whatever an editor sends and whatever the text is, the server answers and lives.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::client::Server;
+use crate::support::dumps::{broken, dumps_below, files_below, fixtures, fixtures_in};
+use crate::support::extremes::extremes;
+use crate::support::requests::{PIECES, boundary, is_fine, position, requests_at};
+use crate::support::{Random, none_of};
 use serde_json::{Value, json};
-use support::client::Server;
-use support::dumps::{broken, dumps_below, files_below, fixtures, fixtures_in};
-use support::extremes::extremes;
-use support::requests::{PIECES, boundary, is_fine, position, requests_at};
-use support::{Random, none_of};
 
 fn broken_file(name: &str) -> PathBuf {
     broken().join(format!(

@@ -1,14 +1,12 @@
 //! What leads from the values of a dump to the instructions of its HLO text, and back.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::client::{Server, path_of, uri};
+use crate::support::dumps::{Dump, beside, dumps_below, files_below, fixtures};
+use crate::support::none_of;
+use crate::support::oracle::{Facts, Spot};
 use serde_json::{Value, json};
-use support::client::{Server, path_of, uri};
-use support::dumps::{Dump, beside, dumps_below, files_below, fixtures};
-use support::none_of;
-use support::oracle::{Facts, Spot};
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()

@@ -1,13 +1,11 @@
 //! Messages as bytes: whatever comes, the server answers what can be answered, and goes on.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::client::Server;
 use serde_json::{Value, json};
-use support::client::Server;
 
 const ASSIGNMENT: &str = "BufferAssignment:\nallocation 0: size 4, thread-local:\n value: <0 a @0> (size=4,offset=0): f32[]\n\n";
 
@@ -23,7 +21,7 @@ fn is_served(server: &mut Server) {
     assert_eq!(answer, Ok(Value::Null));
 }
 
-fn code(answer: support::client::Answer) -> i64 {
+fn code(answer: crate::support::client::Answer) -> i64 {
     let error = answer.expect_err("an error");
     error["code"].as_i64().expect("a code")
 }

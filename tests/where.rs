@@ -1,20 +1,18 @@
 //! Lines of source and the values that they made, held against a plain reader of stacks.
 #![allow(clippy::needless_pass_by_value)] // `json!` makes values.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::support::answers::{json_of, run};
+use crate::support::client::{Server, path_of, uri};
+use crate::support::dumps::{beside, dumps_below, fixtures, fixtures_in};
+use crate::support::frames::{Frame, stacks};
+use crate::support::none_of;
+use crate::support::occupancy::{blocks, color, colors, curve, kind, occupied, peak};
+use crate::support::oracle::Facts;
 use serde_json::{Value, json};
-use support::answers::{json_of, run};
-use support::client::{Server, path_of, uri};
-use support::dumps::{beside, dumps_below, fixtures, fixtures_in};
-use support::frames::{Frame, stacks};
-use support::none_of;
-use support::occupancy::{blocks, color, colors, curve, kind, occupied, peak};
-use support::oracle::Facts;
 
 /// So many steps times values are gone through to find peaks.
 const WORK: u64 = 2_000_000;
@@ -170,7 +168,7 @@ fn bytes_at_the_peak_are_those_of_a_union() {
         let answer = json_of(&["where", &asked, &assignment]);
         let is_made = |value: usize| stacks[value].contains(&(file.clone(), *line));
         for space in colors(&facts) {
-            let of_space = |value: &&support::oracle::Value| {
+            let of_space = |value: &&crate::support::oracle::Value| {
                 color(&facts.allocations[value.allocation]) == space
             };
             let made = (0..facts.values.len()).filter(|&at| is_made(at));
@@ -497,7 +495,7 @@ fn links_lead_to_where_the_source_is_here() {
         json!({ "sourceMap": { "/app": here, r"C:\app\": here } }),
         &path,
     );
-    let expected = support::client::uri(&root.join("caf\u{e9} (1).py"));
+    let expected = crate::support::client::uri(&root.join("caf\u{e9} (1).py"));
     let text_document = json!({ "textDocument": { "uri": uri } });
     // Settings are taken over in a task of their own.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);

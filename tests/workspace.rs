@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-mod support;
-
-use support::client::{Server, path_of, uri};
-use support::dumps::{files_below, fixtures};
+use crate::support::client::{Server, path_of, uri};
+use crate::support::dumps::{files_below, fixtures};
 
 const STEM: &str = "module_0002.jit_many.cl_1.after_optimizations";
 

@@ -3,9 +3,6 @@
 //!
 //! Nothing here uses the crates under test.
 
-// Every test binary compiles this module and uses a part of it.
-#![allow(dead_code)]
-
 pub mod answers;
 pub mod changes;
 pub mod client;

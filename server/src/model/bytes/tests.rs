@@ -220,9 +220,12 @@ fn assignments_below(folder: &Path, files: &mut Vec<PathBuf>) {
 fn sizes_of_real_dumps_are_possible() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for folder in ["tests/fixtures/dumps", "../shared/corpus"] {
-        assignments_below(&root.join(folder), &mut files);
+    assignments_below(&root.join("tests/fixtures/dumps"), &mut files);
+    let corpus = root.join("../shared/corpus");
+    if !corpus.is_dir() {
+        println!("the corpus is not here; only the fixtures are read");
     }
+    assignments_below(&corpus, &mut files);
     let mut failures = Vec::new();
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a dump is UTF-8");

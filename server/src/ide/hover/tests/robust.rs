@@ -51,7 +51,11 @@ fn values_of_real_dumps_are_told_in_full() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     dumps_below(&root.join("tests/fixtures/dumps"), &mut files);
-    dumps_below(&root.join("../shared/corpus"), &mut files);
+    let corpus = root.join("../shared/corpus");
+    if !corpus.is_dir() {
+        println!("the corpus is not here; only the fixtures are read");
+    }
+    dumps_below(&corpus, &mut files);
     for path in files.iter().step_by(files.len() / 60 + 1) {
         let stem = path
             .to_string_lossy()
