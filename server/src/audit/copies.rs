@@ -176,7 +176,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     } else {
         value.and_then(|value| value.placement.map(|_| value.size))
     };
-    let is_alive = |step: u64| value.is_some_and(|value| value.is_alive(step));
+    let is_alive = |step: u64| value.is_some_and(|value| dump.is_alive(value, step));
     Some(Copy {
         name,
         purpose: purpose(

@@ -239,7 +239,10 @@ impl Diff {
         }
         let places = values.map(|value| (value.allocation(), value.offset));
         // An unknown time is not another one.
-        let times = values.map(|value| value.live_range.map(|_| value.live));
+        let times = [0, 1].map(|side| {
+            let live_range = audits[side].dump.live_range_of(values[side]);
+            live_range.map(|it| it.steps)
+        });
         let is_elsewhen = times[0] != times[1] && !times.contains(&None);
         self.shifted += usize::from(places[0] != places[1] || is_elsewhen);
         self.relaid += usize::from(texts[0] != texts[1]);

@@ -114,20 +114,21 @@ pub fn donation(audit: &Audit) -> Donation {
         let value = value_of(dump, allocation);
         let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);
-        let is_alive = |step: u64| value.is_some_and(|at| dump.values[at as usize].is_alive(step));
+        let is_alive =
+            |step: u64| value.is_some_and(|at| dump.is_alive(&dump.values[at as usize], step));
         let at_peak = peak.is_some_and(|peak| is_alive(peak.step));
         let (output, outputs) = matching.of_parameter(at);
         // Where nobody is known to read it, that may be for want of the section that tells.
-        let is_unread = |value: &Value| value.used.is_some() && value.uses.is_empty();
+        let is_unread = |value: &Value| value.is_used() && dump.uses_of(value).is_empty();
         // A loop stands behind its body in the schedule, but has the bytes from before it on.
-        let end = value.map_or(0, |at| dump.values[at as usize].live.1);
+        let end = value.map_or(0, |at| dump.live(&dump.values[at as usize]).1);
         let is_read_before = |step: u64| match last_read {
             Some((last, _)) => last.min(end) < step,
             None => value.is_some_and(|value| is_unread(&dump.values[value as usize])),
         };
         let is_known = value.is_some_and(|at| {
             let value = &dump.values[at as usize];
-            value.live_range.is_some() && (!at_peak || last_read.is_some() || is_unread(value))
+            value.has_live_range() && (!at_peak || last_read.is_some() || is_unread(value))
         });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
@@ -190,11 +191,13 @@ pub fn outputs_for(audit: &Audit, parameter: &Allocation) -> (Option<u32>, Vec<u
 fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     // What does not stay to the end is not counted as occupied behind its own.
     let steps = dump.steps.len() as u64;
-    let stays = value.live_range.is_some() && value.live.1.saturating_add(1) >= steps;
-    value.used.filter(|_| stays)?;
+    let stays = value.has_live_range() && dump.live(value).1.saturating_add(1) >= steps;
+    if !stays || !value.is_used() {
+        return None;
+    }
     let last = dump.last_read(value).map(|(step, _)| step);
-    let never = value.uses.is_empty().then_some(0);
-    Some(last.or(never)?.min(value.live.1))
+    let never = dump.uses_of(value).is_empty().then_some(0);
+    Some(last.or(never)?.min(dump.live(value).1))
 }
 
 /// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes
@@ -236,7 +239,7 @@ fn output_of(audit: &Audit, allocation: &Allocation) -> Option<Array> {
     let mut values = allocation.values.clone();
     values.find_map(|value| {
         let value = dump.values.get(value as usize)?;
-        let stays = value.live_range.is_none() || Some(value.live.1) == last_step;
+        let stays = !value.has_live_range() || Some(dump.live(value).1) == last_step;
         (stays && value.size == allocation.size)
             .then(|| array(audit, value))
             .flatten()

@@ -137,7 +137,7 @@ impl<'d> Advice<'_, 'd> {
     fn is_at_peak(&self, value: &Value) -> bool {
         let allocation = self.dump.allocation_of(value);
         let peak = allocation.and_then(|allocation| self.peak(allocation.color));
-        peak.is_some_and(|peak| value.is_alive(peak.step))
+        peak.is_some_and(|peak| self.dump.is_alive(value, peak.step))
     }
 
     /// The parameter whose buffer an allocation is, with the path of the argument: `parameter 3

@@ -7,7 +7,7 @@ use super::labels::cut;
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{Allocation, Dump, NameId, Value, bytes};
+use crate::model::{Allocation, Dump, NameId, UsedValue, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -114,7 +114,10 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         }
         // A donated parameter's buffer holds other values, too, also parameters of other computations.
         let parameters = parameters_of(dump, allocation);
-        let is_its = |at: &&u32| dump.values[**at as usize].parameter() == Some(parameter);
+        let is_its = |at: &&u32| {
+            let used = dump.used_value(&dump.values[**at as usize]);
+            used.and_then(UsedValue::parameter) == Some(parameter)
+        };
         let its: Vec<_> = parameters.iter().filter(is_its).collect();
         if let (Some(&first), true) = (parameters.first(), its.is_empty())
             && let Some(instruction) = dump.instruction(&dump.values[first as usize])
@@ -280,10 +283,13 @@ fn check_output_kind(
 /// The values of an allocation that are parameters. None where the instruction of one of the values is not known.
 fn parameters_of(dump: &Dump, allocation: &Allocation) -> Vec<u32> {
     let values = (allocation.values.start..).zip(dump.held_by(allocation));
-    if values.clone().any(|(_, value)| value.instruction.is_none()) {
+    if values.clone().any(|(_, value)| value.opcode.is_none()) {
         return Vec::new();
     }
-    let parameters = values.filter(|(_, value)| value.parameter().is_some());
+    let parameters = values.filter(|(_, value)| {
+        let used = dump.used_value(value);
+        used.and_then(UsedValue::parameter).is_some()
+    });
     parameters.map(|(at, _)| at).collect()
 }
 

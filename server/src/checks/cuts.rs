@@ -25,11 +25,11 @@ pub(super) fn check_values_end(dump: &Dump, doubts: &mut Doubts, findings: &mut 
     if dump.values.iter().any(|value| value.placement.is_none()) {
         return;
     }
-    let printed = dump.values.iter().filter(|value| value.used.is_some());
+    let printed = dump.values.iter().filter(|value| value.is_used());
     let last = printed.map(|value| value.id).max();
     let missing = || {
         let of_allocations = dump.values.iter();
-        of_allocations.filter(|value| value.used.is_none() && value.allocation().is_some())
+        of_allocations.filter(|value| !value.is_used() && value.allocation().is_some())
     };
     let Some(first) = missing().min_by_key(|value| value.id) else {
         return;

@@ -14,7 +14,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
     let scale = Scale::new(dump, doubts);
     for (number, value) in dump.values.iter().enumerate() {
-        if value.live_range.is_none()
+        if !value.has_live_range()
             || is_plain(dump, value, &scale)
             || doubts.steps.contains(&value.name)
         {
@@ -23,7 +23,8 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         // What is missing, or has more than 64 bits, is a finding of its own.
         let is_read =
             |line: At<facts::LiveRange>| line.row.start.is_read() && line.row.end.is_read();
-        let may_lack = value.live.1 == 0 || value.live.0 == u64::MAX || value.live.1 == u64::MAX;
+        let (start, end) = dump.live(value);
+        let may_lack = end == 0 || start == u64::MAX || end == u64::MAX;
         if may_lack && !dump.live_range(value).is_some_and(is_read) {
             doubts.live_ranges.insert(number as u32);
             continue;
@@ -47,7 +48,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     let (mut missing, mut wrongly_named) = (Vec::new(), FxHashSet::default());
     for (at, value) in (0..).zip(&dump.values) {
         let is_doubted = doubts.values.contains(&at);
-        if value.live_range.is_some() && !is_doubted {
+        if value.has_live_range() && !is_doubted {
             continue;
         }
         let used = (!value.is_alike()).then(|| dump.used(value)).flatten();
@@ -113,7 +114,7 @@ impl Scale {
         let has_steps = !doubts.steps_shifted;
         let max = dump.max.as_ref().map(|(max, _)| max.value);
         // Where a step is missing, also the last one, the heading knows better.
-        let lives_on = || dump.values.iter().any(|value| value.live.1 > count);
+        let lives_on = || dump.values.iter().any(|value| dump.live(value).1 > count);
         let is_missing = max.is_some_and(|max| max != count) && lives_on();
         Self {
             end: if !has_steps || is_missing {
@@ -158,7 +159,7 @@ fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<
     {
         return None;
     }
-    let (start, end) = value.live;
+    let (start, end) = dump.live(value);
     let of_start = start != 0;
     let message = if of_start {
         format!("the live range of a parameter begins at step {start}, not at 0")
@@ -187,8 +188,7 @@ fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<
 /// computation in newer sources.
 fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     // The root of such a computation is visible as the result of the call's start.
-    let positions = &dump.positions[value.positions.start as usize..value.positions.end as usize];
-    let is_result = positions.iter().any(|position| {
+    let is_result = dump.positions_of(value).iter().any(|position| {
         position.name != value.name
             && dump.names[position.index].starts_with("{1")
             && is_start(dump, position.name)
@@ -218,7 +218,7 @@ fn is_start(dump: &Dump, name: NameId) -> bool {
 /// Whether a value lives from its own step on, as nearly all do, and is no parameter, which tells
 /// without its line that there is no problem.
 fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
-    let (start, end) = value.live;
+    let (start, end) = dump.live(value);
     let has_parameter = |at: u32| {
         let allocation = dump.allocations.get(at as usize);
         allocation.is_some_and(|allocation| allocation.parameter.is_some())
@@ -231,7 +231,7 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
 }
 
 fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
-    let (start, end) = value.live;
+    let (start, end) = dump.live(value);
     let places = || {
         let line = dump.live_range(value)?;
         Some([line.row.start, line.row.end].map(|number| line.place(number.span)))

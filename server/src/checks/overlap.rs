@@ -24,14 +24,12 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
         let mut values: Vec<u32> = (allocation.values.start..allocation.values.end)
             .filter(|&at| {
                 let value = &dump.values[at as usize];
-                value.size > 0
-                    && value.live_range.is_some()
-                    && value.live.0 < value.live.1
-                    && !doubts.live_ranges.contains(&at)
+                let (start, end) = dump.live(value);
+                value.size > 0 && start < end && !doubts.live_ranges.contains(&at)
             })
             .filter(|&at| !is_asynchronous(dump, whole, &dump.values[at as usize]))
             .collect();
-        values.sort_by_key(|&at| dump.values[at as usize].live);
+        values.sort_by_key(|&at| dump.live(&dump.values[at as usize]));
         sweep(dump, &values, findings);
     }
 }
@@ -62,8 +60,9 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
     for &at in values {
         checkpoint();
         let value = &dump.values[at as usize];
+        let (start, last) = dump.live(value);
         while let Some(&(std::cmp::Reverse(end), ended)) = ends.peek() {
-            if end > value.live.0 {
+            if end > start {
                 break;
             }
             ends.pop();
@@ -72,7 +71,7 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
                 alive.remove(&offset);
             }
         }
-        over.retain(|&at| dump.values[at as usize].live.1 > value.live.0);
+        over.retain(|&at| dump.live(&dump.values[at as usize]).1 > start);
         let below = alive.range(..=value.offset).next_back();
         let above = alive.range(value.offset..value.end()).next();
         let neighbours = below.into_iter().chain(above).map(|(_, &at)| at);
@@ -83,7 +82,7 @@ fn sweep(dump: &Dump, values: &[u32], findings: &mut Findings) {
             .peekable();
         if shared.peek().is_none() {
             alive.insert(value.offset, at);
-            ends.push((std::cmp::Reverse(value.live.1), at));
+            ends.push((std::cmp::Reverse(last), at));
             continue;
         }
         let conflict = shared.find(|other| !dump.are_apart(other, value));
@@ -106,8 +105,8 @@ fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
         "`{}` shares bytes {start} .. {end} of the allocation with `{}` while both are alive, at steps {}-{}",
         here.text(here.row.value.name),
         there.text(there.row.value.name),
-        value.live.0.max(other.live.0),
-        value.live.1.min(other.live.1),
+        dump.live(value).0.max(dump.live(other).0),
+        dump.live(value).1.min(dump.live(other).1),
     );
     let mut finding = Finding::new(
         Code::BytesOverlap,
@@ -117,9 +116,10 @@ fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
     finding = finding.related(there.place(there.row.line), "the other value");
     for value in [value, other] {
         if let Some(line) = dump.live_range(value) {
+            let (start, end) = dump.live(value);
             let message = format!(
-                "`{}` is alive at steps {}-{}",
-                &dump.names[value.name], value.live.0, value.live.1
+                "`{}` is alive at steps {start}-{end}",
+                &dump.names[value.name]
             );
             finding = finding.related(line.place(line.row.name), message);
         }

@@ -80,7 +80,7 @@ fn check_members(
     }
     // A live range that is known to be wrong explains a member that is.
     let wrong = doubts.live_ranges.iter();
-    let wrong = wrong.filter_map(|&at| dump.values[at as usize].live_range);
+    let wrong = wrong.filter_map(|&at| live_range(dump, at));
     let blamed: FxHashSet<Row> = wrong
         .chain(dump.stray_live_ranges.iter().copied())
         .collect();
@@ -120,41 +120,54 @@ fn relate_starts(dump: &Dump, step: u64, mut finding: Finding) -> Finding {
 }
 
 /// A line of the peak list, with the name and the index on it if the dump has them elsewhere.
-struct Line<'d> {
-    at: At<'d, facts::PeakValue>,
+struct Line {
+    row: Row,
     name: Option<NameId>,
     index: Option<NameId>,
 }
 
-fn lines<'d>(dump: &'d Dump, peak: &Peak) -> Vec<Line<'d>> {
-    let rows = peak.values.iter().filter_map(|&row| dump.at(row));
+impl Line {
+    fn at<'d>(&self, dump: &'d Dump) -> Option<At<'d, facts::PeakValue>> {
+        dump.at(self.row)
+    }
+}
+
+fn lines(dump: &Dump, peak: &Peak) -> Vec<Line> {
     let mut lines = Vec::with_capacity(peak.values.len());
     // Most have the same index.
     let mut last = ("", dump.names.get(""));
-    let line = |at: At<'d, facts::PeakValue>| {
+    for &row in &peak.values {
+        let Some(at) = dump.at::<facts::PeakValue>(row) else {
+            continue;
+        };
         let index = at.text(at.row.index);
         if index != last.0 {
             last = (index, dump.names.get(index));
         }
-        Line {
+        lines.push(Line {
+            row,
             name: dump.names.get(at.text(at.row.name)),
             index: last.1,
-            at,
-        }
-    };
-    lines.extend(rows.map(line));
+        });
+    }
     lines
+}
+
+/// The line of section D of value `at`.
+fn live_range(dump: &Dump, at: u32) -> Option<Row> {
+    Some(dump.live_range_of(&dump.values[at as usize])?.row)
 }
 
 /// Every line of section D, of known values or not.
 fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
     let known = (0..).zip(&dump.values).filter_map(|(at, value)| {
+        let live_range = dump.live_range_of(value)?;
         Some(Alive {
-            row: value.live_range?,
+            row: live_range.row,
             value: Some(at),
             key: (value.name, value.index),
-            start: value.live.0,
-            end: value.live.1,
+            start: live_range.steps.0,
+            end: live_range.steps.1,
         })
     });
     let stray = dump.stray_live_ranges.iter().filter_map(|&row| {
@@ -221,7 +234,8 @@ struct Difference {
 /// How the peak list differs from the values alive at `step`.
 fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Difference> {
     // Older lists print no index.
-    let has_index = lines.iter().any(|line| !line.at.row.index.is_empty());
+    let mut printed = lines.iter().filter_map(|line| line.at(dump));
+    let has_index = printed.any(|at| !at.row.index.is_empty());
     let key = |value: &Alive| (value.key.0, has_index.then_some(value.key.1));
     let is_alive = |value: &Alive| (value.start..=value.end).contains(&step);
     let mut expected: Vec<Alive> = live_ranges(dump).filter(is_alive).collect();
@@ -287,7 +301,7 @@ fn strangers(
     }
     let mut listed: FxHashMap<(&str, &str), Place> = FxHashMap::default();
     for (line, is_member) in lines.iter().zip(are_members) {
-        let at = &line.at;
+        let Some(at) = line.at(dump) else { continue };
         let (name, index) = (at.text(at.row.name), at.text(at.row.index));
         let before = listed.insert((name, index), at.place(at.row.name));
         if !is_member {
@@ -324,7 +338,7 @@ fn breaks_off(dump: &Dump, peak: &Peak, differing: &[Difference]) -> bool {
 
 /// The live ranges of the values with this name, and with this index if the list prints it.
 fn rows_of(dump: &Dump, name: NameId, index: Option<NameId>) -> Vec<Row> {
-    let live_range = |at: u32| dump.values[at as usize].live_range;
+    let live_range = |at: u32| live_range(dump, at);
     match index {
         Some(index) => dump
             .values_at(name, index)
@@ -348,18 +362,20 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
         .tree
         .as_ref()
         .map(|(total, ..)| u128::from(total.value));
+    let line_at = |number: usize| lines.get(number)?.at(dump);
     for (number, entry) in lines.iter().enumerate() {
-        let line = &entry.at;
+        let Some(line) = entry.at(dump) else { continue };
         // A line that breaks off says enough, and the sum goes on from the next one.
-        if !is_read(line) {
-            sum = lines.get(number + 1).and_then(sum_before).unwrap_or(sum);
+        if !is_read(&line) {
+            let next = line_at(number + 1);
+            sum = next.as_ref().and_then(sum_before).unwrap_or(sum);
             continue;
         }
         let printed = line.row.bytes.value;
         let cumulative = line.row.cumulative.get().map(u128::from);
         // What follows tells whether a sum is right: it goes on from it.
-        let is_confirmed = |sum: u128| match lines.get(number + 1) {
-            Some(Line { at: next, .. }) => {
+        let is_confirmed = |sum: u128| match line_at(number + 1) {
+            Some(next) => {
                 next.row.cumulative.get().map(u128::from)
                     == Some(sum + u128::from(next.row.bytes.value))
             }
@@ -418,7 +434,7 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
     }
     let last = lines
         .last()
-        .map(|last| &last.at)
+        .and_then(|last| last.at(dump))
         .filter(|last| last.row.cumulative.get().is_some());
     // A heading that its own tree disagrees with is the tree's finding.
     let root = dump
@@ -444,8 +460,8 @@ fn is_read(line: &At<facts::PeakValue>) -> bool {
 }
 
 /// The running sum before a line, by its own numbers.
-fn sum_before(line: &Line) -> Option<u128> {
-    let (bytes, cumulative) = (line.at.row.bytes, line.at.row.cumulative.get()?);
+fn sum_before(line: &At<facts::PeakValue>) -> Option<u128> {
+    let (bytes, cumulative) = (line.row.bytes, line.row.cumulative.get()?);
     u128::from(cumulative).checked_sub(bytes.value.into())
 }
 
@@ -476,7 +492,7 @@ impl Printed {
 fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u64, Printed)> {
     let dump = context.dump;
     let name = line.name?;
-    if line.at.row.index.is_empty() {
+    if line.at(dump)?.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
         let at = dump
             .values_of(name)

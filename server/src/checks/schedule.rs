@@ -64,7 +64,7 @@ fn check_count(dump: &Dump, findings: &mut Findings) -> bool {
     let message = format!("max {} where the schedule has {count} steps", max.value);
     let mut finding = Finding::new(Code::Sequence, place.clone(), message);
     // Where a value lives on, a step may be missing at the end.
-    if dump.values.iter().all(|value| value.live.1 <= count) {
+    if dump.values.iter().all(|value| dump.live(value).1 <= count) {
         finding = finding.fixed_by(count.to_string());
     }
     let last = dump.steps.last();
@@ -219,9 +219,9 @@ fn check_scheduled(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
         let begins_there = |step: &&Step| {
             // What one instruction makes begins together.
             let mut values = dump.values_of(step.name).take(16);
-            values.any(|at| dump.values[at as usize].live.0 == value.live.0)
+            values.any(|at| dump.live(&dump.values[at as usize]).0 == dump.live(value).0)
         };
-        let first = usize::try_from(value.live.0).ok();
+        let first = usize::try_from(dump.live(value).0).ok();
         let at_first = first.and_then(|first| dump.steps.get(first));
         let at_first = at_first.filter(|step| !begins_there(step));
         let wrong = at_first.or(*only_unknown);

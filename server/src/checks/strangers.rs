@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::structure::{Section, first_line};
 use super::{Code, Doubts, Finding};
+use crate::model::shapes::ShapeId;
 use crate::model::{Dump, FileId, Part, Place, Value, bytes};
 
 /// So many rows tell whether two files belong together. All are counted only where they do not.
@@ -202,7 +203,7 @@ impl<'a> Pairs<'a> {
         let values = &self.dump.values;
         let is_same = |value: &Value| value.is_alike() && self.has_its_shape(value);
         let absent = Absent::of(self.placed, |at| Some(is_same(&values[at])))?;
-        let is_used = |at: usize| values[at].used.map(|_| is_same(&values[at]));
+        let is_used = |at: usize| values[at].is_used().then(|| is_same(&values[at]));
         // The entries may be few, and none of them in a sample.
         Absent::of_every(1, values.len(), is_used)?;
         let evidence = format!(
@@ -212,10 +213,15 @@ impl<'a> Pairs<'a> {
         Some((evidence, self.placement(absent.first)?))
     }
 
+    /// The shape of the result of a value's instruction.
+    fn result(&self, value: &Value) -> Option<ShapeId> {
+        self.dump.used_value(value)?.result
+    }
+
     /// Whether the assignment prints an array with the shape of its instruction's result.
     fn has_its_shape(&self, value: &Value) -> bool {
         let shapes = &self.dump.shapes;
-        match (value.shape, value.result) {
+        match (value.shape, self.result(value)) {
             (Some(shape), Some(result)) if &self.dump.names[value.index] == "{}" => {
                 is_same_shape(&shapes[shape], &shapes[result])
             }
@@ -232,7 +238,7 @@ impl<'a> Pairs<'a> {
         let has_one = |at: usize| {
             let kinds = dump.allocation_of(&values[at])?.kinds;
             let needs_one = !kinds.thread_local && !kinds.constant;
-            needs_one.then_some(values[at].live_range.is_some())
+            needs_one.then_some(values[at].has_live_range())
         };
         if let Some(absent) = Absent::of(self.placed, has_one) {
             let evidence = format!(
@@ -259,7 +265,7 @@ impl<'a> Pairs<'a> {
         let strays = &dump.stray_live_ranges;
         let first = dump.at::<facts::LiveRange>(*strays.first()?)?;
         let values = dump.values.iter();
-        let known = values.filter(|it| it.live_range.is_some()).count();
+        let known = values.filter(|it| it.has_live_range()).count();
         let of = known + strays.len();
         let evidence = format!("{} of {of} live ranges", strays.len());
         (strays.len() > known).then(|| (evidence, first.place(first.row.name)))
@@ -268,7 +274,7 @@ impl<'a> Pairs<'a> {
     /// Whether there are live ranges at all.
     fn has_some(&self) -> bool {
         let mut values = self.dump.values.iter();
-        !self.dump.stray_live_ranges.is_empty() || values.any(|value| value.live_range.is_some())
+        !self.dump.stray_live_ranges.is_empty() || values.any(Value::has_live_range)
     }
 
     /// What is behind a cut is missing on one side alone.
@@ -284,7 +290,7 @@ impl<'a> Pairs<'a> {
             let is_constant = value
                 .opcode
                 .is_some_and(|opcode| &dump.names[opcode] == "constant");
-            (value.used.is_some() && !is_constant).then_some(value.live_range.is_some())
+            (value.is_used() && !is_constant).then_some(value.has_live_range())
         })?;
         Some((
             format!("{evidence} are of no value below `Used values:`"),
@@ -315,8 +321,8 @@ impl<'a> Pairs<'a> {
         }
         let absent = Absent::of(dump.values.len(), |at| {
             let value = &dump.values[at];
-            let result = value.result.map(|result| &dump.shapes[result]);
-            value.used.map(|_| self.is_in_module(value, result))
+            let result = self.result(value).map(|result| &dump.shapes[result]);
+            value.is_used().then(|| self.is_in_module(value, result))
         })?;
         let evidence = format!(
             "the instructions of {} of {} used values are not in the HLO text",
@@ -419,7 +425,7 @@ impl<'a> Pairs<'a> {
         // Of one that is cut, used values lie in no allocation, and rows of the report are of these.
         let is_cut = || {
             let mut values = dump.values.iter();
-            values.any(|value| value.used.is_some() && value.allocation().is_none())
+            values.any(|value| value.is_used() && value.allocation().is_none())
         };
         if !is_whole && (is_known || do_headers_fit && is_cut()) {
             return None;

@@ -313,15 +313,16 @@ fn check_entries(dump: &Dump, file: FileId, doubts: &mut Doubts, findings: &mut 
         return;
     }
     for value in &dump.values {
-        if (value.instruction.is_none() || value.positions.is_empty())
+        let has_position = !dump.positions_of(value).is_empty();
+        if (value.opcode.is_none() || !has_position)
             && let Some(header) = dump.used(value)
             && header.file == file
         {
             let name = header.text(header.row.value.name);
-            let part = if value.positions.is_empty() {
-                "positions"
-            } else {
+            let part = if has_position {
                 "from instruction"
+            } else {
+                "positions"
             };
             let message = format!(
                 "the entry of value {} (`{name}`) ends before its ` {part}:`",

@@ -149,7 +149,7 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
     };
     let entries = dump.values.iter();
     let mut entries: Vec<_> = entries
-        .filter_map(|value| Some((value.used?, id(value)?)))
+        .filter_map(|value| Some((dump.used_value(value)?.header, id(value)?)))
         .collect();
     entries.sort_unstable();
     for pair in entries.windows(2).filter(|pair| pair[1].1 < pair[0].1) {
@@ -231,10 +231,7 @@ fn check_alike(
         return false;
     };
     // The defining position, or the allocation's memory space, tells which of the two is right.
-    let first = dump
-        .positions
-        .get(value.positions.start as usize)
-        .filter(|_| !value.positions.is_empty());
+    let first = dump.positions_of(value).first();
     let allocation = value
         .allocation()
         .and_then(|number| dump.allocations.get(number as usize));
@@ -294,10 +291,7 @@ fn check_alike(
 fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings: &mut Findings) {
     let header = &used.row.value;
     let name = used.text(header.name);
-    let first = dump
-        .positions
-        .get(value.positions.start as usize)
-        .filter(|_| !value.positions.is_empty());
+    let first = dump.positions_of(value).first();
     if let Some(first) = first
         && let Some(position) = dump.at::<facts::Position>(first.row)
         // A line without a name is a finding of its own.

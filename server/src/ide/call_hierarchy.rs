@@ -146,11 +146,10 @@ fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
     }
     if values
         .iter()
-        .any(|&value| dump.values[value as usize].used.is_some())
+        .any(|&value| dump.values[value as usize].is_used())
     {
         for value in values {
-            let uses = dump.values[value as usize].uses.clone();
-            for reading in &dump.uses[uses.start as usize..uses.end as usize] {
+            for reading in dump.uses_of(&dump.values[value as usize]) {
                 if let Some(at) = dump.at::<facts::Use>(reading.row) {
                     readers.add(Node::Instruction(reading.name, None), at.place(at.row.name));
                 }

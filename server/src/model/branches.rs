@@ -22,7 +22,7 @@ impl Dump {
     /// conditional, and what branches are handed up to the last of them, since in the schedule they stand one
     /// behind the other, while only one of them runs. Where it is not known what reads the earlier one, it may be so.
     pub fn are_apart(&self, one: &Value, other: &Value) -> bool {
-        let (earlier, later) = if one.live.0 <= other.live.0 {
+        let (earlier, later) = if self.live(one).0 <= self.live(other).0 {
             (one, other)
         } else {
             (other, one)
@@ -32,14 +32,14 @@ impl Dump {
             return false;
         }
         let last = self.reads(earlier).map(|(step, _)| step).max();
-        let is_last = last.is_some_and(|step| step <= later.live.0);
-        is_last || !self.has_used_values() || self.begins_in_branch(later, earlier.live.0)
+        let is_last = last.is_some_and(|step| step <= self.live(later).0);
+        is_last || !self.has_used_values() || self.begins_in_branch(later, self.live(earlier).0)
     }
 
     /// Whether a value begins in a branch of a conditional that begins behind `step`.
     fn begins_in_branch(&self, value: &Value, step: u64) -> bool {
         let branches = self.branches.get_or_init(|| Branches::new(self));
-        let begin = usize::try_from(value.live.0).ok();
+        let begin = usize::try_from(self.live(value).0).ok();
         let first = begin.and_then(|begin| branches.firsts.get(begin));
         first.is_some_and(|&first| u64::from(first) > step)
     }

@@ -16,7 +16,7 @@ use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::row::Row;
 use super::shapes::{ShapeId, ShapeTexts};
-use super::value::{ById, Position, Use, Value};
+use super::value::{ById, LiveRange, Position, Use, UsedValue, Value};
 
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
@@ -217,6 +217,10 @@ pub struct Dump {
     pub(super) by_color: Vec<u32>,
     /// The values of section A in its order, then those that only section C has.
     pub values: Vec<Value>,
+    /// Section C, in the order of the text; see [`Dump::used_value`].
+    pub(super) used_values: Vec<UsedValue>,
+    /// Section D, where the values are known; see [`Dump::live_range_of`].
+    pub(super) live_ranges: Vec<LiveRange>,
     /// All lines below `positions:`, in the order of the text.
     pub positions: Vec<Position>,
     /// All lines below `uses:`, in the order of the text.
@@ -308,17 +312,48 @@ impl Dump {
 
     /// A value's header in section C.
     pub fn used(&self, value: &Value) -> Option<At<'_, facts::UsedValue>> {
-        self.at(value.used?)
+        self.at(self.used_value(value)?.header)
     }
 
     /// A value's line in section D.
     pub fn live_range(&self, value: &Value) -> Option<At<'_, facts::LiveRange>> {
-        self.at(value.live_range?)
+        self.at(self.live_range_of(value)?.row)
     }
 
     /// The instruction printed with a value in section C.
     pub fn instruction(&self, value: &Value) -> Option<At<'_, facts::Instruction>> {
-        self.at(value.instruction?)
+        self.at(self.used_value(value)?.instruction?)
+    }
+
+    /// What section C says of a value.
+    pub fn used_value(&self, value: &Value) -> Option<&UsedValue> {
+        self.used_values.get(value.used?.get() as usize - 1)
+    }
+
+    /// What section D says of a value.
+    pub fn live_range_of(&self, value: &Value) -> Option<&LiveRange> {
+        self.live_ranges.get(value.live_range?.get() as usize - 1)
+    }
+
+    /// The first and last step at which a value is alive, both included; 0 without live range.
+    pub fn live(&self, value: &Value) -> (u64, u64) {
+        self.live_range_of(value).map_or((0, 0), |it| it.steps)
+    }
+
+    /// Whether a value is known to be alive at `step`.
+    pub fn is_alive(&self, value: &Value, step: u64) -> bool {
+        let live_range = self.live_range_of(value);
+        live_range.is_some_and(|it| (it.steps.0..=it.steps.1).contains(&step))
+    }
+
+    /// Where a value is visible, by the lines below its `positions:`.
+    pub fn positions_of(&self, value: &Value) -> &[Position] {
+        of_value(value, &self.used_values, &self.positions, |it| it.positions)
+    }
+
+    /// Who reads a value, by the lines below its `uses:`.
+    pub fn uses_of(&self, value: &Value) -> &[Use] {
+        of_value(value, &self.used_values, &self.uses, |it| it.uses)
     }
 
     /// A value's name as it is printed: that of its instruction and, where this defines several
@@ -418,14 +453,15 @@ impl Dump {
     pub fn begin_and_end_at(&self, step: usize) -> [impl Iterator<Item = &Value>; 2] {
         let by_step = self.by_step.get_or_init(|| {
             let behind = self.steps.len();
-            let at = |step: fn(&Value) -> u64| {
-                let step = move |value: &Value| match value.live_range {
-                    Some(_) => usize::try_from(step(value)).map_or(behind, |it| it.min(behind)),
-                    None => behind,
+            let at = |step: fn(&LiveRange) -> u64| {
+                let step = move |value: &Value| {
+                    let live_range = self.live_range_of(value);
+                    let step = live_range.and_then(|it| usize::try_from(step(it)).ok());
+                    step.map_or(behind, |step| step.min(behind))
                 };
                 ByNumber::new(self.values.iter().map(step), |_| ())
             };
-            [at(|value| value.live.0), at(|value| value.live.1)]
+            [at(|it| it.steps.0), at(|it| it.steps.1)]
         });
         // What is behind the last step is in no order.
         let is_step = step < self.steps.len();
@@ -447,7 +483,7 @@ impl Dump {
         let whole = self.names.get("{}")?;
         let alive = |name| {
             let tuple = &self.values[self.values_at(name, whole).next()? as usize];
-            tuple.live_range.map(|_| tuple.live)
+            self.live_range_of(tuple).map(|it| it.steps)
         };
         let (start, mut end) = alive(name)?;
         while let Some(step) = usize::try_from(end)
@@ -505,8 +541,9 @@ impl Dump {
             .values_of(name)
             .next()
             .map(|at| &self.values[at as usize]);
-        if let Some(value) = with_value.filter(|value| value.instruction.is_some()) {
-            return value.parameter();
+        let used = with_value.and_then(|value| self.used_value(value));
+        if let Some(used) = used.filter(|used| used.instruction.is_some()) {
+            return used.parameter();
         }
         self.instruction_named(name)?.row.parameter.get()
     }
@@ -562,8 +599,7 @@ impl Dump {
 
     /// The steps at which instructions read the value, each with the instruction, as far as they are known.
     pub(super) fn reads(&self, value: &Value) -> impl Iterator<Item = (u64, NameId)> + '_ {
-        let uses = value.uses.start as usize..value.uses.end as usize;
-        let uses = self.uses.get(uses).unwrap_or_default().iter();
+        let uses = self.uses_of(value).iter();
         uses.filter_map(|entry| Some((u64::from(self.step_of(entry.name)?), entry.name)))
     }
 
@@ -582,4 +618,23 @@ fn with_index<'r>(
     let start = rows.partition_point(|&at| index_of(at) < index);
     let rows = rows[start..].iter().copied();
     rows.take_while(move |&at| index_of(at) == index)
+}
+
+/// Those of `rows` that are a value's, which begin with number `first`, and end where the next value's begin.
+fn of_value<'r, T>(
+    value: &Value,
+    used_values: &[UsedValue],
+    rows: &'r [T],
+    first: fn(&UsedValue) -> u32,
+) -> &'r [T] {
+    let Some(number) = value.used else {
+        return &[];
+    };
+    // One more than the number of the value's own.
+    let next = number.get() as usize;
+    let start = used_values.get(next - 1).map_or(0, first) as usize;
+    let end = used_values
+        .get(next)
+        .map_or(rows.len(), |next| first(next) as usize);
+    rows.get(start..end).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ mod module;
 mod numbering;
 mod one_dump;
 
+use std::num::NonZeroU32;
 use std::ops::{ControlFlow, Range};
 
 use buflens_syntax::facts::brief::{self, Text};
@@ -16,7 +17,7 @@ use super::dump::{Dump, File, FileId, Part, Peak, Place, Platforms, Step};
 use super::names::{ByNumber, NameId};
 use super::row::Row;
 use super::shapes::ShapeId;
-use super::value::{Position, Printed, Use, Value, index_text};
+use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_text};
 
 pub use numbering::Numbering;
 
@@ -161,6 +162,7 @@ impl<'n> Join<'n> {
         let dump = &mut self.dump;
         dump.allocations.shrink_to_fit();
         dump.values.shrink_to_fit();
+        dump.used_values.shrink_to_fit();
         dump.positions.shrink_to_fit();
         dump.uses.shrink_to_fit();
         dump.steps.shrink_to_fit();
@@ -272,7 +274,7 @@ impl Join<'_> {
                         (!matches!(row, brief::Row::UsedValue(_))).then_some(row)
                     });
                     let value = self.value_of_header(&header, own, &texts);
-                    self.dump.values[value as usize].used = Some(row);
+                    self.push_used_value(value, row);
                     self.dump.used_ids_descend |= header.id < self.reading.current_id;
                     (self.reading.current, self.reading.current_id) = (Some(value), header.id);
                 }
@@ -289,6 +291,19 @@ impl Join<'_> {
         if facts.has_live_ranges() {
             self.with_live_ranges.push((file, number));
         }
+    }
+
+    fn push_used_value(&mut self, value: u32, header: Row) {
+        let dump = &mut self.dump;
+        dump.used_values.push(UsedValue {
+            header,
+            instruction: None,
+            result: None,
+            parameter: u32::MAX,
+            positions: dump.positions.len() as u32,
+            uses: dump.uses.len() as u32,
+        });
+        dump.values[value as usize].used = NonZeroU32::new(dump.used_values.len() as u32);
     }
 
     fn push_step(&mut self, step: brief::Step, texts: &Texts, row: Row) {
@@ -316,15 +331,9 @@ impl Join<'_> {
             holder: None,
             size: 0,
             offset: 0,
-            used: None,
-            instruction: None,
             opcode: None,
-            result: None,
-            parameter: u32::MAX,
-            positions: 0..0,
-            uses: 0..0,
+            used: None,
             live_range: None,
-            live: (0, 0),
             printed: Printed::new(reference),
         }
     }
@@ -401,9 +410,9 @@ impl Join<'_> {
         };
         let (name, index) = (texts.name(position.name), self.index(texts, position.index));
         let dump = &mut self.dump;
-        let entry = &mut dump.values[value as usize];
-        if entry.positions.is_empty() {
-            entry.positions.start = dump.positions.len() as u32;
+        let first = dump.used_values.last().map(|used| used.positions);
+        if first == Some(dump.positions.len() as u32) {
+            let entry = &mut dump.values[value as usize];
             let has_index = position.index != Text::NONE;
             let is_first = (name, index) == (entry.name, entry.index)
                 && has_index == entry.printed.has_index();
@@ -415,20 +424,13 @@ impl Join<'_> {
             name,
             index,
         });
-        entry.positions.end = dump.positions.len() as u32;
     }
 
     fn push_use(&mut self, name: NameId, row: Row) {
         let Some(value) = self.reading.current else {
             return;
         };
-        let dump = &mut self.dump;
-        let entry = &mut dump.values[value as usize];
-        if entry.uses.is_empty() {
-            entry.uses.start = dump.uses.len() as u32;
-        }
-        dump.uses.push(Use { row, value, name });
-        entry.uses.end = dump.uses.len() as u32;
+        self.dump.uses.push(Use { row, value, name });
     }
 
     /// The first instruction below a header is the value's.
@@ -438,15 +440,16 @@ impl Join<'_> {
         };
         let shape = self.shape(texts, instruction.shape);
         let dump = &mut self.dump;
-        let entry = &mut dump.values[value as usize];
-        if entry.instruction.is_some() {
+        let used = dump.used_values.last_mut();
+        let Some(used) = used.filter(|used| used.instruction.is_none()) else {
             return;
-        }
+        };
         let opcode = texts.name(instruction.opcode);
-        entry.instruction = Some(row);
+        used.instruction = Some(row);
+        used.result = Some(shape);
+        used.parameter = u32::try_from(instruction.parameter).unwrap_or(u32::MAX);
+        let entry = &mut dump.values[value as usize];
         entry.opcode = Some(opcode);
-        entry.result = Some(shape);
-        entry.parameter = u32::try_from(instruction.parameter).unwrap_or(u32::MAX);
         let is_its_own = texts.name(instruction.name) == entry.name
             && instruction.is_tuple == entry.printed.has_index();
         entry.set_alike(entry.is_alike() && is_its_own);
@@ -470,9 +473,10 @@ impl Join<'_> {
                 .find(|&at| dump.values[at as usize].live_range.is_none());
             match value {
                 Some(at) => {
-                    let value = &mut dump.values[at as usize];
-                    value.live_range = Some(row);
-                    value.live = (live_range.start, live_range.end);
+                    let steps = (live_range.start, live_range.end);
+                    dump.live_ranges.push(LiveRange { row, steps });
+                    let number = NonZeroU32::new(dump.live_ranges.len() as u32);
+                    dump.values[at as usize].live_range = number;
                 }
                 None => dump.stray_live_ranges.push(row),
             }

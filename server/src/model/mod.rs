@@ -29,4 +29,4 @@ pub(crate) use join::is_async_call;
 pub use join::{Join, Numbering, read_errors, read_facts};
 pub use names::{NameId, Names, Rank, is_hidden};
 pub use row::Row;
-pub use value::{Position, Use, Value, index_text};
+pub use value::{LiveRange, Position, Use, UsedValue, Value, index_text};

@@ -132,46 +132,43 @@ impl Occupancy {
             }
         };
         let is_counted = |at: &u32| left_out.is_empty() || !left_out.contains(at);
-        // Of all allocations, and where those of each one end. On this thread alone: others may be waiting for the
-        // outcome.
-        let (mut changes, mut ends) = (Vec::new(), Vec::with_capacity(dump.allocations.len()));
-        let mut blocks = Vec::new();
+        let mut of_spaces = vec![Changes::default(); spaces.len()];
+        let mut fills = Vec::with_capacity(dump.allocations.len());
+        // Of one allocation at a time. On this thread alone: others may be waiting for the outcome.
+        let (mut blocks, mut changes) = (Vec::new(), Vec::new());
         for allocation in &dump.allocations {
             checkpoint();
-            if allocation.kind() != Kind::ThreadLocal {
+            let place = spaces.binary_search_by_key(&allocation.color, |space| space.color);
+            let place = place
+                .ok()
+                .filter(|_| allocation.kind() != Kind::ThreadLocal);
+            fills.push(place.map(|place| {
                 let values = allocation.values.clone().filter(is_counted);
                 let values = values.filter_map(|at| dump.values.get(at as usize));
-                blocks.extend(values.filter_map(|value| block(value, steps)));
+                blocks.extend(values.filter_map(|value| block(dump, value, steps)));
                 sweep::lengths(&blocks, &mut changes);
+                of_spaces[place].add(&changes);
+                let fullest = curve::most(&changes);
                 blocks.clear();
-            }
-            ends.push(changes.len());
-        }
-        let changes_of = |at: usize| {
-            let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-            &changes[start..ends[at]]
-        };
-        let place = |spaces: &[Space], allocation: &Allocation| {
-            spaces.binary_search_by_key(&allocation.color, |space| space.color)
-        };
-        let mut of_spaces = vec![Changes::default(); spaces.len()];
-        for (at, allocation) in dump.allocations.iter().enumerate() {
-            if let Ok(place) = place(&spaces, allocation) {
-                of_spaces[place].add(changes_of(at));
-            }
+                changes.clear();
+                Fill {
+                    fullest,
+                    at_peak: 0,
+                }
+            }));
         }
         for (space, changes) in spaces.iter_mut().zip(of_spaces) {
-            space.curve = Some(Curve::new(changes, steps));
+            let curve = Curve::new(changes, steps);
+            let mut at_peak = alive(dump, space.color, curve.peak().step);
+            at_peak.retain(is_counted);
+            for (at, bytes) in exclusive(dump, &at_peak) {
+                let allocation = dump.values[at as usize].allocation();
+                if let Some(Some(fill)) = allocation.and_then(|at| fills.get_mut(at as usize)) {
+                    fill.at_peak += bytes;
+                }
+            }
+            space.curve = Some(curve);
         }
-        let peaks: Vec<Option<Moment>> = spaces.iter().map(Space::peak).collect();
-        let fills = dump.allocations.iter().enumerate();
-        let fills = fills.map(|(at, allocation)| {
-            let peak = peaks[place(&spaces, allocation).ok()?]?;
-            let (fullest, at_peak) = curve::most(changes_of(at), peak.step);
-            let fill = Fill { fullest, at_peak };
-            (allocation.kind() != Kind::ThreadLocal).then_some(fill)
-        });
-        let fills = fills.collect();
         Self {
             spaces,
             fills,
@@ -211,7 +208,7 @@ impl Occupancy {
         if allocation.kind() == Kind::ThreadLocal {
             return None;
         }
-        let block = |at: u32| block(dump.values.get(at as usize)?, curve.steps());
+        let block = |at: u32| block(dump, dump.values.get(at as usize)?, curve.steps());
         // All have the same bytes, and one takes them over from the other.
         let mut own = block(values[0])?;
         for part in values[1..].iter().filter_map(|&at| block(at)) {
@@ -257,7 +254,7 @@ impl Occupancy {
 /// the order of time. They are one buffer with several names.
 pub fn buffer(dump: &Dump, at: u32) -> Vec<u32> {
     let mut found = vec![at];
-    let own = |at: u32| block(dump.values.get(at as usize)?, u64::MAX);
+    let own = |at: u32| block(dump, dump.values.get(at as usize)?, u64::MAX);
     let value = dump.values.get(at as usize);
     let allocation = value.and_then(|value| dump.allocation_of(value));
     let (Some(allocation), Some(block)) = (allocation, own(at)) else {
@@ -286,7 +283,7 @@ pub fn buffer(dump: &Dump, at: u32) -> Vec<u32> {
 /// into [`Dump::values`].
 pub fn alive(dump: &Dump, color: u64, step: u64) -> Vec<u32> {
     let is_alive = |value: &Value| {
-        block(value, u64::MAX).is_some_and(|block| (block.start..block.end).contains(&step))
+        block(dump, value, u64::MAX).is_some_and(|block| (block.start..block.end).contains(&step))
     };
     dump.allocations_in(color)
         .filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal)
@@ -403,17 +400,17 @@ fn steps(dump: &Dump) -> Result<u64, &'static str> {
 
 /// The first and the last step at which a value occupies bytes, of so many steps; `None` for one that
 /// does not take part.
-pub fn steps_of(value: &Value, steps: u64) -> Option<(u64, u64)> {
-    let block = block(value, steps)?;
+pub fn steps_of(dump: &Dump, value: &Value, steps: u64) -> Option<(u64, u64)> {
+    let block = block(dump, value, steps)?;
     Some((block.start, block.end - 1))
 }
 
 /// The bytes and steps of a value that takes part.
-fn block(value: &Value, steps: u64) -> Option<Block> {
-    let (start, last) = value.live;
+fn block(dump: &Dump, value: &Value, steps: u64) -> Option<Block> {
+    let (start, last) = dump.live(value);
     let end = last.saturating_add(1).min(steps);
     let high = value.end();
-    let is_some = value.live_range.is_some() && start <= last && start < end && value.offset < high;
+    let is_some = value.has_live_range() && start <= last && start < end && value.offset < high;
     is_some.then_some(Block {
         start,
         end,
@@ -428,9 +425,9 @@ fn missing(dump: &Dump) -> usize {
     let is_missing = |value: &Value| {
         let number = value.allocation().map(|at| at as usize);
         let Some(allocation) = number.and_then(|at| dump.allocations.get(at)) else {
-            return value.used.is_some();
+            return value.is_used();
         };
-        (value.live_range.is_none() || value.live.0 > value.live.1)
+        (!value.has_live_range() || dump.live(value).0 > dump.live(value).1)
             && value.size > 0
             && !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)
     };

@@ -1,8 +1,6 @@
 //! Values: what a program computes, where that lies, and who sees and reads it.
 
-use std::collections::hash_map::Entry;
 use std::num::NonZeroU32;
-use std::ops::Range;
 
 use buflens_syntax::facts::brief::{self, Text};
 use rustc_hash::FxHashMap;
@@ -30,80 +28,92 @@ pub struct Value {
     pub size: u64,
     /// Offset in bytes from the start of the allocation; 0 without placement.
     pub offset: u64,
-    /// The header in section C.
-    pub used: Option<Row>,
-    /// The instruction printed in section C.
-    pub instruction: Option<Row>,
-    /// Its opcode.
+    /// The opcode of the instruction printed in section C.
     pub opcode: Option<NameId>,
-    /// The shape of its result.
-    pub result: Option<ShapeId>,
-    /// The number of a `parameter`, where that is its instruction; 2^32 - 1 else, and for a number that is no less.
-    pub(super) parameter: u32,
-    /// Its positions, as numbers into [`super::Dump::positions`].
-    pub positions: Range<u32>,
-    /// Its uses, as numbers into [`super::Dump::uses`].
-    pub uses: Range<u32>,
-    /// The line of section D.
-    pub live_range: Option<Row>,
-    /// First and last step alive, both included; 0 without live range.
-    pub live: (u64, u64),
+    /// One more than the number of what section C says of it.
+    pub(super) used: Option<NonZeroU32>,
+    /// One more than the number of its live range.
+    pub(super) live_range: Option<NonZeroU32>,
     /// How its reference is printed, and whether section C prints it so, too.
     pub(super) printed: Printed,
 }
 
-// There are a million in a large dump.
-const _: () = assert!(size_of::<Value>() <= 120);
+/// What section C says of a value.
+#[derive(Debug, Clone, Copy)]
+pub struct UsedValue {
+    /// The header.
+    pub header: Row,
+    /// The instruction.
+    pub instruction: Option<Row>,
+    /// The shape of its result.
+    pub result: Option<ShapeId>,
+    /// The number of a `parameter`, where that is its instruction; 2^32 - 1 else, and for a number that is no less.
+    pub(super) parameter: u32,
+    /// The first of its positions, as a number into [`super::Dump::positions`]; the last is before the next value's first.
+    pub(super) positions: u32,
+    /// The same of its uses, which are in [`super::Dump::uses`].
+    pub(super) uses: u32,
+}
+
+/// A line of section D.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveRange {
+    /// The line.
+    pub row: Row,
+    /// First and last step alive, both included.
+    pub steps: (u64, u64),
+}
+
+// There are a million in a large dump, and nothing but allocations in some.
+const _: () = assert!(size_of::<Value>() <= 64);
+const _: () = assert!(size_of::<UsedValue>() <= 32);
+const _: () = assert!(size_of::<LiveRange>() <= 24);
 
 /// The first value with each id, as numbers into a table of values.
 #[derive(Debug, Default)]
 pub(super) struct ById {
-    /// By id, where that is small, as those that compilers give are: one more than the value's number, 0 for none.
-    small: Vec<u32>,
+    /// Of ids that are small, as those that compilers give are, many next to one another: one more than the value's
+    /// number, 0 for none.
+    small: Vec<Option<Box<[u32; Self::PAGE]>>>,
+    /// The same of others.
     others: FxHashMap<u64, u32>,
     count: usize,
 }
 
 impl ById {
-    /// So many ids are small.
-    const SMALL: usize = 1 << 22;
+    const PAGE: usize = 256;
+    /// Ids on so many pages are small.
+    const PAGES: usize = 1 << 14;
 
     /// The first value with this id.
     pub(super) fn get(&self, id: u64) -> Option<u32> {
         match Self::small(id) {
-            Some(place) => self.small.get(place)?.checked_sub(1),
-            None => self.others.get(&id).copied(),
+            Some((page, place)) => self.small.get(page)?.as_ref()?[place].checked_sub(1),
+            None => self.others.get(&id)?.checked_sub(1),
         }
     }
 
     /// Takes in value `at`, unless one before it has its id.
     pub(super) fn add(&mut self, id: u64, at: u32) {
-        let is_new = match Self::small(id) {
-            Some(place) => {
-                if self.small.len() <= place {
-                    self.small.resize(place + 1, 0);
+        let known = match Self::small(id) {
+            Some((page, place)) => {
+                if self.small.len() <= page {
+                    self.small.resize(page + 1, None);
                 }
-                let known = &mut self.small[place];
-                let is_new = *known == 0;
-                if is_new {
-                    *known = at + 1;
-                }
-                is_new
+                &mut self.small[page].get_or_insert_with(|| Box::new([0; Self::PAGE]))[place]
             }
-            None => match self.others.entry(id) {
-                Entry::Vacant(entry) => {
-                    entry.insert(at);
-                    true
-                }
-                Entry::Occupied(_) => false,
-            },
+            None => self.others.entry(id).or_default(),
         };
-        self.count += usize::from(is_new);
+        if *known == 0 {
+            *known = at + 1;
+            self.count += 1;
+        }
     }
 
-    fn small(id: u64) -> Option<usize> {
-        let place = usize::try_from(id).ok();
-        place.filter(|&place| place < Self::SMALL)
+    fn small(id: u64) -> Option<(usize, usize)> {
+        let id = usize::try_from(id).ok()?;
+        let (page, place) = (id / Self::PAGE, id % Self::PAGE);
+        (page < Self::PAGES).then_some((page, place))
     }
 
     /// How many ids there are.
@@ -172,20 +182,26 @@ impl Value {
         Some(self.holder?.get() - 1)
     }
 
-    /// The number of the parameter that it is, as section C says. `None` also for a number that no parameter has, of 2^32 - 1
-    /// or more.
-    pub fn parameter(&self) -> Option<u64> {
-        (self.parameter != u32::MAX).then_some(self.parameter.into())
+    /// Whether section C has it.
+    pub fn is_used(&self) -> bool {
+        self.used.is_some()
+    }
+
+    /// Whether section D has it.
+    pub fn has_live_range(&self) -> bool {
+        self.live_range.is_some()
     }
 
     /// The first byte behind it, from the start of the allocation.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }
+}
 
-    /// Whether it is known to be alive at `step`.
-    pub fn is_alive(&self, step: u64) -> bool {
-        self.live_range.is_some() && (self.live.0..=self.live.1).contains(&step)
+impl UsedValue {
+    /// The number of the parameter that it is. `None` also for a number that no parameter has, of 2^32 - 1 or more.
+    pub fn parameter(&self) -> Option<u64> {
+        (self.parameter != u32::MAX).then_some(self.parameter.into())
     }
 }
 
@@ -216,23 +232,4 @@ pub struct Use {
 /// The index that `printed` says: of arrays it is left out in a value's reference.
 pub fn index_text(printed: &str) -> &str {
     if printed.is_empty() { "{}" } else { printed }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_value_with_an_id_is_found_however_large_the_id() {
-        let mut by_id = ById::default();
-        let last = ById::SMALL as u64 - 1;
-        let ids = [7, 0, last, last + 1, u64::MAX, 7, u64::MAX, last];
-        for (at, id) in ids.into_iter().enumerate() {
-            by_id.add(id, at as u32);
-        }
-        let found = [0, 7, last, last + 1, u64::MAX].map(|id| by_id.get(id));
-        assert_eq!(found, [1, 0, 2, 3, 4].map(Some));
-        assert_eq!([1, last + 2].map(|id| by_id.get(id)), [None; 2]);
-        assert_eq!(by_id.count(), 5);
-    }
 }

@@ -195,7 +195,7 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
         offset: placement.map(|_| value.offset),
         bytes: placement.map(|_| value.size),
         logical_bytes: source.audit.shapes.logical_bytes(value),
-        live: value.live_range.map(|_| [value.live.0, value.live.1]),
+        live: dump.live_range_of(value).map(|it| [it.steps.0, it.steps.1]),
         shape: placement.map(|at| at.text(at.row.shape).to_owned()),
         opcode: dump.opcode(value.name).map(str::to_owned),
         op_name: source.audit.origins.path(&origin),

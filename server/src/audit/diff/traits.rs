@@ -160,7 +160,7 @@ impl Side {
         // Values without live range stand behind the others, as they stand in the dump.
         side.order.sort_by_key(|&at| {
             let value = &dump.values[at as usize];
-            (value.live_range.is_none(), value.live.0, at)
+            (!value.has_live_range(), dump.live(value).0, at)
         });
         side
     }
@@ -171,7 +171,7 @@ fn outputs(dump: &Dump) -> Vec<(u32, NameId)> {
     let root = dump.allocations.iter().find(|it| it.has_output_shape);
     let values = root.map_or(0..0, |root| root.values.clone());
     // Others may lie there before it.
-    let last = values.max_by_key(|&at| dump.values[at as usize].live);
+    let last = values.max_by_key(|&at| dump.live(&dump.values[at as usize]));
     let Some(root) = last.map(|at| dump.values[at as usize].name) else {
         return Vec::new();
     };

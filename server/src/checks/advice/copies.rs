@@ -103,7 +103,7 @@ impl Advice<'_, '_> {
             let copy = &copies[back.copy];
             let value = copy.to.value?;
             let space = space_title(self.dump, self.dump.allocation_of(self.value(value))?.color);
-            let (start, end) = self.value(value).live;
+            let (start, end) = self.dump.live(self.value(value));
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
                  steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",

@@ -232,9 +232,9 @@ impl Advice<'_, '_> {
                 else {
                     continue;
                 };
-                let uses = value.uses.start as usize..value.uses.end as usize;
-                let readers = dump.uses.get(uses).unwrap_or_default().iter();
-                let twin = readers
+                let twin = dump
+                    .uses_of(value)
+                    .iter()
                     .filter_map(|reader| wide.get(&reader.name))
                     .flatten()
                     .find(|(at, wide)| {

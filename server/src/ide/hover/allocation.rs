@@ -92,14 +92,12 @@ fn values_in_time_order(dump: &Dump, allocation: &Allocation, values: &[Value]) 
     ]);
     let mut values: Vec<&Value> = values.iter().collect();
     let count = values.len();
-    values.sort_by_key(|value| time(value));
+    values.sort_by_key(|value| time(dump, value));
     for value in values {
-        let steps = match value.live_range {
-            Some(_) => format!("{}-{}", value.live.0, value.live.1),
-            None => String::new(),
-        };
+        let steps = dump.live_range_of(value);
+        let steps = steps.map(|it| format!("{}-{}", it.steps.0, it.steps.1));
         table.row([
-            steps,
+            steps.unwrap_or_default(),
             title(dump, value),
             bytes::rounded(value.size),
             span(value.offset, value.size),
@@ -152,13 +150,13 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
             .collect();
         let count = here.len();
         let is_filling = |value: &Value| filling.iter().any(|other| std::ptr::eq(*other, value));
-        here.sort_by_key(|value| (!is_filling(value), time(value)));
+        here.sort_by_key(|value| (!is_filling(value), time(dump, value)));
         here.truncate(MAX_IN_SLOT);
-        here.sort_by_key(|value| time(value));
+        here.sort_by_key(|value| time(dump, value));
         let mut names: Vec<String> = here
             .iter()
-            .map(|value| match value.live_range {
-                Some(_) => format!("{} {}-{}", title(dump, value), value.live.0, value.live.1),
+            .map(|value| match dump.live_range_of(value) {
+                Some(it) => format!("{} {}-{}", title(dump, value), it.steps.0, it.steps.1),
                 None => title(dump, value),
             })
             .collect();
@@ -185,8 +183,8 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
 }
 
 /// What values are sorted by: those without live range come last.
-pub(super) fn time(value: &Value) -> (bool, (u64, u64), u64) {
-    (value.live_range.is_none(), value.live, value.id)
+pub(super) fn time(dump: &Dump, value: &Value) -> (bool, (u64, u64), u64) {
+    (!value.has_live_range(), dump.live(value), value.id)
 }
 
 fn order(dump: &Dump) -> &'static str {
@@ -256,11 +254,11 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
     let others = dump
         .held_by(allocation)
         .iter()
-        .filter(|value| value.live_range.is_some())
+        .filter(|value| value.has_live_range())
         .filter(|value| {
             dump.max
                 .as_ref()
-                .is_none_or(|(max, _)| value.live.1 < max.value)
+                .is_none_or(|(max, _)| dump.live(value).1 < max.value)
         })
         .any(|value| value.size < allocation.size);
     let scratch = if is_result && others {

@@ -130,8 +130,8 @@ impl<'d> Instruction<'d> {
     fn first_use(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
         let at = value::named(dump, dump.names.get(self.name())?)?;
-        let first = dump.values[at as usize].uses.clone().next()?;
-        let at = dump.at::<Use>(dump.uses.get(first as usize)?.row)?;
+        let first = dump.uses_of(&dump.values[at as usize]).first()?;
+        let at = dump.at::<Use>(first.row)?;
         let name = code(&cut(at.text(at.row.name), 60));
         let operand = at.row.operand.get()?;
         Some(match at.text(at.row.index) {

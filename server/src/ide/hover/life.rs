@@ -1,7 +1,5 @@
 //! When a value lives, who reads it last, and who has its bytes at other times.
 
-use std::ops::Range;
-
 use super::instruction::Instruction;
 use super::role;
 use super::value::{NAME_LIMIT, is_phi, named, title};
@@ -25,10 +23,10 @@ pub(super) fn steps((start, end): (u64, u64)) -> String {
 
 /// `steps 13-14 of 0-17: defined by copy.3, last read by reshape.6`
 pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction>) -> String {
-    if value.live_range.is_none() {
+    if !value.has_live_range() {
         return unknown_life(dump, value).to_owned();
     }
-    let (start, end) = value.live;
+    let (start, end) = dump.live(value);
     let max = dump.max.as_ref().map(|(max, _)| max.value);
     let of = max.map(|max| format!(" of 0-{max}")).unwrap_or_default();
     let name = code(&cut(&dump.names[value.name], NAME_LIMIT));
@@ -63,7 +61,10 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         ),
         _ => String::new(),
     };
-    format!("{}{of}: {defined}{read}{kept}{wrong}", steps(value.live))
+    format!(
+        "{}{of}: {defined}{read}{kept}{wrong}",
+        steps(dump.live(value))
+    )
 }
 
 fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
@@ -91,12 +92,14 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
 /// Who is the last to read the value, or to take over its bytes, and whether it is read at all. `None` if the dump
 /// does not tell.
 fn reading(dump: &Dump, value: &Value, is_kept: bool) -> Option<(bool, String)> {
-    value.used?;
-    let uses = slice(&dump.uses, &value.uses);
+    if !value.is_used() {
+        return None;
+    }
+    let uses = dump.uses_of(value);
     if uses.is_empty() {
         return Some((false, without_use(dump, value)));
     }
-    let end = value.live.1;
+    let end = dump.live(value).1;
     let last = |is_wanted: &dyn Fn(u32) -> bool| {
         let steps = uses
             .iter()
@@ -142,11 +145,6 @@ fn without_use(dump: &Dump, value: &Value) -> String {
     }
 }
 
-fn slice<'d, T>(all: &'d [T], range: &Range<u32>) -> &'d [T] {
-    all.get(range.start as usize..range.end as usize)
-        .unwrap_or_default()
-}
-
 /// The operand that ends where the value begins, with the very same bytes: no copy was made.
 pub(super) fn written_over(
     dump: &Dump,
@@ -165,9 +163,9 @@ pub(super) fn written_over(
     let other = others.find(|other| {
         value.size > 0
             && other.id != value.id
-            && other.live_range.is_some()
-            && value.live_range.is_some()
-            && other.live.1 == value.live.0
+            && other.has_live_range()
+            && value.has_live_range()
+            && dump.live(other).1 == dump.live(value).0
             && same_bytes(other)
     })?;
     Some(title(dump, other))
@@ -176,7 +174,8 @@ pub(super) fn written_over(
 /// The values that have the same bytes, as a rule at other times: those nearest in time, in time order.
 pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let value = &dump.values[at as usize];
-    if value.size == 0 || value.live_range.is_none() {
+    let (start, end) = dump.live_range_of(value)?.steps;
+    if value.size == 0 {
         return None;
     }
     let bytes = value.offset..value.end();
@@ -185,34 +184,36 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let others = sharing.into_iter().filter(|&other| other != at);
     let mut found: Vec<&Value> = others
         .filter_map(|other| dump.values.get(other as usize))
-        .filter(|other| other.live_range.is_some())
+        .filter(|other| other.has_live_range())
         .collect();
     let count = found.len();
     if count > MAX_NEIGHBOURS {
         let distance = |other: &Value| {
-            if other.live.1 <= value.live.0 {
-                value.live.0 - other.live.1
+            let (begins, ends) = dump.live(other);
+            if ends <= start {
+                start - ends
             } else {
-                other.live.0.saturating_sub(value.live.1)
+                begins.saturating_sub(end)
             }
         };
         found.select_nth_unstable_by_key(MAX_NEIGHBOURS, |other| {
-            (distance(other), other.live, other.id)
+            (distance(other), dump.live(other), other.id)
         });
         found.truncate(MAX_NEIGHBOURS);
     }
-    found.sort_unstable_by_key(|other| (other.live, other.id));
+    found.sort_unstable_by_key(|other| (dump.live(other), other.id));
     let shared = |other: &Value| {
-        if other.live.1.min(value.live.1) > other.live.0.max(value.live.0) {
+        let (begins, ends) = dump.live(other);
+        if ends.min(end) > begins.max(start) {
             if dump.are_apart(value, other) {
                 " (at the same time as printed, but not read any more)".to_owned()
             } else {
                 " (**at the same time**)".to_owned()
             }
-        } else if other.live.0 == value.live.1 {
-            format!(" (takes over at step {})", value.live.1)
-        } else if other.live.1 == value.live.0 {
-            format!(" (until step {})", value.live.0)
+        } else if begins == end {
+            format!(" (takes over at step {end})")
+        } else if ends == start {
+            format!(" (until step {start})")
         } else {
             String::new()
         }
@@ -220,7 +221,7 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let mut texts: Vec<String> = found
         .iter()
         .map(|other| {
-            let (start, end) = other.live;
+            let (start, end) = dump.live(other);
             format!("{} {start}-{end}{}", title(dump, other), shared(other))
         })
         .collect();

@@ -33,7 +33,7 @@ pub(in crate::ide) fn of_value(dump: &Dump, value: &Value) -> Option<Moment> {
     let takes_part = value.size > 0
         && allocation.kind() != Kind::ThreadLocal
         && !space::is_flags(allocation.color, dump.platforms);
-    (takes_part && value.is_alive(peak.step)).then_some(peak)
+    (takes_part && dump.is_alive(value, peak.step)).then_some(peak)
 }
 
 /// `the HBM peak`, `the peak of memory space 1`
@@ -140,11 +140,11 @@ pub(super) fn during(context: &Context, value: &Value) -> Option<String> {
     }
     let peak = of_space(dump, allocation.color)?;
     let curve = dump.occupancy().space(allocation.color)?.curve.as_ref()?;
-    value.live_range?;
+    let (start, end) = dump.live_range_of(value)?.steps;
     if space::is_flags(allocation.color, dump.platforms) {
         return None;
     }
-    let most = curve.most_in(value.live.0, value.live.1.saturating_add(1))?;
+    let most = curve.most_in(start, end.saturating_add(1))?;
     let is_near = u128::from(most.bytes) * 100 >= u128::from(peak.bytes) * u128::from(NEAR);
     if !is_near || allocation.kind() == Kind::ThreadLocal || value.size == 0 {
         return None;
@@ -320,7 +320,7 @@ pub(super) fn alive_in<'d>(dump: &'d Dump, allocation: &Allocation, step: u64) -
     let values = allocation.values.clone();
     let mut values: Vec<&Value> = values
         .filter_map(|at| dump.values.get(at as usize))
-        .filter(|value| value.size > 0 && value.is_alive(step))
+        .filter(|value| value.size > 0 && dump.is_alive(value, step))
         .collect();
     values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
     values

@@ -22,7 +22,7 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
         allocation.index
     );
     let mut values = slot.values;
-    values.sort_by_key(|&at| allocation::time(&context.dump.values[at as usize]));
+    values.sort_by_key(|&at| allocation::time(context.dump, &context.dump.values[at as usize]));
     if values.is_empty() {
         return Some(format!("{heading}: {count} values"));
     }

@@ -34,12 +34,12 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
         plain.unwrap_or_default()
     ));
     let [mut born, mut dies] = dump.begin_and_end_at(at).map(Iterator::collect);
-    let taken = take_over(step, &mut born, &mut dies);
+    let taken = take_over(dump, step, &mut born, &mut dies);
     let mut table = Table::default();
     let begins = dump.values_of(name).map(|at| &dump.values[at as usize]);
     let begins = begins
-        .filter(|value| value.live_range.is_some())
-        .map(|value| value.live.0)
+        .filter(|value| value.has_live_range())
+        .map(|value| dump.live(value).0)
         .min();
     let new = match begins {
         Some(begins) if begins != step && born.is_empty() => {
@@ -75,6 +75,7 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
 
 /// Takes from `born` and `dies` the values that take over the bytes of another at `step`, each behind the one before.
 fn take_over<'d>(
+    dump: &Dump,
     step: u64,
     born: &mut Vec<&'d Value>,
     dies: &mut Vec<&'d Value>,
@@ -83,7 +84,7 @@ fn take_over<'d>(
     // What lives for this step only may be one in a chain: it takes over, and has no heir.
     let before: FxHashMap<_, &'d Value> = dies
         .iter()
-        .filter(|value| value.live.0 < step && value.size > 0 && value.allocation().is_some())
+        .filter(|value| dump.live(value).0 < step && value.size > 0 && value.allocation().is_some())
         .map(|&value| (bytes(value), value))
         .collect();
     let mut taken = Vec::new();
@@ -162,7 +163,8 @@ fn some(dump: &Dump, values: &mut [&Value]) -> String {
 /// The hover on a live range's steps.
 pub(super) fn live_range(context: &Context, at: u32) -> String {
     let value = &context.dump.values[at as usize];
-    let length = length(context.dump, value.live.0, value.live.1);
+    let (start, end) = context.dump.live(value);
+    let length = length(context.dump, start, end);
     let peak = peak::during(context, value).map(|peak| format!(", {peak}"));
     format!(
         "**live range**: {length}{}\n\n{}",
@@ -283,7 +285,7 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
             .collect();
     }
     dump.values_of(name)
-        .filter(|&at| dump.values[at as usize].is_alive(step))
+        .filter(|&at| dump.is_alive(&dump.values[at as usize], step))
         .collect()
 }
 
@@ -295,7 +297,7 @@ fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
         .filter(|&other| other != at && value.size > 0)
         .filter_map(|other| dump.values.get(other as usize))
         .filter(|other| (other.offset, other.size) == (value.offset, value.size))
-        .filter(|other| other.is_alive(step))
+        .filter(|other| dump.is_alive(other, step))
         .take(MAX_LISTED)
         .map(|other| title(dump, other))
         .collect();
@@ -339,8 +341,8 @@ mod tests {
             let mut seen = 0;
             for step in 0..dump.steps.len() {
                 let full = |live: fn(&(u64, u64)) -> u64| {
-                    let values = dump.values.iter().filter(|it| it.live_range.is_some());
-                    let there = values.filter(|value| live(&value.live) == step as u64);
+                    let values = dump.values.iter().filter(|it| it.has_live_range());
+                    let there = values.filter(|value| live(&dump.live(value)) == step as u64);
                     there.map(|value| value.id).collect::<Vec<_>>()
                 };
                 let found = dump.begin_and_end_at(step);

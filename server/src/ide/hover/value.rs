@@ -85,8 +85,8 @@ pub(super) fn line(context: &Context, at: u32) -> String {
             allocation.index
         ));
     }
-    if value.live_range.is_some() {
-        parts.push(steps(value.live));
+    if let Some(live_range) = context.dump.live_range_of(value) {
+        parts.push(steps(live_range.steps));
     }
     parts.join(", ")
 }
@@ -105,8 +105,8 @@ pub(super) fn brief(context: &Context, at: u32) -> String {
         ),
         None => String::new(),
     };
-    let live = match value.live_range {
-        Some(_) => format!(", {}", steps(value.live)),
+    let live = match context.dump.live_range_of(value) {
+        Some(live_range) => format!(", {}", steps(live_range.steps)),
         None => String::new(),
     };
     format!(
@@ -206,7 +206,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         .peak
         .as_ref()
         .map(|printed| printed.step.value)
-        .filter(|&step| value.is_alive(step) && peak.is_none_or(|peak| peak.step != step))
+        .filter(|&step| dump.is_alive(value, step) && peak.is_none_or(|peak| peak.step != step))
     {
         table.fact(
             "XLA's peak",

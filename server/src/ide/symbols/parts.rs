@@ -118,7 +118,10 @@ fn of_value(dump: &Dump, value: &Value, whole: Place, name: Place) -> Symbol {
 
 /// The entries of section C in `file`: the `limit` largest values.
 pub(super) fn used_values(dump: &Dump, file: FileId, limit: usize, end: u32) -> Vec<Symbol> {
-    let used = dump.values.iter().filter_map(|it| Some((it, it.used?)));
+    let used = dump
+        .values
+        .iter()
+        .filter_map(|it| Some((it, dump.used_value(it)?.header)));
     let mut used: Vec<(&Value, Row)> = used.filter(|(_, row)| row.file() == file).collect();
     let sizes: Vec<u64> = used.iter().map(|(value, _)| value.size).collect();
     let mut chosen = largest(&sizes, limit).into_iter();

@@ -59,18 +59,44 @@ mod tests {
 
     use crate::model::{Dump, File};
 
+    fn dump(text: &str) -> Dump {
+        Dump::new(vec![File {
+            path: "m-buffer-assignment.txt".into(),
+            document: Document::new(text).expect("a short text"),
+            lossy: false,
+        }])
+    }
+
     #[test]
     fn a_header_that_has_strayed_among_allocations_is_of_a_value_of_theirs() {
         let text = "BufferAssignment:\n<1 b @0>\nallocation 0: size 4, thread-local:\n \
                     value: <1 b @0> (size=4,offset=0): f32[]\n";
-        let dump = Dump::new(vec![File {
-            path: "m-buffer-assignment.txt".into(),
-            document: Document::new(text).expect("a short text"),
-            lossy: false,
-        }]);
+        let dump = dump(text);
         let [value] = &*dump.values else {
             panic!("one value, found {:?}", dump.values);
         };
-        assert!(value.placement.is_some() && value.used.is_some());
+        assert!(value.placement.is_some() && value.is_used());
+    }
+
+    #[test]
+    fn the_first_value_with_an_id_is_found_however_large_the_id() {
+        let small = 1 << 22;
+        let ids = [
+            7,
+            0,
+            small - 1,
+            small,
+            u64::MAX - 1,
+            7,
+            u64::MAX - 1,
+            small - 1,
+        ];
+        let values = ids.map(|id| format!(" value: <{id} b.{id} @0> (size=4,offset=0): f32[]\n"));
+        let text = "BufferAssignment:\nallocation 0: size 4, thread-local:\n".to_owned();
+        let dump = dump(&(text + &values.concat()));
+        let found = [0, 7, small - 1, small, u64::MAX - 1].map(|id| dump.value_with_id(id));
+        assert_eq!(found, [1, 0, 2, 3, 4].map(Some));
+        assert_eq!([1, small + 1].map(|id| dump.value_with_id(id)), [None; 2]);
+        assert!(!dump.ids_are_unique());
     }
 }

@@ -34,25 +34,14 @@ impl Changes {
             before = bytes;
         }
     }
-}
 
-/// Bytes as a function of the step, kept as the steps at which they change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curve {
-    /// The steps from which on the bytes are others than before; the first is 0.
-    changes: Vec<Moment>,
-    /// How many steps there are.
-    steps: u64,
-    /// A tree of maxima over `changes`: node `n` has the children `2n` and `2n + 1`, the leaves are
-    /// the second half. Each holds the number of the first change with the most bytes below it.
-    most: Vec<u32>,
-}
-
-impl Curve {
-    /// Adds up `changes`. Only steps before `steps` count.
-    pub(super) fn new(mut changes: Changes, steps: u64) -> Self {
-        let Changes { rises, falls } = &mut changes;
-        for of_kind in [&mut *rises, &mut *falls] {
+    /// The steps before `steps` from which on the bytes are others than before, with the bytes; the first is 0.
+    fn add_up(self, steps: u64) -> Vec<Moment> {
+        let Self {
+            mut rises,
+            mut falls,
+        } = self;
+        for of_kind in [&mut rises, &mut falls] {
             of_kind.sort_unstable_by_key(|change| change.step);
         }
         let (mut rises, mut falls) = (rises.iter().peekable(), falls.iter().peekable());
@@ -83,14 +72,34 @@ impl Curve {
         }
         merged.dedup_by_key(|moment| moment.bytes);
         merged.shrink_to_fit();
-        let leaves = merged.len();
+        merged
+    }
+}
+
+/// Bytes as a function of the step, kept as the steps at which they change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curve {
+    /// The steps from which on the bytes are others than before; the first is 0.
+    changes: Vec<Moment>,
+    /// How many steps there are.
+    steps: u64,
+    /// A tree of maxima over `changes`: node `n` has the children `2n` and `2n + 1`, the leaves are
+    /// the second half. Each holds the number of the first change with the most bytes below it.
+    most: Vec<u32>,
+}
+
+impl Curve {
+    /// Adds up `changes`. Only steps before `steps` count.
+    pub(super) fn new(changes: Changes, steps: u64) -> Self {
+        let changes = changes.add_up(steps);
+        let leaves = changes.len();
         let mut most = vec![0; leaves];
         most.extend(0..leaves as u32);
         for node in (1..leaves).rev() {
-            most[node] = higher(&merged, most[2 * node], most[2 * node + 1]);
+            most[node] = higher(&changes, most[2 * node], most[2 * node + 1]);
         }
         Self {
-            changes: merged,
+            changes,
             steps,
             most,
         }
@@ -231,17 +240,13 @@ fn higher(changes: &[Moment], a: u32, b: u32) -> u32 {
     if key(b) > key(a) { b } else { a }
 }
 
-/// The first of `changes`, which are in the order of time, with the most bytes, and the bytes at `step`.
-pub(super) fn most(changes: &[Moment], step: u64) -> (Moment, u64) {
-    let mut at_step = 0;
+/// The first of `changes`, which are in the order of time, with the most bytes.
+pub(super) fn most(changes: &[Moment]) -> Moment {
     let mut most = Moment { step: 0, bytes: 0 };
     for &change in changes {
-        if change.step <= step {
-            at_step = change.bytes;
-        }
         if change.bytes > most.bytes {
             most = change;
         }
     }
-    (most, at_step)
+    most
 }

@@ -50,12 +50,13 @@ pub fn lengths(blocks: &[Block], changes: &mut Vec<Moment>) {
         .collect();
     ends.sort_unstable();
     ends.dedup();
-    let mut events: Vec<(u64, bool, u32, u32)> = Vec::with_capacity(2 * blocks.len());
+    // What ends has its ends of bytes the other way round.
+    let mut events: Vec<(u64, u32, u32)> = Vec::with_capacity(2 * blocks.len());
     for block in blocks {
         let low = ends.partition_point(|&end| end < block.low) as u32;
         let high = ends.partition_point(|&end| end < block.high) as u32;
-        events.push((block.start, true, low, high));
-        events.push((block.end, false, low, high));
+        events.push((block.start, low, high));
+        events.push((block.end, high, low));
     }
     // Which of the events of one step comes first makes no difference: the length is taken behind all.
     events.sort_unstable_by_key(|event| event.0);
@@ -63,8 +64,9 @@ pub fn lengths(blocks: &[Block], changes: &mut Vec<Moment>) {
     let mut length = 0;
     let mut events = events.into_iter().peekable();
     while let Some((step, ..)) = events.peek().copied() {
-        while let Some((_, begins, low, high)) = events.next_if(|event| event.0 == step) {
-            cover.change(low as usize, high as usize, if begins { 1 } else { -1 });
+        while let Some((_, one, other)) = events.next_if(|event| event.0 == step) {
+            let (low, high) = (one.min(other) as usize, one.max(other) as usize);
+            cover.change(low, high, if one < other { 1 } else { -1 });
         }
         let now = cover.length();
         if now != length {

@@ -47,7 +47,7 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
         // Nothing is held by a value of no bytes, wherever it is alive.
         let is_empty_there = || {
             let step = dump.occupancy().peak(color?)?.step;
-            (found.size == 0 && found.is_alive(step)).then_some(0)
+            (found.size == 0 && dump.is_alive(found, step)).then_some(0)
         };
         let own = held.get(&at).copied().or_else(is_empty_there);
         // Without a shape that is understood it is not known either.

@@ -54,8 +54,8 @@ pub fn allocation<L>(
     let step = step.or_else(peak);
     let of = |at: &u32| dump.values.get(*at as usize);
     let mut values: Vec<u32> = found.values.clone().filter(|at| of(at).is_some()).collect();
-    values.sort_by_key(|at| of(at).map(|it| (it.live_range.is_none(), it.live, it.offset)));
-    let is_alive = |value: &DumpValue| step.is_some_and(|step| value.is_alive(step));
+    values.sort_by_key(|at| of(at).map(|it| (!it.has_live_range(), dump.live(it), it.offset)));
+    let is_alive = |value: &DumpValue| step.is_some_and(|step| dump.is_alive(value, step));
     let shown = values.iter().take(limit).filter_map(|&at| {
         Some(AllocatedValue {
             value: value(source, at)?,

@@ -9,7 +9,7 @@ use super::{Moment, Source, source_line, value_place};
 use crate::audit::copies::{self as copy, Copy, written};
 use crate::audit::donation::{self as donate, Parameter, Saving, Verdict};
 use crate::audit::{Audit, offload as traffic};
-use crate::model::{Dump, NameId, Place, space};
+use crate::model::{Dump, NameId, Place, Value, space};
 
 /// The audits that were asked for.
 #[derive(Debug, Clone, Serialize)]
@@ -508,7 +508,7 @@ fn unknown(dump: &Dump) -> Option<&'static str> {
 /// Whether it is known when a value is alive, and when the peaks are.
 fn is_timed(dump: &Dump, value: Option<u32>) -> bool {
     let value = value.and_then(|at| dump.values.get(at as usize));
-    has_peak(dump) && value.is_some_and(|value| value.live_range.is_some())
+    has_peak(dump) && value.is_some_and(Value::has_live_range)
 }
 
 fn has_peak(dump: &Dump) -> bool {

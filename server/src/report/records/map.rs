@@ -205,7 +205,7 @@ fn found<'d>(audit: &Audit<'d>, steps: u64) -> Vec<(u32, u32, &'d Value)> {
     values
         .filter_map(|(place, at)| {
             let value = dump.values.get(at as usize)?;
-            occupancy::steps_of(value, steps)?;
+            occupancy::steps_of(dump, value, steps)?;
             Some((place, at, value))
         })
         .collect()
@@ -237,7 +237,7 @@ impl MapValues {
 
     fn push(&mut self, audit: &Audit, value: &Value, place: u32, steps: u64, texts: &mut Texts) {
         let dump = audit.dump;
-        let Some((start, last)) = occupancy::steps_of(value, steps) else {
+        let Some((start, last)) = occupancy::steps_of(dump, value, steps) else {
             return;
         };
         let origin = audit.origins.of(value);
@@ -251,7 +251,7 @@ impl MapValues {
         self.logical_bytes.push(logical_bytes);
         self.start.push(start);
         self.last.push(last);
-        self.end.push(value.live.1);
+        self.end.push(dump.live(value).1);
         let mut id = |text: Option<&str>| text.map(|text| texts.id(text));
         self.shape.push(id(shape_text(dump, value)));
         self.opcode.push(id(dump.opcode(value.name)));

@@ -137,7 +137,7 @@ fn padded_value<L>(source: &Source<'_, '_, L>, padding: &ValuePadding) -> Option
         value: value(source, padding.value)?,
         padding_bytes: padding.bytes,
         space,
-        at_peak: peak.map(|peak| of_dump.is_alive(peak.step)),
+        at_peak: peak.map(|peak| dump.is_alive(of_dump, peak.step)),
         // More digits than anybody needs would differ from machine to machine.
         ratio: (padding.ratio() * 100.0).round() / 100.0,
         dimension: padding.dimension.map(|rounded| Dimension {

@@ -444,7 +444,7 @@ pub fn values_at_offset<L>(
     let found = allocations.find(|candidate| candidate.index == allocation)?;
     let holds = |&at: &u32| {
         dump.values.get(at as usize).is_some_and(|value| {
-            step.is_none_or(|step| value.is_alive(step))
+            step.is_none_or(|step| dump.is_alive(value, step))
                 && offset
                     .checked_sub(value.offset)
                     .is_some_and(|inside| inside < value.size)
@@ -453,7 +453,7 @@ pub fn values_at_offset<L>(
     let mut values: Vec<u32> = found.values.clone().filter(holds).collect();
     values.sort_by_key(|&at| {
         let value = &dump.values[at as usize];
-        (value.live_range.is_none(), value.live, at)
+        (!value.has_live_range(), dump.live(value), at)
     });
     Some(ValuesAtOffset {
         allocation,

@@ -96,8 +96,8 @@ fn values_of_real_dumps_are_told_in_full() {
                     .filter(|&logical| logical != value.size)
                     .map(bytes::display),
             );
-            if value.live_range.is_some() {
-                let (start, end) = value.live;
+            if value.has_live_range() {
+                let (start, end) = dump.live(value);
                 wanted.push(if start == end {
                     format!("step {start} ({start}-{end}) of")
                 } else {
