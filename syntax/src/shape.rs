@@ -34,8 +34,9 @@ pub struct ArrayShape {
     pub element: ElementType,
     /// The dimensions, number 0 first.
     pub dimensions: Vec<Dimension>,
-    /// How the elements lie in memory; not printed where shapes stand without layout.
-    pub layout: Option<Layout>,
+    /// How the elements lie in memory; not printed where shapes stand without layout. Few of very many shapes differ
+    /// in it.
+    pub layout: Option<Arc<Layout>>,
 }
 
 /// The size of a dimension.
@@ -226,7 +227,9 @@ struct ShapeSink<'t> {
     /// The arrays in tuples, by their texts.
     known: FxHashMap<&'t str, Arc<ArrayShape>>,
     array: Option<ArrayShape>,
-    /// Where it begins.
+    /// The layout of it that is not complete.
+    layout: Option<Layout>,
+    /// Where the array begins.
     start: u32,
     /// How many array shapes are open: the physical shape of a sparse array stands inside another.
     arrays: u32,
@@ -245,7 +248,7 @@ impl ShapeSink<'_> {
     }
 
     fn number(&mut self, kind: SyntaxKind, text: &str) {
-        let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) else {
+        let Some(layout) = &mut self.layout else {
             return;
         };
         let number = text.parse::<u64>().ok();
@@ -289,15 +292,13 @@ impl Sink for ShapeSink<'_> {
                 self.arrays += 1;
             }
             SyntaxKind::Layout if self.arrays == 1 => {
-                if let Some(array) = &mut self.array {
-                    array.layout = Some(Layout {
-                        minor_to_major: Vec::with_capacity(array.dimensions.len()),
-                        ..Layout::default()
-                    });
-                }
+                self.layout = self.array.as_ref().map(|array| Layout {
+                    minor_to_major: Vec::with_capacity(array.dimensions.len()),
+                    ..Layout::default()
+                });
             }
             SyntaxKind::Tile if self.arrays == 1 => {
-                if let Some(layout) = self.array.as_mut().and_then(|array| array.layout.as_mut()) {
+                if let Some(layout) = &mut self.layout {
                     // Most have one or two tiles of two extents.
                     if layout.tiles.is_empty() {
                         layout.tiles.reserve_exact(2);
@@ -366,7 +367,12 @@ impl Sink for ShapeSink<'_> {
                     self.complete(Shape::Array(array));
                 }
             }
-            SyntaxKind::Layout if self.arrays == 1 => self.property = "",
+            SyntaxKind::Layout if self.arrays == 1 => {
+                self.property = "";
+                if let Some(array) = &mut self.array {
+                    array.layout = self.layout.take().map(Arc::new);
+                }
+            }
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use buflens_syntax::Shape;
-use rustc_hash::FxHashMap;
+use buflens_syntax::{Layout, Shape};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::{is_possible_size, logical_bytes};
 use super::names::{NameId, Names};
@@ -59,6 +59,8 @@ pub struct Shapes<'d> {
     by_id: Box<[OnceLock<Option<Shape>>]>,
     /// Those of other texts.
     by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
+    /// The layouts of arrays, each once.
+    layouts: Mutex<FxHashSet<Arc<Layout>>>,
 }
 
 impl<'d> Shapes<'d> {
@@ -69,26 +71,43 @@ impl<'d> Shapes<'d> {
             dump,
             by_id: (0..count).map(|_| OnceLock::new()).collect(),
             by_text: Mutex::default(),
+            layouts: Mutex::default(),
         }
     }
 
     /// The shape that `text` is, if it is one. For texts that have no id.
     pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
-        if let Some(shape) = self.by_text().get(text) {
+        if let Some(shape) = lock(&self.by_text).get(text) {
             return shape.clone();
         }
         let shape = Shape::read(text).ok().map(Arc::new);
-        self.by_text().entry(text).or_insert(shape).clone()
-    }
-
-    fn by_text(&self) -> MutexGuard<'_, FxHashMap<&'d str, Option<Arc<Shape>>>> {
-        self.by_text.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.by_text).entry(text).or_insert(shape).clone()
     }
 
     fn with_id(&self, id: ShapeId) -> Option<&Shape> {
         let shape = &self.by_id[id.0.place()];
-        let read = || Shape::read(&self.dump.shapes[id]).ok();
+        let read = || {
+            let mut shape = Shape::read(&self.dump.shapes[id]).ok()?;
+            self.share_layout(&mut shape);
+            Some(shape)
+        };
         shape.get_or_init(read).as_ref()
+    }
+
+    /// Takes the layout that others have, if it is equal.
+    fn share_layout(&self, shape: &mut Shape) {
+        if let Shape::Array(array) = shape
+            && let Some(array) = Arc::get_mut(array)
+            && let Some(layout) = &mut array.layout
+        {
+            let mut known = lock(&self.layouts);
+            match known.get(layout) {
+                Some(equal) => *layout = Arc::clone(equal),
+                None => {
+                    known.insert(Arc::clone(layout));
+                }
+            }
+        }
     }
 
     /// The shape of the parameter whose buffer the allocation is.
@@ -129,6 +148,11 @@ impl<'d> Shapes<'d> {
             _ => 0,
         }
     }
+}
+
+/// What is guarded is whole whatever panicked while it was held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The shape with layout that section A prints with the value.
