@@ -168,3 +168,32 @@ pub fn index_numbers(index: &str) -> Vec<u64> {
         .filter_map(|number| number.parse().ok())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use buflens_syntax::Document;
+
+    use super::*;
+    use crate::model::File;
+
+    #[test]
+    fn equal_layouts_are_there_once() {
+        let text = "BufferAssignment:\nallocation 0: size 24, thread-local:\n \
+                    value: <0 a @0> (size=24,offset=0): f32[2,3]{1,0}\n \
+                    value: <1 b @0> (size=20,offset=0): s8[4,5]{1,0}\n \
+                    value: <2 c @0> (size=20,offset=0): s8[4,5]{0,1}\n";
+        let dump = Dump::new(vec![File {
+            path: "m-buffer-assignment.txt".into(),
+            document: Document::new(text).expect("a short text"),
+            lossy: false,
+        }]);
+        let shapes = Shapes::new(&dump);
+        let layouts = dump.values.iter().map(|value| match shapes.of(value) {
+            Some(Shape::Array(array)) => array.layout.as_ref().expect("a layout"),
+            other => panic!("an array, found {other:?}"),
+        });
+        let layouts: Vec<_> = layouts.collect();
+        assert!(Arc::ptr_eq(layouts[0], layouts[1]));
+        assert_ne!(layouts[1], layouts[2]);
+    }
+}

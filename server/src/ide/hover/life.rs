@@ -182,28 +182,26 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let sharing = dump.values_in(dump.allocation_of(value)?, bytes, MAX_SHARING);
     let is_all = sharing.len() < MAX_SHARING;
     let others = sharing.into_iter().filter(|&other| other != at);
-    let mut found: Vec<&Value> = others
-        .filter_map(|other| dump.values.get(other as usize))
-        .filter(|other| other.has_live_range())
+    let others = others.filter_map(|other| dump.values.get(other as usize));
+    let mut found: Vec<((u64, u64), &Value)> = others
+        .filter_map(|other| Some((dump.live_range_of(other)?.steps, other)))
         .collect();
     let count = found.len();
     if count > MAX_NEIGHBOURS {
-        let distance = |other: &Value| {
-            let (begins, ends) = dump.live(other);
+        let distance = |(begins, ends): (u64, u64)| {
             if ends <= start {
                 start - ends
             } else {
                 begins.saturating_sub(end)
             }
         };
-        found.select_nth_unstable_by_key(MAX_NEIGHBOURS, |other| {
-            (distance(other), dump.live(other), other.id)
+        found.select_nth_unstable_by_key(MAX_NEIGHBOURS, |&(steps, other)| {
+            (distance(steps), steps, other.id)
         });
         found.truncate(MAX_NEIGHBOURS);
     }
-    found.sort_unstable_by_key(|other| (dump.live(other), other.id));
-    let shared = |other: &Value| {
-        let (begins, ends) = dump.live(other);
+    found.sort_unstable_by_key(|&(steps, other)| (steps, other.id));
+    let shared = |(begins, ends): (u64, u64), other: &Value| {
         if ends.min(end) > begins.max(start) {
             if dump.are_apart(value, other) {
                 " (at the same time as printed, but not read any more)".to_owned()
@@ -220,9 +218,9 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     };
     let mut texts: Vec<String> = found
         .iter()
-        .map(|other| {
-            let (start, end) = dump.live(other);
-            format!("{} {start}-{end}{}", title(dump, other), shared(other))
+        .map(|&((begins, ends), other)| {
+            let shared = shared((begins, ends), other);
+            format!("{} {begins}-{ends}{shared}", title(dump, other))
         })
         .collect();
     let more = count - found.len();
