@@ -2,17 +2,14 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::root;
+
 const PLANTED: &str = "tests/fixtures/readme/planted-error.txt";
 const STEM: &str = "module_0022.jit_mlp_fwd.cl_804429027.after_optimizations";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_buflens"));

@@ -6,9 +6,7 @@ use std::process::Command;
 use buflens::checks::Code;
 use buflens::model::device::DEVICES;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+use crate::support::root;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use crate::support::root;
 
 const SHORT: &str = "E: Ran out of memory on HBM, the total memory required for HLO temporaries \
                      (20.00G) exceeds available HBM (15.75G).\n";
@@ -26,10 +28,6 @@ const LISTED: &str = "\
 /// A folder with it.
 const DUMPS: &str = "tests/fixtures/dumps/out-of-memory";
 const DUMP: &str = "tests/fixtures/dumps/out-of-memory/module_0000.jit_oom_args.cl_933746096.after_optimizations-buffer-assignment.txt";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 fn run(arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_buflens"));

@@ -620,7 +620,7 @@ fn with_index<'r>(
     rows.take_while(move |&at| index_of(at) == index)
 }
 
-/// Those of `rows` that are a value's, which begin with number `first`, and end where the next value's begin.
+/// Those of `rows` that are a value's, which begin with number `first`, and end where those of the next entry begin.
 fn of_value<'r, T>(
     value: &Value,
     used_values: &[UsedValue],

@@ -178,6 +178,7 @@ impl<'n> Join<'n> {
                 self.join_live_ranges(file, block, content);
             }
         }
+        self.dump.live_ranges.shrink_to_fit();
         self.dump.platforms = self.dump.judge_platforms();
         let dump = std::mem::take(&mut self.dump);
         (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());

@@ -59,7 +59,7 @@ pub struct Shapes<'d> {
     by_id: Box<[OnceLock<Option<Shape>>]>,
     /// Those of other texts.
     by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
-    /// The layouts of arrays, each once.
+    /// The layouts of arrays in `by_id` that are in no tuple, each once.
     layouts: Mutex<FxHashSet<Arc<Layout>>>,
 }
 

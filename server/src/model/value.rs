@@ -28,7 +28,7 @@ pub struct Value {
     pub size: u64,
     /// Offset in bytes from the start of the allocation; 0 without placement.
     pub offset: u64,
-    /// The opcode of the instruction printed in section C.
+    /// The opcode of the instruction printed in section C; there if that is.
     pub opcode: Option<NameId>,
     /// One more than the number of what section C says of it.
     pub(super) used: Option<NonZeroU32>,
@@ -49,7 +49,8 @@ pub struct UsedValue {
     pub result: Option<ShapeId>,
     /// The number of a `parameter`, where that is its instruction; 2^32 - 1 else, and for a number that is no less.
     pub(super) parameter: u32,
-    /// The first of its positions, as a number into [`super::Dump::positions`]; the last is before the next value's first.
+    /// The first of its positions, as a number into [`super::Dump::positions`]; the last is before the first of the next
+    /// entry.
     pub(super) positions: u32,
     /// The same of its uses, which are in [`super::Dump::uses`].
     pub(super) uses: u32,

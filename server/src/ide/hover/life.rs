@@ -61,10 +61,7 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
         ),
         _ => String::new(),
     };
-    format!(
-        "{}{of}: {defined}{read}{kept}{wrong}",
-        steps(dump.live(value))
-    )
+    format!("{}{of}: {defined}{read}{kept}{wrong}", steps((start, end)))
 }
 
 fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
