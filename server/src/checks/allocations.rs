@@ -7,7 +7,7 @@ use super::labels::cut;
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{Allocation, Dump, NameId, UsedValue, Value, bytes};
+use crate::model::{Allocation, Dump, NameId, Value, bytes};
 
 /// `allocation-index`: 0, 1, 2 ... in the order of the file.
 pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -114,13 +114,10 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
         }
         // A donated parameter's buffer holds other values, too, also parameters of other computations.
         let parameters = parameters_of(dump, allocation);
-        let is_its = |at: &&u32| {
-            let used = dump.used_value(&dump.values[**at as usize]);
-            used.and_then(UsedValue::parameter) == Some(parameter)
-        };
-        let its: Vec<_> = parameters.iter().filter(is_its).collect();
-        if let (Some(&first), true) = (parameters.first(), its.is_empty())
-            && let Some(instruction) = dump.instruction(&dump.values[first as usize])
+        let its = parameters.iter().filter(|(_, own)| *own == parameter);
+        let its: Vec<&Value> = its.map(|(value, _)| *value).collect();
+        if let (Some((first, _)), true) = (parameters.first(), its.is_empty())
+            && let Some(instruction) = dump.instruction(first)
             && let Some(at) = dump.header(allocation)
         {
             let message = format!(
@@ -135,12 +132,12 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             doubts.headers.insert(number as u32);
             continue;
         }
-        let has_index = |at: &&u32| dump.values[**at as usize].index == leaf_index;
-        if let (Some(&&value), true) = (its.first(), !its.iter().any(has_index))
-            && let Some(placement) = dump.placement(&dump.values[value as usize])
+        let has_index = its.iter().any(|value| value.index == leaf_index);
+        if let (Some(value), false) = (its.first(), has_index)
+            && let Some(placement) = dump.placement(value)
             && let Some(at) = dump.header(allocation)
         {
-            let found = &dump.names[dump.values[value as usize].index];
+            let found = &dump.names[value.index];
             let message =
                 format!("the leaf {index} of parameter {parameter} where the value is at {found}");
             let place = at.place(at.row.parameter_index);
@@ -280,17 +277,18 @@ fn check_output_kind(
     }
 }
 
-/// The values of an allocation that are parameters. None where the instruction of one of the values is not known.
-fn parameters_of(dump: &Dump, allocation: &Allocation) -> Vec<u32> {
-    let values = (allocation.values.start..).zip(dump.held_by(allocation));
-    if values.clone().any(|(_, value)| value.opcode.is_none()) {
+/// The values of an allocation that are parameters, each with its number. None where the instruction of one of the
+/// values is not known.
+fn parameters_of<'d>(dump: &'d Dump, allocation: &Allocation) -> Vec<(&'d Value, u64)> {
+    let values = dump.held_by(allocation);
+    if values.iter().any(|value| value.opcode.is_none()) {
         return Vec::new();
     }
-    let parameters = values.filter(|(_, value)| {
-        let used = dump.used_value(value);
-        used.and_then(UsedValue::parameter).is_some()
-    });
-    parameters.map(|(at, _)| at).collect()
+    let number = |value: &Value| dump.used_value(value)?.parameter();
+    let parameters = values
+        .iter()
+        .filter_map(|value| Some((value, number(value)?)));
+    parameters.collect()
 }
 
 /// Whether two shapes have the same types and dimensions.
