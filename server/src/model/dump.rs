@@ -310,52 +310,6 @@ impl Dump {
         self.at(value.placement?)
     }
 
-    /// A value's header in section C.
-    pub fn used(&self, value: &Value) -> Option<At<'_, facts::UsedValue>> {
-        self.at(self.used_value(value)?.header)
-    }
-
-    /// A value's line in section D.
-    pub fn live_range(&self, value: &Value) -> Option<At<'_, facts::LiveRange>> {
-        self.at(self.live_range_of(value)?.row)
-    }
-
-    /// The instruction printed with a value in section C.
-    pub fn instruction(&self, value: &Value) -> Option<At<'_, facts::Instruction>> {
-        self.at(self.used_value(value)?.instruction?)
-    }
-
-    /// What section C says of a value.
-    pub fn used_value(&self, value: &Value) -> Option<&UsedValue> {
-        self.used_values.get(value.used?.get() as usize - 1)
-    }
-
-    /// What section D says of a value.
-    pub fn live_range_of(&self, value: &Value) -> Option<&LiveRange> {
-        self.live_ranges.get(value.live_range?.get() as usize - 1)
-    }
-
-    /// The first and last step at which a value is alive, both included; 0 without live range.
-    pub fn live(&self, value: &Value) -> (u64, u64) {
-        self.live_range_of(value).map_or((0, 0), |it| it.steps)
-    }
-
-    /// Whether a value is known to be alive at `step`.
-    pub fn is_alive(&self, value: &Value, step: u64) -> bool {
-        let live_range = self.live_range_of(value);
-        live_range.is_some_and(|it| (it.steps.0..=it.steps.1).contains(&step))
-    }
-
-    /// Where a value is visible, by the lines below its `positions:`.
-    pub fn positions_of(&self, value: &Value) -> &[Position] {
-        of_value(value, &self.used_values, &self.positions, |it| it.positions)
-    }
-
-    /// Who reads a value, by the lines below its `uses:`.
-    pub fn uses_of(&self, value: &Value) -> &[Use] {
-        of_value(value, &self.used_values, &self.uses, |it| it.uses)
-    }
-
     /// A value's name as it is printed: that of its instruction and, where this defines several
     /// values, the index.
     pub fn name_of(&self, value: &Value) -> String {
@@ -618,23 +572,4 @@ fn with_index<'r>(
     let start = rows.partition_point(|&at| index_of(at) < index);
     let rows = rows[start..].iter().copied();
     rows.take_while(move |&at| index_of(at) == index)
-}
-
-/// Those of `rows` that are a value's, which begin with number `first`, and end where those of the next entry begin.
-fn of_value<'r, T>(
-    value: &Value,
-    used_values: &[UsedValue],
-    rows: &'r [T],
-    first: fn(&UsedValue) -> u32,
-) -> &'r [T] {
-    let Some(number) = value.used else {
-        return &[];
-    };
-    // One more than the number of the value's own.
-    let next = number.get() as usize;
-    let start = used_values.get(next - 1).map_or(0, first) as usize;
-    let end = used_values
-        .get(next)
-        .map_or(rows.len(), |next| first(next) as usize);
-    rows.get(start..end).unwrap_or_default()
 }
