@@ -33,6 +33,13 @@ impl Names {
             return id;
         }
         let Stored { text, ends, table } = Arc::make_mut(&mut self.0);
+        // Room for an eighth more, not for as many again: names stay as long as their dump does.
+        if text.capacity() - text.len() < name.len() {
+            text.reserve_exact(name.len().max(text.len() / 8));
+        }
+        if ends.capacity() == ends.len() {
+            ends.reserve_exact((ends.len() / 8).max(16));
+        }
         text.push_str(name);
         ends.push(text.len());
         let id = NameId::at(ends.len() - 1);

@@ -13,9 +13,9 @@ use crate::SyntaxNode;
 /// Trees of the long lines looked at last are kept as long as their texts together have no more bytes than a twentieth
 /// of the document, within these bounds; a tree takes up to ten times its text, less where shapes repeat.
 const LONG: RangeInclusive<usize> = 3 << 18..=3 << 20;
-/// Those of other blocks, some twenty, as long as their texts have no more bytes than this: more than an editor shows, and
+/// Those of other blocks, some ten, as long as their texts have no more bytes than this: more than an editor shows, and
 /// one is soon made again.
-const OTHERS: usize = 128 << 10;
+const OTHERS: usize = 64 << 10;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 

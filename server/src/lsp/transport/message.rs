@@ -169,6 +169,8 @@ fn unescaped(mut json: Vec<u8>, place: Range<usize>) -> Option<String> {
         }
     }
     json.truncate(to);
+    // It stays as long as the document does, and a byte of each line's end is gone.
+    json.shrink_to_fit();
     String::from_utf8(json).ok()
 }
 
