@@ -206,7 +206,7 @@ impl Document {
     }
 
     /// The blocks in order, each with its first byte's offset.
-    pub fn blocks(&self) -> impl ExactSizeIterator<Item = (u32, &Block)> {
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = (u32, &Block)> + Clone {
         self.starts
             .iter()
             .copied()

@@ -1,6 +1,7 @@
 //! The memory-usage report says what the assignment says.
 
 mod running;
+mod slots;
 mod spaces;
 #[cfg(test)]
 mod tests;
@@ -8,14 +9,14 @@ mod tests;
 use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{self, ReportRow, Span, Total};
-use rustc_hash::FxHashSet;
 
 use self::running::Sum;
+use self::slots::Slots;
 use self::spaces::{Space, spaces};
 use super::structure::Section;
 use super::totals::check_human;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Allocation, At, Dump, FileId, Part, Place, bytes};
+use crate::model::{At, Dump, FileId, Part, Place, bytes};
 
 /// `report-total` and, for its own totals, `human-bytes`. What the report shows to be wrong in the
 /// assignment is added to `doubts`.
@@ -60,34 +61,27 @@ struct Report<'d> {
     are_known: bool,
 }
 
-/// The values of one allocation that share an offset.
-#[derive(Default)]
-struct Slot {
-    size: u64,
-    values: Vec<u32>,
-}
-
 /// A row that is not as the assignment has it.
-struct Strange<'r, 'd> {
-    at: &'r At<'d, ReportRow>,
+struct Strange<'s, 'd> {
+    at: At<'d, ReportRow>,
     /// What in it is off.
     span: Span,
     message: String,
     /// The values at its offset.
-    values: &'r [u32],
+    values: &'s [u32],
     /// How many more values it has than there are.
     excess: i128,
 }
 
 impl<'d> Report<'d> {
     /// All rows, each with its block.
-    fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> {
-        let file = self.file;
-        self.dump.files[file]
+    fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> + Clone + use<'d> {
+        let (dump, file) = (self.dump, self.file);
+        dump.files[file]
             .document
             .blocks()
             .flat_map(move |(start, block)| {
-                block.report().iter().map(move |&row| At {
+                block.report().map(move |row| At {
                     file,
                     start,
                     block,
@@ -187,45 +181,57 @@ impl<'d> Report<'d> {
         let mut allocation: Option<u32> = None;
         // The older form names each table's allocation, the newer one sorts them.
         let mut is_named = false;
-        let mut rows: Vec<At<'d, ReportRow>> = Vec::new();
         let mut heading = None;
-        for at in self.rows() {
+        let mut rows = self.rows();
+        // Where those of the table begin that is being read, and how many they are.
+        let (mut first, mut count) = (rows.clone(), 0);
+        loop {
+            let own = of_table(first.clone(), count);
+            let before = rows.clone();
+            let Some(at) = rows.next() else {
+                self.check_table(allocation, heading, &own, doubts, findings);
+                break;
+            };
             match at.row {
                 ReportRow::Space { color: space, .. } => {
-                    self.check_table(allocation, heading.take(), &rows, doubts, findings);
+                    self.check_table(allocation, heading.take(), &own, doubts, findings);
                     (color, tables_of_space) = (space.value, 0);
                     of_space = self.spaces.get(&color).map_or(&[], |space| &space.by_size);
                     tables.insert(color, (at.place(space.span), 0));
-                    rows.clear();
+                    count = 0;
                 }
                 ReportRow::Allocation(header) => {
-                    self.check_table(allocation, heading.take(), &rows, doubts, findings);
-                    rows.clear();
+                    self.check_table(allocation, heading.take(), &own, doubts, findings);
+                    count = 0;
                     is_named = true;
                     allocation = self.check_named(&at, &header, doubts, findings);
                 }
                 ReportRow::Table(span) => {
                     if !is_named {
-                        self.check_table(allocation, heading.take(), &rows, doubts, findings);
-                        rows.clear();
+                        self.check_table(allocation, heading.take(), &own, doubts, findings);
+                        count = 0;
                         // Which table is whose depends on the sizes and memory spaces of all.
                         allocation = of_space
                             .get(tables_of_space)
                             .copied()
                             .filter(|_| doubts.headers.is_empty());
                         tables_of_space += 1;
-                        if let Some((_, count)) = tables.get_mut(&color) {
-                            *count = tables_of_space;
+                        if let Some((_, tables)) = tables.get_mut(&color) {
+                            *tables = tables_of_space;
                         }
                     }
                     heading = Some(at.place(span));
                 }
-                ReportRow::Slot { .. } => rows.push(at),
-                ReportRow::Rest(_) if !rows.is_empty() => rows.push(at),
+                ReportRow::Slot { .. } => {
+                    if count == 0 {
+                        first = before;
+                    }
+                    count += 1;
+                }
+                ReportRow::Rest(_) if count > 0 => count += 1,
                 ReportRow::Rest(_) | ReportRow::SpaceTotal(_) | ReportRow::Running { .. } => {}
             }
         }
-        self.check_table(allocation, heading, &rows, doubts, findings);
         if doubts.headers.is_empty() && doubts.allocations.is_empty() {
             self.check_counts(&tables, findings);
         }
@@ -372,7 +378,7 @@ impl<'d> Report<'d> {
         &self,
         allocation: Option<u32>,
         heading: Option<Place>,
-        rows: &[At<'d, ReportRow>],
+        rows: &(impl Iterator<Item = At<'d, ReportRow>> + Clone),
         doubts: &mut Doubts,
         findings: &mut Findings,
     ) {
@@ -385,10 +391,10 @@ impl<'d> Report<'d> {
         let Some(allocation) = self.dump.allocations.get(number as usize) else {
             return;
         };
-        let slots = self.slots(allocation);
-        let mut matched = FxHashSet::default();
+        let slots = Slots::new(self.dump, allocation);
+        let mut matched = vec![false; slots.len()];
         let mut strange = Vec::new();
-        for at in rows {
+        for at in rows.clone() {
             let ReportRow::Slot {
                 size,
                 offset,
@@ -398,8 +404,8 @@ impl<'d> Report<'d> {
             else {
                 continue;
             };
-            let slot = slots.get(&offset.value);
-            let Some(slot) = slot.filter(|_| matched.insert(offset.value)) else {
+            let slot = slots.at(offset.value).filter(|&slot| !matched[slot]);
+            let Some(slot) = slot else {
                 strange.push(Strange {
                     at,
                     span: offset.span,
@@ -412,12 +418,14 @@ impl<'d> Report<'d> {
                 });
                 continue;
             };
+            matched[slot] = true;
+            let slot = slots.slot(slot);
             let excess = i128::from(values.value) - slot.values.len() as i128;
             let strange_at = |span, message| Strange {
                 at,
                 span,
                 message,
-                values: &slot.values,
+                values: slot.values,
                 excess,
             };
             let expected = bytes::human(slot.size);
@@ -441,8 +449,9 @@ impl<'d> Report<'d> {
         // Values that a row is short of lie elsewhere now: where there is no row.
         let others: Vec<u32> = slots
             .iter()
-            .filter(|(offset, _)| !matched.contains(offset))
-            .flat_map(|(_, slot)| &slot.values)
+            .zip(&matched)
+            .filter(|(_, is_matched)| !**is_matched)
+            .flat_map(|(slot, _)| slot.values)
             .copied()
             .collect();
         if !strange.is_empty() {
@@ -456,18 +465,18 @@ impl<'d> Report<'d> {
             let moved = further.iter().flat_map(|other| other.values);
             let values = it.values.iter().chain(moved).chain(others.iter().take(8));
             let values: Vec<u32> = values.copied().collect();
-            let mut finding = finding(self.dump, it.at, it.span, it.message, &values);
+            let mut finding = finding(self.dump, &it.at, it.span, it.message, &values);
             for other in &further {
                 finding = finding.related(other.at.place(other.span), other.message.clone());
             }
             findings.push(finding);
         }
         if !doubts.allocations.contains(&number) {
-            let are_right = running::check_slots(self.dump, rows, &slots, doubts, findings);
-            let left = slots.len() - matched.len();
+            let are_right = running::check_slots(self.dump, rows.clone(), &slots, doubts, findings);
+            let left = matched.iter().filter(|is_matched| !**is_matched).count();
             // Rows are left out behind a `The rest` alone. A file that is cut has been told.
-            let is_rest = |at: &At<ReportRow>| matches!(at.row, ReportRow::Rest(_));
-            if are_right && left > 0 && !rows.iter().any(is_rest) && !findings.has(Code::Truncated)
+            let is_rest = |at: At<ReportRow>| matches!(at.row, ReportRow::Rest(_));
+            if are_right && left > 0 && !rows.clone().any(is_rest) && !findings.has(Code::Truncated)
             {
                 let message = format!(
                     "the table has no row for {left} of {} offsets of allocation {number}",
@@ -478,17 +487,15 @@ impl<'d> Report<'d> {
             }
         }
     }
+}
 
-    fn slots(&self, allocation: &Allocation) -> BTreeMap<u64, Slot> {
-        let mut slots: BTreeMap<u64, Slot> = BTreeMap::new();
-        for at in allocation.values.clone() {
-            let value = &self.dump.values[at as usize];
-            let slot = slots.entry(value.offset).or_default();
-            slot.size = slot.size.max(value.size);
-            slot.values.push(at);
-        }
-        slots
-    }
+/// The rows of a table: the `count` slots and remainders from `first` on.
+fn of_table<'d>(
+    first: impl Iterator<Item = At<'d, ReportRow>> + Clone,
+    count: usize,
+) -> impl Iterator<Item = At<'d, ReportRow>> + Clone {
+    let is_own = |at: &At<ReportRow>| matches!(at.row, ReportRow::Slot { .. } | ReportRow::Rest(_));
+    first.filter(is_own).take(count)
 }
 
 /// Adds a finding on a row, with values that take part.

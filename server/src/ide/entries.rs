@@ -69,7 +69,7 @@ pub(super) fn sections(block: &Block) -> Vec<(u32, Level)> {
         .totals()
         .iter()
         .map(|row| line_of(row.bytes.span.start));
-    let spaces = block.report().iter().filter_map(|row| match row {
+    let spaces = block.report().filter_map(|row| match row {
         ReportRow::Space { label, .. } => Some(line_of(label.start)),
         _ => None,
     });

@@ -87,7 +87,7 @@ fn find(document: &Document, end: u32) -> Option<(Table, Number, Number)> {
                     found = None;
                 }
                 ReportRow::Slot { offset, values, .. } if start + offset.span.start < end => {
-                    found = Some((*offset, *values));
+                    found = Some((offset, values));
                 }
                 _ => {}
             }

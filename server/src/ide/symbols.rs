@@ -204,7 +204,7 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
         let at = |span: Span| start + span.start..start + span.end;
         for row in block.report() {
             let place = match row {
-                ReportRow::Space { label, .. } => at(*label),
+                ReportRow::Space { label, .. } => at(label),
                 ReportRow::Allocation(allocation) => at(allocation.line),
                 ReportRow::SpaceTotal(total) => {
                     if let Some(space) = symbols.last_mut() {

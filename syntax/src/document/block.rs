@@ -11,7 +11,7 @@ use super::cut::is_long;
 use super::text::{Origin, Text};
 use crate::facts::{
     Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
-    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode,
+    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode, report_rows,
 };
 use crate::grammar;
 use crate::line::{LineKind, Mode};
@@ -32,7 +32,7 @@ pub struct Block {
     line_starts: Starts,
     kinds: Box<[LineKind]>,
     /// Where lines begin for an editor, if it takes other characters for line ends, too.
-    editor_lines: Option<Starts>,
+    editor_lines: Option<Box<Starts>>,
     units: OnceLock<Units>,
     facts: Mutex<Option<Facts>>,
     rare: OnceLock<Option<Box<Rare>>>,
@@ -58,7 +58,7 @@ impl Block {
             follow,
             line_starts: Starts::new(line_starts),
             kinds: kinds.into(),
-            editor_lines: has_returns.then(|| editor_lines(&text)),
+            editor_lines: has_returns.then(|| Box::new(editor_lines(&text))),
             text,
             units: OnceLock::new(),
             facts: Mutex::default(),
@@ -133,8 +133,8 @@ impl Block {
     }
 
     /// The memory-usage report.
-    pub fn report(&self) -> &[ReportRow] {
-        self.rare(|rare| &rare.report)
+    pub fn report(&self) -> impl Iterator<Item = ReportRow> + Clone + '_ {
+        report_rows(self.rare(|rare| &rare.report))
     }
 
     /// The text of a failure for want of memory.
@@ -316,7 +316,7 @@ impl Block {
 
     /// Where lines begin for an editor.
     pub(super) fn editor_lines(&self) -> &Starts {
-        self.editor_lines.as_ref().unwrap_or(&self.line_starts)
+        self.editor_lines.as_deref().unwrap_or(&self.line_starts)
     }
 
     /// Whether the block begins with a long line.

@@ -7,6 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::brief::{self, Row, Text};
 use super::packed::Packer;
+use super::report::ReportPacker;
 use super::{Facts, Line, Rare, Span, ValueReference};
 
 /// The rows of the block that is being read. Kept from block to block, so that none has to be moved while
@@ -21,6 +22,7 @@ pub(crate) struct Gathered {
     /// How many instructions there are so far.
     instructions: u32,
     rare: Rare,
+    report: ReportPacker,
     has_rare: bool,
 }
 
@@ -149,7 +151,7 @@ impl Gathered {
             Line::Total(row) => rare.totals.push(row),
             Line::PeakValue(row) => rare.peak_values.push(row),
             Line::TreeNode(row) => rare.tree.push(row),
-            Line::Report(row) => rare.report.push(row),
+            Line::Report(row) => self.report.push(&mut rare.report, &row),
             Line::OutOfMemory(row) => rare.out_of_memory.push(row),
             Line::TableRow(row) => rare.table_rows.push(row),
             Line::Computation(mut row) => {
@@ -166,6 +168,7 @@ impl Gathered {
         self.names.clear();
         self.shapes.clear();
         self.instructions = 0;
+        self.report = ReportPacker::default();
         let has_rare = std::mem::take(&mut self.has_rare);
         (facts, has_rare.then(|| Box::new(self.rare.take())))
     }

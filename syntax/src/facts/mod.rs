@@ -10,6 +10,7 @@
 pub mod brief;
 mod gather;
 mod packed;
+mod report;
 mod sink;
 
 use crate::Block;
@@ -18,6 +19,7 @@ use crate::line::LineKind;
 pub use packed::Facts;
 
 pub(crate) use gather::Gathered;
+pub(crate) use report::report_rows;
 pub(crate) use sink::{FactsSink, KnownShapes, Rows};
 
 /// A range of bytes in a block.
@@ -404,7 +406,8 @@ pub(crate) struct Rare {
     pub(crate) totals: Vec<Total>,
     pub(crate) peak_values: Vec<PeakValue>,
     pub(crate) tree: Vec<TreeNode>,
-    pub(crate) report: Vec<ReportRow>,
+    /// See [`report_rows`].
+    pub(crate) report: Vec<u8>,
     pub(crate) out_of_memory: Vec<OutOfMemory>,
     pub(crate) table_rows: Vec<TableRow>,
     pub(crate) computations: Vec<Computation>,

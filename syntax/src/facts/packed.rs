@@ -237,12 +237,8 @@ impl Packer {
     }
 
     #[inline]
-    fn number(&mut self, mut number: u64) {
-        while number >= MORE.into() {
-            self.bytes.push(number as u8 | MORE);
-            number >>= 7;
-        }
-        self.bytes.push(number as u8);
+    fn number(&mut self, number: u64) {
+        pack_number(&mut self.bytes, number);
     }
 
     /// The rows with their texts. There is nothing then, with room for more.
@@ -264,21 +260,36 @@ impl Packer {
         facts
     }
 
-    /// Spans, each by how far it begins from the end of the one before, and its length.
     fn spans(&mut self, spans: &[Span]) {
         let mut end = 0;
-        for span in spans {
-            let ahead = span.start.wrapping_sub(end).cast_signed();
-            // The sign is the lowest bit, so that small distances back are small numbers, too.
-            self.number(u64::from(((ahead << 1) ^ (ahead >> 31)).cast_unsigned()));
-            self.number((span.end - span.start).into());
-            end = span.end;
+        for &span in spans {
+            pack_span(&mut self.bytes, &mut end, span);
         }
     }
 }
 
 /// Set in a byte behind which a number goes on.
 const MORE: u8 = 1 << 7;
+
+#[inline]
+pub(super) fn pack_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= MORE.into() {
+        bytes.push(number as u8 | MORE);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// A span by how far it begins from the `end` of the one before, and its length.
+#[inline]
+pub(super) fn pack_span(bytes: &mut Vec<u8>, end: &mut u32, span: Span) {
+    let ahead = span.start.wrapping_sub(*end).cast_signed();
+    // The sign is the lowest bit, so that small distances back are small numbers, too.
+    let ahead = ((ahead << 1) ^ (ahead >> 31)).cast_unsigned();
+    pack_number(bytes, ahead.into());
+    pack_number(bytes, (span.end - span.start).into());
+    *end = span.end;
+}
 
 fn packed<const N: usize>(flags: [bool; N]) -> u64 {
     let bits = flags.into_iter().enumerate();
@@ -291,24 +302,29 @@ fn unpacked<const N: usize>(bits: u64) -> [bool; N] {
 
 fn spans(bytes: &[u8]) -> impl Iterator<Item = Span> {
     let (mut bytes, mut end) = (Bytes(bytes), 0_u32);
-    std::iter::from_fn(move || {
-        if bytes.0.is_empty() {
-            return None;
-        }
-        let ahead = bytes.number() as u32;
-        let start = end.wrapping_add((ahead >> 1) ^ (ahead & 1).wrapping_neg());
-        end = start.wrapping_add(bytes.number() as u32);
-        Some(Span { start, end })
-    })
+    std::iter::from_fn(move || (!bytes.is_empty()).then(|| bytes.span(&mut end)))
 }
 
 /// What a [`Packer`] has packed, from some place on.
 #[derive(Debug, Clone)]
-struct Bytes<'f>(&'f [u8]);
+pub(super) struct Bytes<'f>(pub(super) &'f [u8]);
 
 impl Bytes<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What [`pack_span`] has packed behind one that ends at `end`.
     #[inline]
-    fn number(&mut self) -> u64 {
+    pub(super) fn span(&mut self, end: &mut u32) -> Span {
+        let ahead = self.number() as u32;
+        let start = end.wrapping_add((ahead >> 1) ^ (ahead & 1).wrapping_neg());
+        *end = start.wrapping_add(self.number() as u32);
+        Span { start, end: *end }
+    }
+
+    #[inline]
+    pub(super) fn number(&mut self) -> u64 {
         let (mut number, mut shift) = (0, 0);
         while let Some((&byte, rest)) = self.0.split_first() {
             self.0 = rest;

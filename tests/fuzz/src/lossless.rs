@@ -276,9 +276,9 @@ fn spans(block: &Block) -> Vec<Span> {
     }));
     for row in block.report() {
         match row {
-            ReportRow::Space { label, color } => spans.extend([*label, number(*color)]),
+            ReportRow::Space { label, color } => spans.extend([label, number(color)]),
             ReportRow::SpaceTotal(it) => spans.extend([number(it.bytes), it.human]),
-            ReportRow::Table(span) => spans.push(*span),
+            ReportRow::Table(span) => spans.push(span),
             ReportRow::Slot {
                 cumulative,
                 percentage,
@@ -288,12 +288,12 @@ fn spans(block: &Block) -> Vec<Span> {
                 shapes,
             } => {
                 spans.extend([
-                    *cumulative,
-                    *percentage,
-                    *size,
-                    number(*offset),
-                    number(*values),
-                    *shapes,
+                    cumulative,
+                    percentage,
+                    size,
+                    number(offset),
+                    number(values),
+                    shapes,
                 ]);
             }
             ReportRow::Allocation(it) => spans.extend([
@@ -309,7 +309,7 @@ fn spans(block: &Block) -> Vec<Span> {
                 rest,
                 allocation,
             } => {
-                spans.extend([*cumulative, *percentage, *rest, number(*allocation)]);
+                spans.extend([cumulative, percentage, rest, number(allocation)]);
             }
             ReportRow::Rest(it) => spans.push(it.span),
         }

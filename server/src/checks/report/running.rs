@@ -1,13 +1,13 @@
 //! The running sums, percentages, lists of shapes and remainders in the tables of the report.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use buflens_syntax::facts::{ReportRow, Span};
 use buflens_syntax::lexer::{Token, tokens};
 use rustc_hash::FxHashMap;
 
-use super::{Slot, push};
+use super::push;
+use super::slots::Slots;
 use crate::checks::labels::cut;
 use crate::checks::{Doubts, Findings};
 use crate::model::shapes::ShapeId;
@@ -77,16 +77,16 @@ impl Sum {
 }
 
 /// Compares what a table of slots, whose sizes and offsets are right, says besides. `slots` are
-/// those of its allocation, by offset. Tells whether the sums are right.
-pub(super) fn check_slots(
+/// those of its allocation. Tells whether the sums are right.
+pub(super) fn check_slots<'d>(
     dump: &Dump,
-    rows: &[At<ReportRow>],
-    slots: &BTreeMap<u64, Slot>,
+    rows: impl Iterator<Item = At<'d, ReportRow>>,
+    slots: &Slots,
     doubts: &mut Doubts,
     findings: &mut Findings,
 ) -> bool {
     let whole = slots
-        .values()
+        .iter()
         .map(|slot| slot.size)
         .fold(0, u64::saturating_add);
     let (mut sum, mut shown) = (Sum::new(whole), 0);
@@ -100,27 +100,27 @@ pub(super) fn check_slots(
                 shapes,
                 ..
             } => {
-                let Some(slot) = slots.get(&offset.value) else {
+                let Some(slot) = slots.at(offset.value).map(|at| slots.slot(at)) else {
                     return false;
                 };
                 shown += 1;
                 // Behind a row that is missing, all sums are off.
-                if !sum.add(dump, at, slot.size, (cumulative, percentage), findings) {
+                if !sum.add(dump, &at, slot.size, (cumulative, percentage), findings) {
                     return false;
                 }
                 let is_in_doubt = slot
                     .values
                     .iter()
                     .any(|value| doubts.values.contains(value));
-                let expected = shape_list(dump, &slot.values, &mut plain);
+                let expected = shape_list(dump, slot.values, &mut plain);
                 if !is_in_doubt && items(at.text(shapes)) != expected {
                     let message = format!(
                         "other shapes than those of the values at offset {}: {}",
                         offset.value,
                         cut(&expected.join(", "))
                     );
-                    push(dump, at, shapes, message, &slot.values, findings);
-                    doubts.values.extend(&slot.values);
+                    push(dump, &at, shapes, message, slot.values, findings);
+                    doubts.values.extend(slot.values);
                 }
             }
             ReportRow::Rest(number) => {
@@ -130,7 +130,7 @@ pub(super) fn check_slots(
                         "{} values not shown where {left} offsets of the allocation have no row",
                         number.value
                     );
-                    push(dump, at, number.span, message, &[], findings);
+                    push(dump, &at, number.span, message, &[], findings);
                 }
             }
             _ => {}
