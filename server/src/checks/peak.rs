@@ -1,5 +1,8 @@
 //! The peak that the compiler printed: its step, its members, their bytes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -191,29 +194,31 @@ fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
 /// unpadded bytes of all values alive, and of those that ended the step before, are the most. Each
 /// value counts the whole result of its instruction.
 fn step_by_rule(context: &Context) -> Option<u64> {
-    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    let mut values = Vec::new();
     // Few shapes differ, and all elements of a tuple are counted for each of its values.
     let mut known: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
     for value in live_ranges(context.dump) {
         let shape = context.result(value.value?)?;
         let weight = known.entry(shape);
         let weight = (*weight.or_insert_with(|| bytes::logical_bytes(shape)))?;
-        starts.push((value.start, weight));
-        ends.push((value.end, weight));
+        values.push((value.start, value.end, weight));
     }
-    starts.sort_unstable();
-    ends.sort_unstable();
-    let mut ended = ends.into_iter().peekable();
+    values.sort_unstable_by_key(|&(start, ..)| start);
+    // What has begun and not ended, by its end.
+    let mut alive = BinaryHeap::new();
     let (mut sum, mut best) = (0_u128, None::<(u128, u64)>);
-    for beginning in starts.chunk_by(|(step, _), (next, _)| step == next) {
+    for beginning in values.chunk_by(|(start, ..), (next, ..)| start == next) {
         let step = beginning[0].0;
-        sum += beginning
-            .iter()
-            .map(|&(_, weight)| u128::from(weight))
-            .sum::<u128>();
+        for &(_, end, weight) in beginning {
+            sum += u128::from(weight);
+            alive.push(Reverse((end, weight)));
+        }
         // What ended before the last step is gone.
-        while let Some((_, weight)) = ended.next_if(|&(end, _)| end.saturating_add(1) < step) {
+        while let Some(&Reverse((end, weight))) = alive.peek()
+            && end.saturating_add(1) < step
+        {
             sum -= u128::from(weight);
+            alive.pop();
         }
         if best.is_none_or(|(most, _)| sum > most) {
             best = Some((sum, step));
@@ -238,7 +243,9 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
     let has_index = printed.any(|at| !at.row.index.is_empty());
     let key = |value: &Alive| (value.key.0, has_index.then_some(value.key.1));
     let is_alive = |value: &Alive| (value.start..=value.end).contains(&step);
-    let mut expected: Vec<Alive> = live_ranges(dump).filter(is_alive).collect();
+    // As many as are listed, if the list is right.
+    let mut expected: Vec<Alive> = Vec::with_capacity(lines.len());
+    expected.extend(live_ranges(dump).filter(is_alive));
     expected.sort_by_key(|value| (key(value), value.start));
     // How many of the values of one key are listed, at the place of the first of them: the last ones.
     let mut listed = vec![0; expected.len()];
