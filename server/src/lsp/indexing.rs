@@ -1,10 +1,11 @@
 //! Reading the dumps of the workspace's folders in the background, and again what changes on disk.
 //!
 //! One task does it, a piece at a time; a dump is begun only while no request is worked on. What is
-//! open is left to the requests, and read when it is closed.
+//! open is left to the requests, and read when it is closed. What is opened while it is read is read no further, and
+//! nothing is while a long message comes in: a large dump would be held twice.
 
 use std::hash::BuildHasher;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tower_lsp::ls_types as lsp;
 
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
-use crate::model::cancel::on_few_threads;
+use crate::model::cancel::{self, Token, on_few_threads};
 use crate::model::source::Libraries;
 use crate::workspace::{self, Found, Index, Record, Texts};
 
@@ -47,7 +48,20 @@ pub struct Indexing {
     due: Mutex<Due>,
     woken: Notify,
     run: Mutex<Run>,
+    reading: Mutex<Reading>,
 }
+
+/// Which dumps are being read, by their stems, and whether any may be.
+#[derive(Debug, Default)]
+struct Reading {
+    dumps: Vec<(PathBuf, Token)>,
+    /// So many long messages are coming in.
+    held: usize,
+}
+
+/// While it is there no dump is read.
+#[derive(Debug)]
+pub struct Hold(Arc<Session>);
 
 /// What has to be looked at.
 #[derive(Debug, Default)]
@@ -96,6 +110,12 @@ impl Indexing {
         self.woken.notify_one();
     }
 
+    /// Reads the dump of `path` no further: it has been opened.
+    pub fn leave(&self, path: &Path) {
+        let stem = workspace::stem_or_path(path);
+        lock(&self.reading).cancel(|it| it == stem);
+    }
+
     /// Ends the reading that the client knows by this name, on the user's wish. What has been read
     /// stays.
     pub fn cancel(&self, token: &lsp::ProgressToken) {
@@ -103,6 +123,44 @@ impl Indexing {
         if *token == name(run.number) {
             run.cancelled.cancel();
         }
+    }
+}
+
+impl Reading {
+    /// What is to be read now; its reading goes on until the token trips. `None` if nothing may be.
+    fn begin(&mut self, stem: PathBuf) -> Option<Token> {
+        let token = Token::default();
+        let may_begin = self.held == 0;
+        may_begin.then(|| self.dumps.push((stem, token.clone())))?;
+        Some(token)
+    }
+
+    fn end(&mut self, stem: &Path) {
+        self.dumps.retain(|(it, _)| it != stem);
+    }
+
+    /// Reads no further what `is_meant`.
+    fn cancel(&self, is_meant: impl Fn(&Path) -> bool) {
+        let meant = self.dumps.iter().filter(|(stem, _)| is_meant(stem));
+        meant.for_each(|(_, token)| token.cancel());
+    }
+
+    /// Reads nothing for now. What is being read begins anew.
+    fn hold(&mut self) {
+        self.held += 1;
+        self.cancel(|_| true);
+    }
+}
+
+/// Reads nothing for the index while the hold is there.
+pub fn hold(session: &Arc<Session>) -> Hold {
+    lock(&session.indexing.reading).hold();
+    Hold(Arc::clone(session))
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        lock(&self.0.indexing.reading).held -= 1;
     }
 }
 
@@ -307,12 +365,21 @@ fn read(session: &Session, plan: &Plan, progress: &Progress, cancelled: &Cancell
     let encoding = session.capabilities().encoding;
     readers.install(|| {
         found.par_iter().for_each(|found| {
-            if is_turn(session, cancelled) {
-                // It may have been opened while others were read.
-                if !is_open(session, found) {
-                    let index = &session.indexing.index;
-                    on_few_threads(|| read_one(index, found, encoding, &plan.libraries));
+            let indexing = &session.indexing;
+            // It may have been opened while others were read, or itself.
+            while is_turn(session, cancelled) && !is_open(session, found) {
+                let stem = found.stem();
+                let Some(token) = lock(&indexing.reading).begin(stem.clone()) else {
+                    continue;
+                };
+                let read = || read_one(&indexing.index, found, encoding, &plan.libraries);
+                let done = cancel::run(&token, || on_few_threads(read));
+                lock(&indexing.reading).end(&stem);
+                if done.is_some() {
+                    break;
                 }
+            }
+            if !cancelled.is_cancelled() {
                 progress.dumps.fetch_add(1, Ordering::Relaxed);
                 progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
             }
@@ -328,7 +395,8 @@ fn is_open(session: &Session, found: &Found) -> bool {
 
 /// Waits until nothing else is worked on. `false` if there is nothing to wait for any more.
 fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
-    while !cancelled.is_cancelled() && session.is_busy() {
+    let is_held = || lock(&session.indexing.reading).held > 0;
+    while !cancelled.is_cancelled() && (session.is_busy() || is_held()) {
         std::thread::sleep(TURN);
     }
     !cancelled.is_cancelled()
@@ -427,6 +495,26 @@ mod tests {
         assert_eq!(none, Vec::<String>::new());
         within_bounds(&mut all, (MOST_DUMPS - 1, 0), u64::MAX);
         assert_eq!(all.len(), 1);
+    }
+
+    #[test]
+    fn what_is_opened_and_what_is_held_is_read_no_further() {
+        let mut reading = Reading::default();
+        let stems = ["a", "b"].map(PathBuf::from);
+        let tokens = stems.clone().map(|stem| reading.begin(stem));
+        let [Some(a), Some(b)] = tokens else {
+            panic!("nothing is held");
+        };
+        reading.cancel(|stem| stem == stems[0]);
+        assert_eq!((a.is_cancelled(), b.is_cancelled()), (true, false));
+        reading.end(&stems[0]);
+        reading.hold();
+        assert!(b.is_cancelled());
+        assert!(reading.begin(stems[0].clone()).is_none());
+        reading.held -= 1;
+        let again = reading.begin(stems[0].clone());
+        assert_eq!(again.map(|token| token.is_cancelled()), Some(false));
+        assert_eq!(reading.dumps.len(), 2);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub fn opened(session: &Arc<Session>, params: lsp::DidOpenTextDocumentParams) {
         .state()
         .workspace
         .open(path.clone(), uri.as_str().to_owned(), version, text);
+    session.indexing.leave(&path);
     publish::schedule(session, path, Trigger::Edit);
 }
 

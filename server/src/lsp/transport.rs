@@ -26,12 +26,14 @@ use self::answer::{LEFT, Left, body};
 use self::message::Incoming;
 use super::server::Buflens;
 use super::session::Session;
-use super::sync;
+use super::{indexing, sync};
 
 /// So many requests are worked on at once.
 const CONCURRENCY: usize = 256;
 /// So many more messages wait, so that the cancelling of a request overtakes them.
 const WAITING: usize = 1024;
+/// A message of so many bytes most likely brings a document.
+const LONG: usize = 1 << 20;
 /// So many messages of each direction are on their way between the threads.
 const QUEUED: usize = 16;
 
@@ -61,13 +63,15 @@ pub async fn serve(
     closed: CancellationToken,
 ) {
     let (sender, incoming) = mpsc::channel(QUEUED);
-    tokio::task::spawn_blocking(move || receive(input, &sender));
+    let session = Arc::clone(&service.inner().0);
+    let receiving = Arc::clone(&session);
+    tokio::task::spawn_blocking(move || receive(input, &receiving, &sender));
     let (outgoing, receiver) = mpsc::channel(QUEUED);
     let writer = tokio::task::spawn_blocking(move || send(output, receiver));
     // Kept to the end: checks that are under way go on telling what they find.
     let (mut requests, responses) = socket.split();
     let transport = Transport {
-        session: Arc::clone(&service.inner().0),
+        session,
         service,
         responses,
         waiting: VecDeque::new(),
@@ -83,10 +87,12 @@ pub async fn serve(
     }
 }
 
-fn receive(input: impl Read, messages: &mpsc::Sender<Incoming>) {
+fn receive(input: impl Read, session: &Arc<Session>, messages: &mpsc::Sender<Incoming>) {
     let mut input = BufReader::new(input);
     loop {
-        match frame::read(&mut input) {
+        let mut hold = None;
+        let announced = |length| hold = (length >= LONG).then(|| indexing::hold(session));
+        match frame::read(&mut input, announced) {
             Ok(Some(body)) => {
                 if messages.blocking_send(message::read(body)).is_err() {
                     return;

@@ -14,11 +14,14 @@ const FIRST: usize = 64 << 10;
 const LENGTH: &[u8] = b"content-length:";
 
 /// The next body; `None` at the end of the input, even in the middle of a message. What is no header
-/// is skipped up to the next `Content-Length`, and the log says so.
+/// is skipped up to the next `Content-Length`, and the log says so. `announced` is told the body's length before it comes.
 ///
 /// # Errors
 /// If the input cannot be read.
-pub fn read(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+pub fn read(
+    input: &mut impl BufRead,
+    announced: impl FnOnce(usize),
+) -> io::Result<Option<Vec<u8>>> {
     let (mut length, mut skipped) = (None, 0);
     let mut line = Vec::new();
     loop {
@@ -51,7 +54,10 @@ pub fn read(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         }
         match length {
             _ if has_ended => return Ok(None),
-            Some(length) if is_blank => return body(input, length),
+            Some(length) if is_blank => {
+                announced(length);
+                return body(input, length);
+            }
             _ => line.clear(),
         }
     }
@@ -115,7 +121,7 @@ mod tests {
 
     fn all(mut input: &[u8]) -> Vec<String> {
         let mut bodies = Vec::new();
-        while let Some(body) = read(&mut input).expect("bytes can be read") {
+        while let Some(body) = read(&mut input, |_| {}).expect("bytes can be read") {
             bodies.push(String::from_utf8(body).expect("a text"));
         }
         bodies
@@ -131,7 +137,7 @@ mod tests {
         // However little of it comes at a time.
         let mut slow = io::BufReader::with_capacity(1, &bytes[..]);
         assert_eq!(
-            read(&mut slow).expect("a body").as_deref(),
+            read(&mut slow, |_| {}).expect("a body").as_deref(),
             Some(&b"{}"[..])
         );
     }
