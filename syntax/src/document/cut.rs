@@ -171,7 +171,7 @@ pub(super) struct Cutter {
     at: usize,
     /// Blocks that begin with a long line, by their lengths.
     long: HashMap<usize, Vec<Arc<Block>>>,
-    /// The text, if blocks share it.
+    /// The text, if blocks share it; but for those that begin with a long line, which stay when the text goes.
     whole: Option<Arc<String>>,
 }
 
@@ -201,8 +201,7 @@ impl Cutter {
     /// Takes these blocks for equal ones of the text.
     pub(super) fn know(&mut self, blocks: &[Arc<Block>]) {
         for block in blocks {
-            // One that shares the text before would keep all of it.
-            if block.is_long() && !block.text.is_shared() {
+            if block.is_long() {
                 remember(self.long.entry(block.text.len()).or_default(), block);
             }
         }
@@ -266,10 +265,6 @@ impl Cutter {
         let new = |text: Text, starts: &[u32], kinds: &[LineKind]| {
             Arc::new(Block::new(text, self.mode, follow, starts, kinds))
         };
-        let shared = || match &self.whole {
-            Some(whole) => Text::part(whole, self.start..self.start + text.len()),
-            None => text.into(),
-        };
         let block = if is_long(text.len(), self.line_starts.get(1).map(|&it| it as usize)) {
             let known = self.long.entry(text.len()).or_default();
             let is_equal = |block: &&Arc<Block>| {
@@ -277,12 +272,16 @@ impl Cutter {
             };
             let block = known.iter().rev().find(is_equal).cloned();
             block.unwrap_or_else(|| {
-                let block = new(shared(), &self.line_starts, &self.kinds);
+                let block = new(text.into(), &self.line_starts, &self.kinds);
                 remember(known, &block);
                 block
             })
         } else {
-            new(shared(), &self.line_starts, &self.kinds)
+            let text = match &self.whole {
+                Some(whole) => Text::part(whole, self.start..self.start + text.len()),
+                None => text.into(),
+            };
+            new(text, &self.line_starts, &self.kinds)
         };
         self.line_starts.clear();
         self.kinds.clear();

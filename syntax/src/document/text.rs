@@ -108,11 +108,6 @@ impl Text {
         }
     }
 
-    /// Whether it is part of a larger text.
-    pub(super) fn is_shared(&self) -> bool {
-        matches!(self.held.get(), Some(Held::Part(..)))
-    }
-
     /// Whether it need not be held.
     pub(super) fn is_released(&self) -> bool {
         self.released.is_some()

@@ -1,4 +1,4 @@
-//! The rows of a memory-usage report, packed: it has one on nearly every line, each of up to nine spans and numbers.
+//! The rows of a memory-usage report, packed: it has one on nearly every line, each of up to eight spans and numbers.
 
 use super::packed::{Bytes, pack_number, pack_span};
 use super::{Number, ReportAllocation, ReportRow, Span, Total};
