@@ -366,22 +366,26 @@ fn read(session: &Session, plan: &Plan, progress: &Progress, cancelled: &Cancell
     readers.install(|| {
         found.par_iter().for_each(|found| {
             let indexing = &session.indexing;
-            // It may have been opened while others were read, or itself.
-            while is_turn(session, cancelled) && !is_open(session, found) {
+            while is_turn(session, cancelled) {
                 let stem = found.stem();
                 let Some(token) = lock(&indexing.reading).begin(stem.clone()) else {
                     continue;
                 };
-                let read = || read_one(&indexing.index, found, encoding, &plan.libraries);
-                let done = cancel::run(&token, || on_few_threads(read));
+                // It may have been opened while others were read. From here on that trips the token.
+                let read = || {
+                    if !is_open(session, found) {
+                        on_few_threads(|| {
+                            read_one(&indexing.index, found, encoding, &plan.libraries);
+                        });
+                    }
+                };
+                let done = cancel::run(&token, read);
                 lock(&indexing.reading).end(&stem);
                 if done.is_some() {
+                    progress.dumps.fetch_add(1, Ordering::Relaxed);
+                    progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
                     break;
                 }
-            }
-            if !cancelled.is_cancelled() {
-                progress.dumps.fetch_add(1, Ordering::Relaxed);
-                progress.bytes.fetch_add(found.bytes, Ordering::Relaxed);
             }
         });
     });

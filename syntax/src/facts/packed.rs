@@ -305,7 +305,7 @@ fn spans(bytes: &[u8]) -> impl Iterator<Item = Span> {
     std::iter::from_fn(move || (!bytes.is_empty()).then(|| bytes.span(&mut end)))
 }
 
-/// What a [`Packer`] has packed, from some place on.
+/// Numbers as [`pack_number`] packs them, from some place on.
 #[derive(Debug, Clone)]
 pub(super) struct Bytes<'f>(pub(super) &'f [u8]);
 
