@@ -30,7 +30,7 @@ pub enum Follow {
 }
 
 /// Where the lines of a text begin. Most texts are so short that this takes two bytes a line.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Starts {
     Short(Box<[u16]>),
     Long(Box<[u32]>),

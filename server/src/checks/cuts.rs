@@ -137,7 +137,7 @@ fn allocations_reported(dump: &Dump) -> u64 {
         return 0;
     };
     let rows = dump.files[file].document.blocks();
-    let rows = rows.flat_map(|(_, block)| block.report());
+    let rows = rows.flat_map(|(_, block)| block.report().iter());
     let numbers = rows.filter_map(|row| match row {
         ReportRow::Allocation(header) if header.index.is_read() => Some(header.index.value),
         _ => None,

@@ -81,7 +81,7 @@ impl<'d> Report<'d> {
             .document
             .blocks()
             .flat_map(move |(start, block)| {
-                block.report().map(move |row| At {
+                block.report().iter().map(move |row| At {
                     file,
                     start,
                     block,

@@ -383,7 +383,7 @@ impl<'a> Pairs<'a> {
                 file,
                 range: start + span.start..start + span.end,
             };
-            for row in block.report() {
+            for row in block.report().iter() {
                 match row {
                     ReportRow::Space { color: space, .. } => color = space.value,
                     ReportRow::Slot {

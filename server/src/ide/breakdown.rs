@@ -152,12 +152,12 @@ pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, T
     let document = &dump.files.get(file)?.document;
     let (start, block) = document.block(document.block_at(offset)?)?;
     let nodes = block.tree_nodes();
-    let at = nodes.binary_search_by_key(&(offset - start), |node| node.label.start);
-    Some(At {
+    let row = nodes.last_before(|node| node.label.start <= offset - start)?;
+    (row.label.start == offset - start).then_some(At {
         file,
         start,
         block,
-        row: nodes[at.ok()?],
+        row,
     })
 }
 

@@ -35,7 +35,7 @@ pub(super) fn entries(block: &Block) -> Vec<(u32, Level)> {
         .computations()
         .iter()
         .for_each(|row| add(row.line.start));
-    for row in block.report() {
+    for row in block.report().iter() {
         match row {
             ReportRow::Table(line) => add(line.start),
             ReportRow::Allocation(row) => add(row.line.start),
@@ -69,7 +69,7 @@ pub(super) fn sections(block: &Block) -> Vec<(u32, Level)> {
         .totals()
         .iter()
         .map(|row| line_of(row.bytes.span.start));
-    let spaces = block.report().filter_map(|row| match row {
+    let spaces = block.report().iter().filter_map(|row| match row {
         ReportRow::Space { label, .. } => Some(line_of(label.start)),
         _ => None,
     });

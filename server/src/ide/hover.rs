@@ -25,7 +25,7 @@ mod value;
 use std::ops::Range;
 
 use buflens_syntax::ast::{self, AstNode};
-use buflens_syntax::facts::{self, Row, Span};
+use buflens_syntax::facts::{self, Pack, PackedRows, Row, Span};
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
 
 use self::instruction::Instruction;
@@ -196,14 +196,14 @@ impl Cursor<'_, '_> {
             SyntaxKind::PeakLine => Some(steps::peak_line(
                 context,
                 text,
-                row_at(self.block.peak_values(), self.end(), |row| row.name)?,
+                &row_at(self.block.peak_values(), self.end(), |row| row.name)?,
             )),
             SyntaxKind::TreeLine => {
                 let node = At {
                     file: self.file,
                     start: self.start,
                     block: self.block,
-                    row: *row_at(self.block.tree_nodes(), self.end(), |row| row.label)?,
+                    row: row_at(self.block.tree_nodes(), self.end(), |row| row.label)?,
                 };
                 Some(tree::node(context, &node))
             }
@@ -482,6 +482,6 @@ fn key_is(attribute: Option<&SyntaxNode>, wanted: &str) -> bool {
 }
 
 /// The row of the line that ends at `end`: the last one that begins before.
-fn row_at<T>(rows: &[T], end: u32, span: impl Fn(&T) -> Span) -> Option<&T> {
-    rows[..rows.partition_point(|row| span(row).start < end)].last()
+fn row_at<T: Pack>(rows: &PackedRows<T>, end: u32, span: impl Fn(&T) -> Span) -> Option<T> {
+    rows.last_before(|row| span(row).start < end)
 }

@@ -181,7 +181,7 @@ fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
             continue;
         }
         for (start, block) in content.document.blocks() {
-            places.extend(block.report().filter_map(|row| match row {
+            places.extend(block.report().iter().filter_map(|row| match row {
                 ReportRow::Allocation(allocation) if allocation.index.get() == Some(index) => {
                     let span = allocation.index.span;
                     Some(Place {

@@ -69,7 +69,7 @@ fn find(document: &Document, end: u32) -> Option<(Table, Number, Number)> {
         if start >= end {
             break;
         }
-        for row in block.report() {
+        for row in block.report().iter() {
             match row {
                 ReportRow::Space { color, .. } if start + color.span.start < end => {
                     table = Table {

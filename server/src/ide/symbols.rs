@@ -202,7 +202,7 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
     let mut titles = headings(document).peekable();
     for (start, block) in document.blocks() {
         let at = |span: Span| start + span.start..start + span.end;
-        for row in block.report() {
+        for row in block.report().iter() {
             let place = match row {
                 ReportRow::Space { label, .. } => at(label),
                 ReportRow::Allocation(allocation) => at(allocation.line),

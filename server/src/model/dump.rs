@@ -506,7 +506,7 @@ impl Dump {
     pub fn reported_bytes(&self) -> Option<u64> {
         let document = &self.files[self.file_of(Part::Report)?].document;
         let totals = document.blocks().flat_map(|(_, block)| {
-            let spaces = block.report().filter_map(|row| match row {
+            let spaces = block.report().iter().filter_map(|row| match row {
                 ReportRow::SpaceTotal(total) => Some(total),
                 _ => None,
             });

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rowan::GreenNode;
 
@@ -11,7 +11,7 @@ use super::cut::is_long;
 use super::text::{Origin, Text};
 use crate::facts::{
     Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
-    PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode, report_rows,
+    PackedRows, PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode,
 };
 use crate::grammar;
 use crate::line::{LineKind, Mode};
@@ -104,52 +104,53 @@ impl Block {
     }
 
     /// The rows of kinds that most blocks have none of. Computed with the facts.
-    fn rare<T>(&self, table: impl Fn(&Rare) -> &[T]) -> &[T] {
+    fn rare(&self) -> &Rare {
+        static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);
         if self.rare.get().is_none() {
             self.facts();
         }
         let rare = self.rare.get().and_then(Option::as_deref);
-        rare.map_or(&[], table)
+        rare.unwrap_or_else(|| &NONE)
     }
 
     /// Section headings, each with its line.
     pub fn headings(&self) -> &[(Heading, Span)] {
-        self.rare(|rare| &rare.headings)
+        &self.rare().headings
     }
 
     /// `Total bytes used:` lines.
     pub fn totals(&self) -> &[Total] {
-        self.rare(|rare| &rare.totals)
+        &self.rare().totals
     }
 
     /// The peak list.
-    pub fn peak_values(&self) -> &[PeakValue] {
-        self.rare(|rare| &rare.peak_values)
+    pub fn peak_values(&self) -> &PackedRows<PeakValue> {
+        &self.rare().peak_values
     }
 
     /// The stack trace breakdown.
-    pub fn tree_nodes(&self) -> &[TreeNode] {
-        self.rare(|rare| &rare.tree)
+    pub fn tree_nodes(&self) -> &PackedRows<TreeNode> {
+        &self.rare().tree
     }
 
     /// The memory-usage report.
-    pub fn report(&self) -> impl Iterator<Item = ReportRow> + Clone + '_ {
-        report_rows(self.rare(|rare| &rare.report))
+    pub fn report(&self) -> &PackedRows<ReportRow> {
+        &self.rare().report
     }
 
     /// The text of a failure for want of memory.
     pub fn out_of_memory(&self) -> &[OutOfMemory] {
-        self.rare(|rare| &rare.out_of_memory)
+        &self.rare().out_of_memory
     }
 
     /// Tables of a module's header.
     pub fn table_rows(&self) -> &[TableRow] {
-        self.rare(|rare| &rare.table_rows)
+        &self.rare().table_rows
     }
 
     /// Computations of a module.
     pub fn computations(&self) -> &[Computation] {
-        self.rare(|rare| &rare.computations)
+        &self.rare().computations
     }
 
     /// Whether [`Block::facts`] has been computed. Waits for nobody who computes them.

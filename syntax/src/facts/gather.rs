@@ -7,8 +7,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::brief::{self, Row, Text};
 use super::packed::Packer;
-use super::report::ReportPacker;
-use super::{Facts, Line, Rare, Span, ValueReference};
+use super::packed_rows::NewRows;
+use super::{Facts, Line, PeakValue, Rare, ReportRow, Span, TreeNode, ValueReference};
 
 /// The rows of the block that is being read. Kept from block to block, so that none has to be moved while
 /// their number grows.
@@ -21,8 +21,10 @@ pub(crate) struct Gathered {
     shapes: Texts,
     /// How many instructions there are so far.
     instructions: u32,
+    peak_values: NewRows<PeakValue>,
+    tree: NewRows<TreeNode>,
+    report: NewRows<ReportRow>,
     rare: Rare,
-    report: ReportPacker,
     has_rare: bool,
 }
 
@@ -149,9 +151,9 @@ impl Gathered {
         match row {
             Line::Heading(heading, line) => rare.headings.push((heading, line)),
             Line::Total(row) => rare.totals.push(row),
-            Line::PeakValue(row) => rare.peak_values.push(row),
-            Line::TreeNode(row) => rare.tree.push(row),
-            Line::Report(row) => self.report.push(&mut rare.report, &row),
+            Line::PeakValue(row) => self.peak_values.push(&row),
+            Line::TreeNode(row) => self.tree.push(&row),
+            Line::Report(row) => self.report.push(&row),
             Line::OutOfMemory(row) => rare.out_of_memory.push(row),
             Line::TableRow(row) => rare.table_rows.push(row),
             Line::Computation(mut row) => {
@@ -168,8 +170,15 @@ impl Gathered {
         self.names.clear();
         self.shapes.clear();
         self.instructions = 0;
-        self.report = ReportPacker::default();
         let has_rare = std::mem::take(&mut self.has_rare);
-        (facts, has_rare.then(|| Box::new(self.rare.take())))
+        let rare = has_rare.then(|| {
+            Box::new(Rare {
+                peak_values: self.peak_values.take(),
+                tree: self.tree.take(),
+                report: self.report.take(),
+                ..self.rare.take()
+            })
+        });
+        (facts, rare)
     }
 }

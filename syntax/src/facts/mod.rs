@@ -10,16 +10,16 @@
 pub mod brief;
 mod gather;
 mod packed;
-mod report;
+mod packed_rows;
 mod sink;
 
 use crate::Block;
 use crate::line::LineKind;
 
 pub use packed::Facts;
+pub use packed_rows::{Pack, PackedRows};
 
 pub(crate) use gather::Gathered;
-pub(crate) use report::report_rows;
 pub(crate) use sink::{FactsSink, KnownShapes, Rows};
 
 /// A range of bytes in a block.
@@ -404,10 +404,9 @@ pub struct Computation {
 pub(crate) struct Rare {
     pub(crate) headings: Vec<(Heading, Span)>,
     pub(crate) totals: Vec<Total>,
-    pub(crate) peak_values: Vec<PeakValue>,
-    pub(crate) tree: Vec<TreeNode>,
-    /// See [`report_rows`].
-    pub(crate) report: Vec<u8>,
+    pub(crate) peak_values: PackedRows<PeakValue>,
+    pub(crate) tree: PackedRows<TreeNode>,
+    pub(crate) report: PackedRows<ReportRow>,
     pub(crate) out_of_memory: Vec<OutOfMemory>,
     pub(crate) table_rows: Vec<TableRow>,
     pub(crate) computations: Vec<Computation>,
@@ -426,12 +425,10 @@ impl Rare {
         Self {
             headings: take(&mut self.headings),
             totals: take(&mut self.totals),
-            peak_values: take(&mut self.peak_values),
-            tree: take(&mut self.tree),
-            report: take(&mut self.report),
             out_of_memory: take(&mut self.out_of_memory),
             table_rows: take(&mut self.table_rows),
             computations: take(&mut self.computations),
+            ..Self::default()
         }
     }
 }
@@ -471,7 +468,7 @@ pub trait Row: Copy {
 }
 
 macro_rules! rows {
-    (brief $($type:ident: $($line:ident)|+),*; whole $($whole:ident: $whole_table:ident),* $(,)?) => {
+    (brief $($type:ident: $($line:ident)|+),*; whole $($whole:ident: $whole_table:ident $($copied:ident)?),* $(,)?) => {
         $(impl Row for $type {
             fn places(block: &Block) -> Vec<usize> {
                 let facts = block.facts();
@@ -497,7 +494,7 @@ macro_rules! rows {
             }
 
             fn at(block: &Block, number: usize) -> Option<Self> {
-                block.$whole_table().get(number).copied()
+                block.$whole_table().get(number)$(.$copied())?
             }
 
             fn on_line(_: &Block, _: usize) -> Option<Self> {
@@ -511,5 +508,6 @@ rows! {
     // Behind the end of an instruction, on the same line, the header of the next value may stand.
     brief Allocation: AllocationHeader, Placement: ValueLine, UsedValue: ValueHeader | FromInstruction | Continuation,
         Position: Position, Use: Use, Instruction: FromInstruction | Instruction, Step: Step, LiveRange: Range;
-    whole Total: totals, PeakValue: peak_values, TreeNode: tree_nodes, TableRow: table_rows, Computation: computations,
+    whole Total: totals copied, PeakValue: peak_values, TreeNode: tree_nodes, TableRow: table_rows copied,
+        Computation: computations copied,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::brief::{
     Allocation, Instruction, LiveRange, Placement, Position, Reference, Row, Step, Text,
 };
-use super::{AllocationKinds, Span};
+use super::{AllocationKinds, Number, Span};
 
 /// What one block says, but for rows of kinds that most blocks have none of: those are the block's own. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,13 +282,29 @@ pub(super) fn pack_number(bytes: &mut Vec<u8>, mut number: u64) {
 
 /// A span by how far it begins from the `end` of the one before, and its length.
 #[inline]
-pub(super) fn pack_span(bytes: &mut Vec<u8>, end: &mut u32, span: Span) {
+fn pack_span(bytes: &mut Vec<u8>, end: &mut u32, span: Span) {
     let ahead = span.start.wrapping_sub(*end).cast_signed();
     // The sign is the lowest bit, so that small distances back are small numbers, too.
     let ahead = ((ahead << 1) ^ (ahead >> 31)).cast_unsigned();
     pack_number(bytes, ahead.into());
     pack_number(bytes, (span.end - span.start).into());
     *end = span.end;
+}
+
+/// A row's spans and numbers, the numbers with their spans, one after the other.
+pub(super) fn pack_fields<const S: usize, const N: usize>(
+    bytes: &mut Vec<u8>,
+    spans: [Span; S],
+    numbers: [Number; N],
+) {
+    let mut end = 0;
+    for span in spans {
+        pack_span(bytes, &mut end, span);
+    }
+    for Number { span, value } in numbers {
+        pack_span(bytes, &mut end, span);
+        pack_number(bytes, value);
+    }
 }
 
 fn packed<const N: usize>(flags: [bool; N]) -> u64 {
@@ -307,20 +323,31 @@ fn spans(bytes: &[u8]) -> impl Iterator<Item = Span> {
 
 /// Numbers as [`pack_number`] packs them, from some place on.
 #[derive(Debug, Clone)]
-pub(super) struct Bytes<'f>(pub(super) &'f [u8]);
+pub struct Bytes<'f>(pub(super) &'f [u8]);
 
 impl Bytes<'_> {
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// What [`pack_span`] has packed behind one that ends at `end`.
     #[inline]
-    pub(super) fn span(&mut self, end: &mut u32) -> Span {
+    fn span(&mut self, end: &mut u32) -> Span {
         let ahead = self.number() as u32;
         let start = end.wrapping_add((ahead >> 1) ^ (ahead & 1).wrapping_neg());
         *end = start.wrapping_add(self.number() as u32);
         Span { start, end: *end }
+    }
+
+    /// What [`pack_fields`] has packed.
+    pub(super) fn fields<const S: usize, const N: usize>(&mut self) -> ([Span; S], [Number; N]) {
+        let mut end = 0;
+        let spans = std::array::from_fn(|_| self.span(&mut end));
+        let numbers = std::array::from_fn(|_| Number {
+            span: self.span(&mut end),
+            value: self.number(),
+        });
+        (spans, numbers)
     }
 
     #[inline]

@@ -274,7 +274,7 @@ fn spans(block: &Block) -> Vec<Span> {
             number(it.remaining),
         ]
     }));
-    for row in block.report() {
+    for row in block.report().iter() {
         match row {
             ReportRow::Space { label, color } => spans.extend([label, number(color)]),
             ReportRow::SpaceTotal(it) => spans.extend([number(it.bytes), it.human]),
