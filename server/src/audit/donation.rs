@@ -108,7 +108,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let mut parameters = Vec::new();
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
     for (at, allocation) in allocations {
-        let Some(number) = allocation.parameter else {
+        let Some(number) = allocation.parameter() else {
             continue;
         };
         let value = value_of(dump, allocation);
@@ -231,7 +231,7 @@ pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
 /// The array of the result that fills the allocation, where no parameter is donated to it.
 fn output_of(audit: &Audit, allocation: &Allocation) -> Option<Array> {
     let dump = audit.dump;
-    if !allocation.kinds.maybe_live_out || allocation.parameter.is_some() {
+    if !allocation.kinds().maybe_live_out || allocation.parameter().is_some() {
         return None;
     }
     // Temporaries may lie in it too, before the part of the result that stays to the end.
@@ -305,7 +305,7 @@ fn candidates<'d>(
 ) -> Vec<Candidate> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
-        allocation.parameter.is_some()
+        allocation.parameter().is_some()
             && !allocation.is_donated()
             && !dump.is_donated_in_vain(allocation)
             && allocation.size > 0
@@ -414,7 +414,7 @@ fn pairs(mut candidates: Vec<&Candidate>, outputs: Vec<u32>) -> impl Iterator<It
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
 pub(super) fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
     let is_parameter =
-        |&at: &u32| dump.parameter_of(dump.values[at as usize].name) == allocation.parameter;
+        |&at: &u32| dump.parameter_of(dump.values[at as usize].name) == allocation.parameter();
     let mut values = allocation.values.clone();
     let own = values.clone().find(is_parameter);
     own.or_else(|| values.next().filter(|_| !allocation.is_donated()))

@@ -66,7 +66,7 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
         return;
     }
     for (at, allocation) in (0..).zip(&dump.allocations) {
-        let (kinds, index) = (allocation.kinds, allocation.index);
+        let (kinds, index) = (allocation.kinds(), allocation.index);
         let values = dump.held_by(allocation);
         let end = values.iter().map(Value::end).max().unwrap_or(0);
         let largest = values.iter().map(|value| value.size).max().unwrap_or(0);
@@ -94,7 +94,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
     let dump = context.dump;
     let mut seen: FxHashMap<(u64, NameId), &Allocation> = FxHashMap::default();
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        let Some(parameter) = allocation.parameter else {
+        let Some(parameter) = allocation.parameter() else {
             continue;
         };
         if doubts.headers.contains(&(number as u32)) {
@@ -121,8 +121,8 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             && let Some(at) = dump.header(allocation)
         {
             let message = format!(
-                "parameter {parameter} where the value is parameter {}",
-                instruction.row.parameter.value
+                "parameter {} where the value is parameter {}",
+                at.row.parameter.value, instruction.row.parameter.value
             );
             let finding = Finding::new(Code::OutputShape, at.place(at.row.parameter.span), message);
             findings.push(finding.related(
@@ -188,7 +188,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
     let mut strange = FxHashSet::default();
     for (number, allocation) in (0..)
         .zip(&dump.allocations)
-        .filter(|(_, allocation)| allocation.has_output_shape)
+        .filter(|(_, allocation)| allocation.has_output_shape())
     {
         let Some(header) = dump.header(allocation) else {
             continue;
@@ -239,13 +239,13 @@ fn check_output_kind(
     let mut output: Option<&Allocation> = None;
     for (number, allocation) in (0..).zip(&dump.allocations) {
         let is_doubted = output.is_some() && doubts.headers.contains(&number);
-        if !allocation.has_output_shape || strange.contains(&number) || is_doubted {
+        if !allocation.has_output_shape() || strange.contains(&number) || is_doubted {
             continue;
         }
         let Some(at) = dump.header(allocation) else {
             continue;
         };
-        if !allocation.kinds.maybe_live_out {
+        if !allocation.kinds().maybe_live_out {
             let message = format!(
                 "allocation {} holds the output, but is not `maybe-live-out`",
                 allocation.index
@@ -326,14 +326,14 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         let values = dump.held_by(allocation);
         // A number that is missing, or has more than 64 bits, is a finding of its own.
         let is_whole = doubts.are_whole(&[Section::Allocations]);
-        if !is_whole && !allocation.is_read {
+        if !is_whole && !allocation.is_read() {
             doubts.allocations.insert(number);
         }
         if doubts.allocations.contains(&number) {
             continue;
         }
         // Only the temporary buffers hold values side by side.
-        let is_temp = allocation.kinds.preallocated_temp;
+        let is_temp = allocation.kinds().preallocated_temp;
         // Several offsets, or a value that is too large, are another allocation's, whose header is missing.
         let is_single = values.iter().filter(|value| value.offset != 0).count() == 1;
         let mut largest_end = 0_u128;

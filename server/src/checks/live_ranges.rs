@@ -144,8 +144,8 @@ fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::
 /// constants of computations that are not in the schedule, need none; nor do those that stand twice.
 fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placement>> {
     let allocation = dump.allocations.get(value.allocation()? as usize)?;
-    let needs_none = allocation.kinds.thread_local
-        || (allocation.kinds.constant && dump.step_of(value.name).is_none());
+    let needs_none = allocation.kinds().thread_local
+        || (allocation.kinds().constant && dump.step_of(value.name).is_none());
     (!needs_none).then(|| dump.placement(value))?
 }
 
@@ -153,8 +153,8 @@ fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placem
 fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
     let allocation = dump.allocations.get(value.allocation()? as usize)?;
     // The buffer of a parameter that is not donated holds nothing else.
-    if allocation.parameter.is_none()
-        || allocation.kinds.maybe_live_out
+    if allocation.parameter().is_none()
+        || allocation.kinds().maybe_live_out
         || allocation.values.len() != 1
     {
         return None;
@@ -221,7 +221,7 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
     let (start, end) = dump.live(value);
     let has_parameter = |at: u32| {
         let allocation = dump.allocations.get(at as usize);
-        allocation.is_some_and(|allocation| allocation.parameter.is_some())
+        allocation.is_some_and(|allocation| allocation.parameter().is_some())
     };
     start <= end
         && scale.end.is_none_or(|last| end <= last)

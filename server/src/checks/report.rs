@@ -350,7 +350,7 @@ impl<'d> Report<'d> {
         let found = at.text(header.size);
         let has_other_size = !doubts.allocations.contains(&number) && found != expected;
         let has_other_header = header.color.value != allocation.color
-            || header.parameter.get() != allocation.parameter;
+            || !allocation.is_of_parameter(header.parameter.get());
         if !has_other_size && !has_other_header {
             return Some(number);
         }

@@ -84,8 +84,11 @@ struct Numbers<'d> {
 
 impl<'d> Numbers<'d> {
     fn new(dump: &'d Dump) -> Self {
-        let numbers = (0..).zip(&dump.steps);
-        let off = numbers.filter(|(at, step)| step.number().is_some_and(|number| number != *at));
+        let is_off = |&at: &usize| {
+            let number = dump.step_number(at);
+            number.is_some_and(|number| number != at as u64)
+        };
+        let off = (0..dump.steps.len()).filter(is_off);
         Self {
             dump,
             off: off.count(),
@@ -103,7 +106,7 @@ impl<'d> Numbers<'d> {
     /// The number on a line, if it is there to its end. A number that is missing or cut, or has more than
     /// 64 bits, is a finding of its own.
     fn at(&self, at: usize) -> Option<u64> {
-        self.dump.steps.get(at)?.number()
+        self.dump.step_number(at)
     }
 
     /// The number's place.

@@ -102,7 +102,7 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
 fn agrees(allocation: &Allocation, placement: &At<facts::Placement>, platforms: Platforms) -> bool {
     placement.row.value.color.get().is_none_or(|color| {
         color == allocation.color
-            || (platforms.gpu && color == 0 && allocation.kinds.preallocated_temp)
+            || (platforms.gpu && color == 0 && allocation.kinds().preallocated_temp)
     })
 }
 

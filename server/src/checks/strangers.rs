@@ -236,7 +236,7 @@ impl<'a> Pairs<'a> {
             return None;
         }
         let has_one = |at: usize| {
-            let kinds = dump.allocation_of(&values[at])?.kinds;
+            let kinds = dump.allocation_of(&values[at])?.kinds();
             let needs_one = !kinds.thread_local && !kinds.constant;
             needs_one.then_some(values[at].has_live_range())
         };
@@ -404,7 +404,7 @@ impl<'a> Pairs<'a> {
                         color = header.color.value;
                         if let Some(its) = numbered.get(&header.index.value) {
                             let is_its = its.color == header.color.value
-                                && its.parameter == header.parameter.get()
+                                && its.is_of_parameter(header.parameter.get())
                                 && bytes::human(its.size) == header.size.text(block.text());
                             do_headers_fit &= is_its;
                             rows.push((is_its, place(header.line)));

@@ -8,6 +8,7 @@ use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::allocation::Allocation;
 use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
@@ -15,7 +16,7 @@ use super::module::Leaf;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::row::Row;
-use super::shapes::{ShapeId, ShapeTexts};
+use super::shapes::ShapeTexts;
 use super::value::{ById, LiveRange, Position, Use, UsedValue, Value};
 
 /// The number of a file in [`Dump::files`].
@@ -99,51 +100,19 @@ impl<'d, T> At<'d, T> {
     }
 }
 
-/// An allocation.
-#[derive(Debug, Clone)]
-pub struct Allocation {
-    /// Its header.
-    pub header: Row,
-    /// The number printed; equal to its place in [`Dump::allocations`] in every sound dump.
-    pub index: u64,
-    /// Size in bytes.
-    pub size: u64,
-    /// Memory space; 0 is not printed.
-    pub color: u64,
-    /// The entry parameter whose buffer this is.
-    pub parameter: Option<u64>,
-    /// The shape of that parameter, without layout.
-    pub parameter_shape: Option<ShapeId>,
-    /// Which leaf of it.
-    pub parameter_index: Option<NameId>,
-    /// Whether the root of the result lies here.
-    pub has_output_shape: bool,
-    /// What else the header says.
-    pub kinds: facts::AllocationKinds,
-    /// Whether its size, and the sizes and offsets of its values, are printed and below 2^64 - 1.
-    pub is_read: bool,
-    /// Its values, as numbers into [`Dump::values`].
-    pub values: Range<u32>,
-}
-
 /// A step of the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The line.
     pub row: Row,
-    /// The number printed; 2^64 - 1 where it cannot be told.
-    pub(super) number: u64,
+    /// The number printed; 2^32 - 1 where it is that or larger, or cannot be told.
+    pub(super) number: u32,
     /// The instruction.
     pub name: NameId,
 }
 
-impl Step {
-    /// The number printed, equal to its place in [`Dump::steps`] in every sound dump. `None` where that or the name
-    /// is missing or cut, or it has more than 64 bits.
-    pub fn number(&self) -> Option<u64> {
-        Some(self.number).filter(|&number| number != u64::MAX)
-    }
-}
+// One for each instruction.
+const _: () = assert!(size_of::<Step>() <= 16);
 
 /// An instruction of the HLO sibling.
 #[derive(Debug, Clone, Copy)]
@@ -213,7 +182,8 @@ pub struct Dump {
     pub shapes: ShapeTexts,
     /// Section A.
     pub allocations: Vec<Allocation>,
-    /// Allocations by memory space, as numbers into `allocations`; see [`Dump::allocations_in`].
+    /// Allocations by memory space, as numbers into `allocations`; empty where these stand so. See
+    /// [`Dump::allocations_in`].
     pub(super) by_color: Vec<u32>,
     /// The values of section A in its order, then those that only section C has.
     pub values: Vec<Value>,
@@ -340,7 +310,7 @@ impl Dump {
     pub fn keeps_scratch(&self, allocation: &Allocation) -> bool {
         let ends = self.held_by(allocation).iter().map(Value::end);
         self.platforms.tpu
-            && allocation.kinds.preallocated_temp
+            && allocation.kinds().preallocated_temp
             && allocation.color == 1
             && allocation.size >= 32 << 20
             && ends.max().unwrap_or(0) < allocation.size
@@ -451,6 +421,19 @@ impl Dump {
             end = next;
         }
         Some((start, end))
+    }
+
+    /// The number printed on line `at` of the schedule, equal to `at` in every sound dump. `None` where that or the name is
+    /// missing or cut, or it has more than 64 bits.
+    pub fn step_number(&self, at: usize) -> Option<u64> {
+        let step = self.steps.get(at)?;
+        if step.number != u32::MAX {
+            return Some(step.number.into());
+        }
+        let line = self.at::<facts::Step>(step.row)?.row;
+        line.step
+            .get()
+            .filter(|_| line.step.is_read() && !line.name.is_empty())
     }
 
     /// The name of the instruction that runs at `step`.

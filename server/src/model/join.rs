@@ -166,10 +166,12 @@ impl<'n> Join<'n> {
         dump.positions.shrink_to_fit();
         dump.uses.shrink_to_fit();
         dump.steps.shrink_to_fit();
-        dump.by_color = (0..dump.allocations.len() as u32).collect();
         let allocations = &dump.allocations;
-        dump.by_color
-            .sort_by_key(|&at| allocations[at as usize].color);
+        if !allocations.is_sorted_by_key(|it| it.color) {
+            dump.by_color = (0..allocations.len() as u32).collect();
+            dump.by_color
+                .sort_by_key(|&at| allocations[at as usize].color);
+        }
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
         for (file, block) in std::mem::take(&mut self.with_live_ranges) {
@@ -317,7 +319,7 @@ impl Join<'_> {
         *first = (*first).min(dump.steps.len() as u32);
         dump.steps.push(Step {
             row,
-            number: step.step,
+            number: u32::try_from(step.step).unwrap_or(u32::MAX),
             name,
         });
     }

@@ -1,5 +1,6 @@
 //! One compilation: its files joined, its allocations, values, live ranges and peak.
 
+mod allocation;
 mod branches;
 pub mod bytes;
 pub mod cancel;
@@ -22,9 +23,8 @@ pub mod source_map;
 pub mod space;
 mod value;
 
-pub use dump::{
-    Allocation, At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Step, Tables,
-};
+pub use allocation::Allocation;
+pub use dump::{At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Step, Tables};
 pub(crate) use join::is_async_call;
 pub use join::{Join, Numbering, read_errors, read_facts};
 pub use names::{NameId, Names, Rank, is_hidden};

@@ -8,7 +8,8 @@ use buflens_syntax::{Block, InstructionParts, SyntaxKind, facts};
 use rowan::NodeOrToken;
 use rustc_hash::FxHashSet;
 
-use super::dump::{Allocation, Dump, FileId, Instruction, Part};
+use super::allocation::Allocation;
+use super::dump::{Dump, FileId, Instruction, Part};
 use super::names::NameId;
 use super::origin::called;
 use super::row::Row;
@@ -21,7 +22,7 @@ impl Dump {
     /// Whether the caller donates the parameter whose buffer this is, and no output is written over it. Those that
     /// one is written over the compiler takes out of the `buffer_donor` in the header of the HLO text.
     pub fn is_donated_in_vain(&self, allocation: &Allocation) -> bool {
-        let Some(number) = allocation.parameter.filter(|_| !allocation.is_donated()) else {
+        let Some(number) = allocation.parameter().filter(|_| !allocation.is_donated()) else {
             return false;
         };
         let donors = self.donors.get_or_init(|| self.read_donors());

@@ -53,13 +53,13 @@ impl Kind {
 impl Allocation {
     /// What the allocation is for. A donated parameter is a parameter.
     pub fn kind(&self) -> Kind {
-        if self.kinds.thread_local {
+        if self.kinds().thread_local {
             Kind::ThreadLocal
-        } else if self.parameter.is_some() {
+        } else if self.parameter().is_some() {
             Kind::Parameter
-        } else if self.kinds.constant {
+        } else if self.kinds().constant {
             Kind::Constant
-        } else if self.kinds.maybe_live_out {
+        } else if self.kinds().maybe_live_out {
             Kind::Output
         } else {
             Kind::Temp
@@ -68,7 +68,7 @@ impl Allocation {
 
     /// Whether the result takes the buffer of this parameter over.
     pub fn is_donated(&self) -> bool {
-        self.parameter.is_some() && self.kinds.maybe_live_out
+        self.parameter().is_some() && self.kinds().maybe_live_out
     }
 }
 
@@ -135,7 +135,7 @@ impl Occupancy {
         let mut of_spaces = vec![Changes::default(); spaces.len()];
         let mut fills = Vec::with_capacity(dump.allocations.len());
         // Of one allocation at a time. On this thread alone: others may be waiting for the outcome.
-        let (mut blocks, mut changes) = (Vec::new(), Vec::new());
+        let mut blocks = Vec::new();
         for allocation in &dump.allocations {
             checkpoint();
             let place = spaces.binary_search_by_key(&allocation.color, |space| space.color);
@@ -146,11 +146,15 @@ impl Occupancy {
                 let values = allocation.values.clone().filter(is_counted);
                 let values = values.filter_map(|at| dump.values.get(at as usize));
                 blocks.extend(values.filter_map(|value| block(dump, value, steps)));
-                sweep::lengths(&blocks, &mut changes);
-                of_spaces[place].add(&changes);
-                let fullest = curve::most(&changes);
+                let (mut fullest, mut before) = (Moment { step: 0, bytes: 0 }, 0);
+                sweep::lengths(&blocks, |moment| {
+                    of_spaces[place].add(before, moment);
+                    before = moment.bytes;
+                    if moment.bytes > fullest.bytes {
+                        fullest = moment;
+                    }
+                });
                 blocks.clear();
-                changes.clear();
                 Fill {
                     fullest,
                     at_peak: 0,
@@ -237,12 +241,10 @@ impl Occupancy {
                 best.push(Moment { bytes, ..most });
             }
         };
-        let mut changes = Vec::new();
-        sweep::lengths(&shared, &mut changes);
-        for change in changes {
+        sweep::lengths(&shared, |change| {
             piece(start, change.step, held);
             (start, held) = (change.step, change.bytes.into());
-        }
+        });
         piece(start, own.end, held);
         best.into_iter()
             .max_by_key(|moment| (moment.bytes, std::cmp::Reverse(moment.step)))
@@ -356,9 +358,7 @@ pub fn exclusive(dump: &Dump, values: &[u32]) -> Vec<(u32, u64)> {
 /// Every memory space with its totals.
 fn spaces(dump: &Dump) -> Vec<Space> {
     let mut spaces: Vec<Space> = Vec::new();
-    let mut sorted: Vec<&Allocation> = dump.allocations.iter().collect();
-    sorted.sort_by_key(|allocation| allocation.color);
-    for allocation in sorted {
+    for (_, allocation) in dump.allocations_by_color() {
         if spaces
             .last()
             .is_none_or(|space| space.color != allocation.color)

@@ -14,11 +14,28 @@ const COLORS: std::ops::RangeInclusive<u64> = 0..=12;
 impl Dump {
     /// The allocations in memory space `color`, each with its number in [`Dump::allocations`].
     pub fn allocations_in(&self, color: u64) -> impl Iterator<Item = (u32, &Allocation)> + Clone {
-        let of = |&at: &u32| self.allocations[at as usize].color;
-        let from = self.by_color.partition_point(|at| of(at) < color);
-        let rest = self.by_color[from..].iter();
-        rest.take_while(move |at| of(at) == color)
-            .map(|&at| (at, &self.allocations[at as usize]))
+        let is_before = |it: &Allocation| it.color < color;
+        let from = if self.by_color.is_empty() {
+            self.allocations.partition_point(is_before)
+        } else {
+            let is_before = |&at: &u32| is_before(&self.allocations[at as usize]);
+            self.by_color.partition_point(is_before)
+        };
+        let rest = self.by_color_from(from);
+        rest.take_while(move |(_, it)| it.color == color)
+    }
+
+    /// All allocations by memory space, each with its number in [`Dump::allocations`].
+    pub fn allocations_by_color(&self) -> impl Iterator<Item = (u32, &Allocation)> {
+        self.by_color_from(0)
+    }
+
+    fn by_color_from(&self, from: usize) -> impl Iterator<Item = (u32, &Allocation)> + Clone {
+        let places = from as u32..self.allocations.len() as u32;
+        places.map(|place| {
+            let at = *self.by_color.get(place as usize).unwrap_or(&place);
+            (at, &self.allocations[at as usize])
+        })
     }
 }
 

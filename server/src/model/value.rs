@@ -71,6 +71,7 @@ pub struct LiveRange {
 const _: () = assert!(size_of::<Value>() <= 64);
 const _: () = assert!(size_of::<UsedValue>() <= 32);
 const _: () = assert!(size_of::<LiveRange>() <= 24);
+const _: () = assert!(size_of::<Position>() <= 20);
 
 /// The first value with each id, as numbers into a table of values.
 #[derive(Debug, Default)]

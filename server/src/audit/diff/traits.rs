@@ -140,7 +140,7 @@ impl Side {
         }
         for allocation in &dump.allocations {
             // Of the values of a donated parameter, instructions tell which it is.
-            let Some(number) = allocation.parameter.filter(|_| with_instructions) else {
+            let Some(number) = allocation.parameter().filter(|_| with_instructions) else {
                 continue;
             };
             let header = dump.header(allocation);
@@ -168,7 +168,7 @@ impl Side {
 
 /// The values that the result consists of, with their indices in it.
 fn outputs(dump: &Dump) -> Vec<(u32, NameId)> {
-    let root = dump.allocations.iter().find(|it| it.has_output_shape);
+    let root = dump.allocations.iter().find(|it| it.has_output_shape());
     let values = root.map_or(0..0, |root| root.values.clone());
     // Others may lie there before it.
     let last = values.max_by_key(|&at| dump.live(&dump.values[at as usize]));

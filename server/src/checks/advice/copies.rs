@@ -107,7 +107,7 @@ impl Advice<'_, '_> {
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
                  steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",
-                self.parameter(parameter.parameter?, copy.from.value),
+                self.parameter(parameter.parameter()?, copy.from.value),
                 title(self.dump, value),
                 rounded(copy.bytes?)
             );

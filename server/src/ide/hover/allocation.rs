@@ -34,7 +34,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
     let space = dump.occupancy().space(allocation.color);
     let reserved = space.map_or(0, |space| space.reserved);
-    let share = if allocation.kinds.thread_local || reserved == 0 {
+    let share = if allocation.kinds().thread_local || reserved == 0 {
         String::new()
     } else {
         format!(
@@ -68,7 +68,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
             table.fact("alive", alive(dump, only, instruction.as_ref()));
             hover.paragraph(&table.to_string());
             // A parameter's metadata is its argument's name, which stands above.
-            let source = instruction.filter(|_| allocation.parameter.is_none());
+            let source = instruction.filter(|_| allocation.parameter().is_none());
             if let Some(source) = source.and_then(|instruction| instruction.summary(context)) {
                 hover.paragraph(&source);
             }
@@ -203,7 +203,7 @@ fn span(offset: u64, size: u64) -> String {
 /// What the allocation is for, in plain words.
 fn purpose(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
-    let kinds = allocation.kinds;
+    let kinds = allocation.kinds();
     let argument = || {
         let first = dump
             .values
@@ -216,7 +216,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         let index = header.text(header.row.parameter_index);
         (index != "{}" && !index.is_empty()).then(|| format!(" at {}", code(&cut(index, 40))))
     };
-    let words = match allocation.parameter {
+    let words = match allocation.parameter() {
         Some(number) => {
             let name = argument()
                 .map(|argument| format!(", {argument}"))
@@ -231,7 +231,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
                 leaf().unwrap_or_default()
             )
         }
-        None if allocation.has_output_shape => "holds the program's result".to_owned(),
+        None if allocation.has_output_shape() => "holds the program's result".to_owned(),
         None if kinds.maybe_live_out => "holds a part of the program's result".to_owned(),
         None if kinds.constant => {
             "a constant of the program; the memory is held for the whole run".to_owned()
@@ -249,7 +249,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         }
         None => "memory of a kind that is not printed".to_owned(),
     };
-    let is_result = kinds.maybe_live_out && allocation.parameter.is_none();
+    let is_result = kinds.maybe_live_out && allocation.parameter().is_none();
     // A loop's state has the bytes of the result in good time, so it is no temporary.
     let others = dump
         .held_by(allocation)

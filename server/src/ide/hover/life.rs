@@ -42,7 +42,7 @@ pub(super) fn alive(dump: &Dump, value: &Value, instruction: Option<&Instruction
     let is_last = max == Some(end);
     let is_result = dump
         .allocation_of(value)
-        .is_some_and(|allocation| allocation.kinds.maybe_live_out);
+        .is_some_and(|allocation| allocation.kinds().maybe_live_out);
     let kept = match (is_last, is_result) {
         (true, true) => ", kept to the end as a part of the result",
         (true, false) => ", kept to the end",
@@ -71,7 +71,7 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
         && dump.has_used_values();
     let kinds = dump
         .allocation_of(value)
-        .map(|allocation| allocation.kinds)
+        .map(|allocation| allocation.kinds())
         .unwrap_or_default();
     if kinds.thread_local {
         "during each call: thread-local scratch has no live range"

@@ -347,7 +347,9 @@ fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> Str
 /// Whether a parameter that keeps its buffer needs it, and which output could have taken it.
 pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<String> {
     let dump = context.dump;
-    allocation.parameter.filter(|_| !allocation.is_donated())?;
+    allocation
+        .parameter()
+        .filter(|_| !allocation.is_donated())?;
     let first = dump.values.get(allocation.values.start as usize);
     let read = first
         .filter(|_| !allocation.values.is_empty())

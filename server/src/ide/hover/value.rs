@@ -279,7 +279,7 @@ fn description(
     let is_opcode = |wanted| instruction.is_some_and(|instruction| instruction.opcode() == wanted);
     let is_parameter = is_opcode("parameter");
     let allocation = dump.allocation_of(value);
-    let is_scratch = allocation.is_some_and(|allocation| allocation.kinds.thread_local);
+    let is_scratch = allocation.is_some_and(|allocation| allocation.kinds().thread_local);
     let is_table = shape_text(dump, value).starts_with('(');
     let table = "the table of pointers to its elements";
     if is_phi(dump, value) && (is_parameter || is_opcode("while")) {
@@ -335,12 +335,12 @@ fn description(
 
 /// What an allocation is for, as its header says it.
 pub(super) fn kind(allocation: &Allocation) -> String {
-    let kinds = allocation.kinds;
+    let kinds = allocation.kinds();
     let mut words = Vec::new();
-    if let Some(parameter) = allocation.parameter {
+    if let Some(parameter) = allocation.parameter() {
         words.push(format!("parameter {parameter}"));
     }
-    if allocation.has_output_shape {
+    if allocation.has_output_shape() {
         words.push("output".to_owned());
     }
     let marks = [

@@ -53,11 +53,11 @@ fn of_allocation(
     header: &At<facts::Allocation>,
     values: &[&Value],
 ) -> Symbol {
-    let kinds = allocation.kinds;
+    let kinds = allocation.kinds();
     let mut words = Vec::new();
     words.extend(
         allocation
-            .parameter
+            .parameter()
             .map(|number| format!("parameter {number}")),
     );
     let named = [

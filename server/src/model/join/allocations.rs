@@ -18,8 +18,7 @@ impl Join<'_> {
             dump.by_id.add(value.id, at);
         }
         if let Some(allocation) = dump.allocations.last_mut() {
-            allocation.values.end = at + 1;
-            allocation.is_read &= placement.is_read;
+            allocation.add(at, placement.is_read);
         }
         dump.values.push(Value {
             placement: Some(row),
@@ -35,20 +34,10 @@ impl Join<'_> {
         let is_printed = |text: &Text| *text != Text::NONE;
         let shape = Some(header.parameter_shape).filter(is_printed);
         let index = Some(header.parameter_index).filter(is_printed);
-        let first = self.dump.values.len() as u32;
-        let allocation = Allocation {
-            header: row,
-            index: header.index,
-            size: header.size,
-            color: header.color,
-            parameter: header.parameter,
-            parameter_shape: shape.map(|shape| self.shape(texts, shape)),
-            parameter_index: index.map(|index| texts.name(index)),
-            has_output_shape: header.has_output_shape,
-            kinds: header.kinds,
-            is_read: header.is_read,
-            values: first..first,
-        };
+        let shape = shape.map(|shape| self.shape(texts, shape));
+        let index = index.map(|index| texts.name(index));
+        let values = self.dump.values.len() as u32;
+        let allocation = Allocation::new(row, header, shape, index, values);
         self.dump.allocations.push(allocation);
     }
 }

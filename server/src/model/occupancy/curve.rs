@@ -17,22 +17,15 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Adds what changes where the bytes are those of `moments`, which are in the order of time, from their steps on.
-    pub(super) fn add(&mut self, moments: &[Moment]) {
-        let mut before = 0_u64;
-        for &Moment { step, bytes } in moments {
-            let of_kind = if bytes > before {
-                &mut self.rises
-            } else {
-                &mut self.falls
-            };
-            let change = bytes.abs_diff(before);
-            of_kind.push(Moment {
-                step,
-                bytes: change,
-            });
-            before = bytes;
-        }
+    /// Adds what changes where the bytes that were `before` are those of `moment` from its step on.
+    pub(super) fn add(&mut self, before: u64, Moment { step, bytes }: Moment) {
+        let of_kind = if bytes > before {
+            &mut self.rises
+        } else {
+            &mut self.falls
+        };
+        let bytes = bytes.abs_diff(before);
+        of_kind.push(Moment { step, bytes });
     }
 
     /// The steps before `steps` from which on the bytes are others than before, with the bytes; the first is 0.
@@ -238,15 +231,4 @@ impl Curve {
 fn higher(changes: &[Moment], a: u32, b: u32) -> u32 {
     let key = |at: u32| (changes[at as usize].bytes, std::cmp::Reverse(at));
     if key(b) > key(a) { b } else { a }
-}
-
-/// The first of `changes`, which are in the order of time, with the most bytes.
-pub(super) fn most(changes: &[Moment]) -> Moment {
-    let mut most = Moment { step: 0, bytes: 0 };
-    for &change in changes {
-        if change.bytes > most.bytes {
-            most = change;
-        }
-    }
-    most
 }

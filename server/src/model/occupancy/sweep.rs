@@ -28,18 +28,23 @@ impl Block {
     }
 }
 
-/// Adds the steps at which the length of the union of `blocks` changes to `changes`, in order, each with the length
-/// from then on; the last is 0.
+/// Tells the steps at which the length of the union of `blocks` changes, in order, each with the length from then on; the
+/// last is 0.
 ///
 /// A segment tree over the ends of the byte ranges holds how often each stretch is covered, so
 /// each block costs the logarithm of their number.
-pub fn lengths(blocks: &[Block], changes: &mut Vec<Moment>) {
+pub fn lengths(blocks: &[Block], mut tell: impl FnMut(Moment)) {
     match blocks {
         [] => return,
         [only] => {
-            let change = |step, bytes| Moment { step, bytes };
-            changes.push(change(only.start, only.high - only.low));
-            changes.push(change(only.end, 0));
+            tell(Moment {
+                step: only.start,
+                bytes: only.high - only.low,
+            });
+            tell(Moment {
+                step: only.end,
+                bytes: 0,
+            });
             return;
         }
         _ => {}
@@ -70,7 +75,7 @@ pub fn lengths(blocks: &[Block], changes: &mut Vec<Moment>) {
         }
         let now = cover.length();
         if now != length {
-            changes.push(Moment { step, bytes: now });
+            tell(Moment { step, bytes: now });
             length = now;
         }
     }

@@ -216,7 +216,7 @@ fn map_allocation(allocation: &Allocation, fill: Option<occupancy::Fill>) -> Map
         allocation: allocation.index,
         space: allocation.color,
         kind: allocation.kind().name(),
-        parameter: allocation.parameter,
+        parameter: allocation.parameter(),
         is_donated: allocation.is_donated(),
         bytes: allocation.size,
         fullest: fill.map(|fill| (fill.fullest.step, fill.fullest.bytes)),

@@ -1,0 +1,124 @@
+//! Allocations: what the headers of section A say.
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use buflens_syntax::facts;
+use buflens_syntax::facts::brief;
+
+use super::names::NameId;
+use super::row::Row;
+use super::shapes::ShapeId;
+
+/// An allocation.
+#[derive(Debug, Clone)]
+pub struct Allocation {
+    /// Its header.
+    pub header: Row,
+    /// The number printed; equal to its place in [`super::Dump::allocations`] in every sound dump.
+    pub index: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Memory space; 0 is not printed.
+    pub color: u64,
+    /// One more than the number of the entry parameter whose buffer this is, or the most that there can be.
+    parameter: Option<NonZeroU32>,
+    /// The shape of that parameter, without layout.
+    pub parameter_shape: Option<ShapeId>,
+    /// Which leaf of it.
+    pub parameter_index: Option<NameId>,
+    /// Its values, as numbers into [`super::Dump::values`].
+    pub values: Range<u32>,
+    flags: u8,
+}
+
+// There is nothing but allocations in some dumps.
+const _: () = assert!(size_of::<Allocation>() <= 56);
+
+impl Allocation {
+    // Bits of `flags`.
+    const CONSTANT: u8 = 1;
+    const THREAD_LOCAL: u8 = 1 << 1;
+    const MAYBE_LIVE_OUT: u8 = 1 << 2;
+    const PREALLOCATED_TEMP: u8 = 1 << 3;
+    const HAS_OUTPUT_SHAPE: u8 = 1 << 4;
+    const IS_READ: u8 = 1 << 5;
+
+    /// What `row`, the header `header`, says; with no values, the next of which has the number `values`.
+    pub(super) fn new(
+        row: Row,
+        header: &brief::Allocation,
+        shape: Option<ShapeId>,
+        index: Option<NameId>,
+        values: u32,
+    ) -> Self {
+        let kinds = header.kinds;
+        let flags = [
+            (kinds.constant, Self::CONSTANT),
+            (kinds.thread_local, Self::THREAD_LOCAL),
+            (kinds.maybe_live_out, Self::MAYBE_LIVE_OUT),
+            (kinds.preallocated_temp, Self::PREALLOCATED_TEMP),
+            (header.has_output_shape, Self::HAS_OUTPUT_SHAPE),
+            (header.is_read, Self::IS_READ),
+        ];
+        let flags = flags.into_iter().filter(|&(is_set, _)| is_set);
+        Self {
+            header: row,
+            index: header.index,
+            size: header.size,
+            color: header.color,
+            parameter: header.parameter.map(one_more),
+            parameter_shape: shape,
+            parameter_index: index,
+            values: values..values,
+            flags: flags.fold(0, |flags, (_, flag)| flags | flag),
+        }
+    }
+
+    /// The entry parameter whose buffer this is. 2^32 - 2 also where the number is larger.
+    pub fn parameter(&self) -> Option<u64> {
+        Some(u64::from(self.parameter?.get()) - 1)
+    }
+
+    /// Whether `number` is the parameter's, or both are none.
+    pub fn is_of_parameter(&self, number: Option<u64>) -> bool {
+        number.map(one_more) == self.parameter
+    }
+
+    /// What else the header says.
+    pub fn kinds(&self) -> facts::AllocationKinds {
+        facts::AllocationKinds {
+            constant: self.has(Self::CONSTANT),
+            thread_local: self.has(Self::THREAD_LOCAL),
+            maybe_live_out: self.has(Self::MAYBE_LIVE_OUT),
+            preallocated_temp: self.has(Self::PREALLOCATED_TEMP),
+        }
+    }
+
+    /// Whether the root of the result lies here.
+    pub fn has_output_shape(&self) -> bool {
+        self.has(Self::HAS_OUTPUT_SHAPE)
+    }
+
+    /// Whether its size, and the sizes and offsets of its values, are printed and below 2^64 - 1.
+    pub fn is_read(&self) -> bool {
+        self.has(Self::IS_READ)
+    }
+
+    /// Takes in the next value, number `at`, whose size and offset are read or not.
+    pub(super) fn add(&mut self, at: u32, is_read: bool) {
+        self.values.end = at + 1;
+        if !is_read {
+            self.flags &= !Self::IS_READ;
+        }
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+fn one_more(number: u64) -> NonZeroU32 {
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    NonZeroU32::MIN.saturating_add(number)
+}
