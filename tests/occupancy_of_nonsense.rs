@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use buflens::audit::attribution::{By, attribution};
 use buflens::audit::{Audit, copies, donation, offload, padding, peak};
 use buflens::checks;
-use buflens::model::occupancy::{Moment, Occupancy, alive, by_kind, exclusive};
+use buflens::model::occupancy::{Kind, Moment, Occupancy, alive, by_kind, exclusive};
 use buflens::model::source::Libraries;
 use buflens::model::{Dump, File};
 use buflens_syntax::Document;
@@ -34,11 +34,10 @@ fn read_files(texts: &[String]) -> Dump {
 fn ask_everything(dump: &Dump) {
     let audit = Audit::new(dump, Libraries::default());
     let occupancy = dump.occupancy();
-    let fills = match occupancy.reason {
-        Some(_) => 0,
-        None => dump.allocations.len(),
-    };
-    assert_eq!(occupancy.fills.len(), fills);
+    for (number, allocation) in (0..).zip(&dump.allocations) {
+        let is_filled = occupancy.reason.is_none() && allocation.kind() != Kind::ThreadLocal;
+        assert_eq!(occupancy.fill(number).is_some(), is_filled);
+    }
     // Of a hundred thousand spaces, some.
     let stride = 1 + occupancy.spaces.len() / 8;
     for space in occupancy.spaces.iter().step_by(stride) {

@@ -141,9 +141,12 @@ impl Document {
         let mut more = 1;
         let replacement = loop {
             let ahead = self.two_lines(next);
-            // What is taken in again unchanged is known already.
             let mut cutter = Cutter::new(self.blocks[from].mode);
-            cutter.know(&self.blocks[from..next]);
+            // What is taken in again unchanged is known already. Where nothing else is left, it would hold all of the
+            // text before that it shares.
+            if from > 0 || next < self.blocks.len() {
+                cutter.know(&self.blocks[from..next]);
+            }
             let (blocks, cut) = cutter.finish(&scratch, ahead);
             let meets = next == self.blocks.len()
                 || (scratch.ends_with('\n')

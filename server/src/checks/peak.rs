@@ -246,7 +246,7 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
     // As many as are listed, if the list is right.
     let mut expected: Vec<Alive> = Vec::with_capacity(lines.len());
     expected.extend(live_ranges(dump).filter(is_alive));
-    expected.sort_by_key(|value| (key(value), value.start));
+    expected.sort_unstable_by_key(|value| (key(value), value.start, value.row));
     // How many of the values of one key are listed, at the place of the first of them: the last ones.
     let mut listed = vec![0; expected.len()];
     let mut is_listed = |wanted: (NameId, Option<NameId>)| {

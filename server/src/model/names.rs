@@ -20,7 +20,7 @@ pub struct Names(Arc<Stored>);
 struct Stored {
     text: String,
     /// Where each name ends in the text.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     table: HashTable<NameId>,
 }
 
@@ -33,6 +33,10 @@ impl Names {
             return id;
         }
         let Stored { text, ends, table } = Arc::make_mut(&mut self.0);
+        let Ok(end) = u32::try_from(text.len() + name.len()) else {
+            // Of 4 GiB of names that all differ, those behind are as good as the first.
+            return NameId::at(0);
+        };
         // Room for an eighth more, not for as many again: names stay as long as their dump does.
         if text.capacity() - text.len() < name.len() {
             text.reserve_exact(name.len().max(text.len() / 8));
@@ -41,7 +45,7 @@ impl Names {
             ends.reserve_exact((ends.len() / 8).max(16));
         }
         text.push_str(name);
-        ends.push(text.len());
+        ends.push(end);
         let id = NameId::at(ends.len() - 1);
         table.insert_unique(hash, id, |&id| self::hash(lookup(text, ends, id)));
         id
@@ -191,10 +195,10 @@ impl Stored {
     }
 }
 
-fn lookup<'t>(text: &'t str, ends: &[usize], id: NameId) -> &'t str {
+fn lookup<'t>(text: &'t str, ends: &[u32], id: NameId) -> &'t str {
     let at = id.place();
     let start = if at == 0 { 0 } else { ends[at - 1] };
-    &text[start..ends[at]]
+    &text[start as usize..ends[at] as usize]
 }
 
 fn hash(name: &str) -> u64 {

@@ -81,6 +81,17 @@ pub struct Fill {
     pub at_peak: u64,
 }
 
+impl Fill {
+    /// Takes the place of one. No step is the last number.
+    const NONE: Self = Self {
+        fullest: Moment {
+            step: u64::MAX,
+            bytes: 0,
+        },
+        at_peak: 0,
+    };
+}
+
 /// A memory space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
@@ -106,8 +117,8 @@ impl Space {
 pub struct Occupancy {
     /// The memory spaces that some allocation is in, by number.
     pub spaces: Vec<Space>,
-    /// How full each allocation of [`Dump::allocations`] gets; `None` for thread-local ones. Empty without curves.
-    pub fills: Vec<Option<Fill>>,
+    /// How full each allocation of [`Dump::allocations`] gets; [`Fill::NONE`] for thread-local ones. Empty without curves.
+    fills: Vec<Fill>,
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
     /// So many values that should have a live range have none, or none that makes sense, or lie in no
@@ -142,7 +153,7 @@ impl Occupancy {
             let place = place
                 .ok()
                 .filter(|_| allocation.kind() != Kind::ThreadLocal);
-            fills.push(place.map(|place| {
+            fills.push(place.map_or(Fill::NONE, |place| {
                 let values = allocation.values.clone().filter(is_counted);
                 let values = values.filter_map(|at| dump.values.get(at as usize));
                 blocks.extend(values.filter_map(|value| block(dump, value, steps)));
@@ -161,13 +172,14 @@ impl Occupancy {
                 }
             }));
         }
+        drop(blocks);
         for (space, changes) in spaces.iter_mut().zip(of_spaces) {
             let curve = Curve::new(changes, steps);
             let mut at_peak = alive(dump, space.color, curve.peak().step);
             at_peak.retain(is_counted);
             for (at, bytes) in exclusive(dump, &at_peak) {
                 let allocation = dump.values[at as usize].allocation();
-                if let Some(Some(fill)) = allocation.and_then(|at| fills.get_mut(at as usize)) {
+                if let Some(fill) = allocation.and_then(|at| fills.get_mut(at as usize)) {
                     fill.at_peak += bytes;
                 }
             }
@@ -196,7 +208,8 @@ impl Occupancy {
 
     /// How full an allocation gets.
     pub fn fill(&self, allocation: u32) -> Option<Fill> {
-        *self.fills.get(allocation as usize)?
+        let fill = self.fills.get(allocation as usize);
+        fill.copied().filter(|fill| *fill != Fill::NONE)
     }
 
     /// The peak of its memory space if the value `at` alone went away, everything else staying

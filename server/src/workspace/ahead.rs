@@ -1,11 +1,10 @@
 //! Reading what a document says while its text is still being cut.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use buflens_syntax::{Block, Document, Reader, Source, TooLarge};
 
-use crate::model::cancel;
+use crate::model::cancel::{self, Token};
 
 /// Texts are cut in pieces of so many bytes.
 pub(super) const PIECE: usize = 512 << 10;
@@ -89,24 +88,24 @@ fn read_blocks(blocks: &[Arc<Block>]) {
 /// Does `work`, and meanwhile reads what the blocks that it hands over say, on the other cores. What is
 /// not read when it ends is left to whoever needs it, who needs all of it at once.
 fn reading_ahead<R>(work: impl FnOnce(&mut dyn FnMut(&[Arc<Block>])) -> R) -> R {
-    let is_over = AtomicBool::new(false);
-    let is_over = &is_over;
+    let over = Token::default();
+    let over = &over;
     rayon::in_place_scope(|scope| {
-        let outcome = work(&mut |blocks| {
+        // Also where the work is cancelled.
+        let _over = over.guard();
+        work(&mut |blocks| {
             // Long lines that repeat are one block, and read once.
             let unread = blocks.iter().filter(|block| !block.has_facts());
             let blocks: Vec<Arc<Block>> = unread.cloned().collect();
             scope.spawn(move |_| {
                 for block in blocks {
-                    if is_over.load(Ordering::Relaxed) {
+                    if over.is_cancelled() {
                         return;
                     }
                     block.facts();
                 }
             });
-        });
-        is_over.store(true, Ordering::Relaxed);
-        outcome
+        })
     })
 }
 

@@ -12,6 +12,7 @@ use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, Totals, beside};
 use super::names::{Sibling, module_name, siblings};
 use super::on_disk::{Texts, is_large, read_large};
+use crate::model::cancel::checkpoint;
 use crate::model::{Dump, File, FileId, Join, Numbering, Part};
 
 /// A dump, read for the sake of one of its files.
@@ -233,7 +234,7 @@ fn read_from(source: &mut impl Read) -> Result<(Document, bool), ReadError> {
     Ok((document, form.lossy))
 }
 
-/// Hands over the text of `source` in pieces, and tells how it is written.
+/// Hands over the text of `source` in pieces, and tells how it is written. With a checkpoint before each of them.
 pub(super) fn pieces(
     source: &mut impl Read,
     form: &mut Form,
@@ -242,6 +243,7 @@ pub(super) fn pieces(
     let mut bytes = Vec::with_capacity(PIECE);
     let mut is_first = true;
     loop {
+        checkpoint();
         let room = (PIECE - bytes.len()) as u64;
         let count = source.take(room).read_to_end(&mut bytes);
         let is_last = count.map_err(ReadError::Io)? == 0;
@@ -320,6 +322,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::model::cancel::{self, Token};
 
     fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
@@ -343,6 +346,28 @@ mod tests {
     const ASSIGNMENT: &[u8] = b"BufferAssignment:\n";
     const VALUES: &[u8] = b"\nTotal bytes used: 0 (0B)\n\nUsed values:\n";
     const RANGES: &[u8] = b"HloLiveRange (max 0):\n";
+
+    /// So many line ends; the first that are read trip a token.
+    struct Cancelling<'t>(&'t Token, usize);
+
+    impl Read for Cancelling<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.cancel();
+            let count = buffer.len().min(self.1);
+            buffer[..count].fill(b'\n');
+            self.1 -= count;
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn reading_ends_at_the_piece_behind_its_cancelling() {
+        let token = Token::default();
+        let mut source = Cancelling(&token, 8 * PIECE);
+        let read = cancel::run(&token, || read_from(&mut source).expect("text"));
+        assert!(read.is_none());
+        assert_eq!(source.1, 7 * PIECE);
+    }
 
     #[test]
     fn siblings_are_joined_in_their_order() {

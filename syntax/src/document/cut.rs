@@ -171,8 +171,10 @@ pub(super) struct Cutter {
     at: usize,
     /// Blocks that begin with a long line, by their lengths.
     long: HashMap<usize, Vec<Arc<Block>>>,
-    /// The text, if blocks share it; but for those that begin with a long line, which stay when the text goes.
+    /// The text, if blocks share it.
     whole: Option<Arc<String>>,
+    /// Whether also those share it that begin with a long line. Where the text is a piece that goes, these stay.
+    shares_long: bool,
 }
 
 impl Cutter {
@@ -187,6 +189,7 @@ impl Cutter {
             at: 0,
             long: HashMap::new(),
             whole: None,
+            shares_long: false,
         }
     }
 
@@ -194,6 +197,7 @@ impl Cutter {
     pub(super) fn sharing(whole: &Arc<String>) -> Self {
         Self {
             whole: Some(Arc::clone(whole)),
+            shares_long: true,
             ..Self::new(Mode::Start)
         }
     }
@@ -262,26 +266,28 @@ impl Cutter {
     }
 
     fn push(&mut self, text: &str, follow: Follow) {
-        let new = |text: Text, starts: &[u32], kinds: &[LineKind]| {
+        let is_long = is_long(text.len(), self.line_starts.get(1).map(|&it| it as usize));
+        let new = |starts: &[u32], kinds: &[LineKind]| {
+            let whole = self.whole.as_ref().filter(|_| !is_long || self.shares_long);
+            let text = match whole {
+                Some(whole) => Text::part(whole, self.start..self.start + text.len()),
+                None => text.into(),
+            };
             Arc::new(Block::new(text, self.mode, follow, starts, kinds))
         };
-        let block = if is_long(text.len(), self.line_starts.get(1).map(|&it| it as usize)) {
+        let block = if is_long {
             let known = self.long.entry(text.len()).or_default();
             let is_equal = |block: &&Arc<Block>| {
                 block.mode == self.mode && block.follow == follow && *block.text == *text
             };
             let block = known.iter().rev().find(is_equal).cloned();
             block.unwrap_or_else(|| {
-                let block = new(text.into(), &self.line_starts, &self.kinds);
+                let block = new(&self.line_starts, &self.kinds);
                 remember(known, &block);
                 block
             })
         } else {
-            let text = match &self.whole {
-                Some(whole) => Text::part(whole, self.start..self.start + text.len()),
-                None => text.into(),
-            };
-            new(text, &self.line_starts, &self.kinds)
+            new(&self.line_starts, &self.kinds)
         };
         self.line_starts.clear();
         self.kinds.clear();
@@ -431,6 +437,27 @@ mod tests {
             edited.text(),
             text[..at as usize].to_owned() + "@1" + &text[at as usize + 2..]
         );
+    }
+
+    #[test]
+    fn long_lines_share_the_text_of_a_whole_document_and_do_not_outlive_it_alone() {
+        let long = format!("%b, {}\n", "%b, ".repeat(400));
+        let text = format!("{long}{}{long}", "allocation 0: size 4:\n".repeat(20_000));
+        let text = Arc::new(text);
+        let document = Document::cut(&text, usize::MAX, |_| ()).expect("a short text");
+        let block = &document.blocks[0];
+        assert!(block.is_long() && block.text.as_ptr() == text.as_ptr());
+        let whole = Arc::downgrade(&text);
+        drop(text);
+        let kept = document.edit(0..0, "\n").expect("a short text");
+        let last = |document: &Document| document.blocks.last().map(|it| it.id);
+        assert_eq!(last(&kept), last(&document));
+        let other = document
+            .edit(0..document.len(), &long)
+            .expect("a short text");
+        drop((document, kept));
+        assert_eq!(other.text(), long);
+        assert!(whole.upgrade().is_none());
     }
 
     /// An instruction is read whole, however many lines it has.

@@ -203,6 +203,9 @@ impl Packer {
             maybe_live_out,
             preallocated_temp,
         } = row.kinds;
+        // Most are of none.
+        let parts = [row.parameter_shape, row.parameter_index];
+        let has_parameter = row.parameter.is_some() || parts != [Text::NONE; 2];
         self.number(packed([
             constant,
             thread_local,
@@ -210,15 +213,17 @@ impl Packer {
             preallocated_temp,
             row.has_output_shape,
             row.is_read,
-            row.parameter.is_some(),
+            has_parameter,
         ]));
         self.number(row.index);
         self.number(row.size);
         self.number(row.color);
-        self.text(row.parameter_shape);
-        self.text(row.parameter_index);
-        if let Some(parameter) = row.parameter {
-            self.number(parameter);
+        if has_parameter {
+            parts.into_iter().for_each(|part| self.text(part));
+            self.number(packed([row.parameter.is_some()]));
+            if let Some(number) = row.parameter {
+                self.number(number);
+            }
         }
     }
 
@@ -395,13 +400,21 @@ impl Bytes<'_> {
             is_read,
             has_parameter,
         ] = unpacked(self.number());
+        let (index, size, color) = (self.number(), self.number(), self.number());
+        let (mut parts, mut parameter) = ([Text::NONE; 2], None);
+        if has_parameter {
+            parts = parts.map(|_| self.text());
+            let [is_numbered] = unpacked(self.number());
+            parameter = is_numbered.then(|| self.number());
+        }
+        let [parameter_shape, parameter_index] = parts;
         Allocation {
-            index: self.number(),
-            size: self.number(),
-            color: self.number(),
-            parameter_shape: self.text(),
-            parameter_index: self.text(),
-            parameter: has_parameter.then(|| self.number()),
+            index,
+            size,
+            color,
+            parameter,
+            parameter_shape,
+            parameter_index,
             kinds: AllocationKinds {
                 constant,
                 thread_local,
