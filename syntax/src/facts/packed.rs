@@ -219,7 +219,9 @@ impl Packer {
         self.number(row.size);
         self.number(row.color);
         if has_parameter {
-            parts.into_iter().for_each(|part| self.text(part));
+            for part in parts {
+                self.text(part);
+            }
             self.number(packed([row.parameter.is_some()]));
             if let Some(number) = row.parameter {
                 self.number(number);

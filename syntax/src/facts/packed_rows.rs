@@ -346,7 +346,9 @@ mod tests {
     fn comes_back<T: Pack + Clone + PartialEq + std::fmt::Debug>(rows: &[T]) {
         let mut new = NewRows::default();
         for _ in 0..2 {
-            rows.iter().for_each(|row| new.push(row));
+            for row in rows {
+                new.push(row);
+            }
             let packed = new.take();
             assert_eq!(packed.len(), rows.len());
             assert_eq!(packed.get(rows.len()), None);

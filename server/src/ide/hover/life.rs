@@ -5,7 +5,7 @@ use super::role;
 use super::value::{NAME_LIMIT, is_phi, named, title};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes;
-use crate::model::{Dump, NameId, Part, Value};
+use crate::model::{Allocation, Dump, NameId, Part, Value};
 
 /// So many values with the same bytes are named.
 const MAX_NEIGHBOURS: usize = 6;
@@ -71,7 +71,7 @@ fn unknown_life(dump: &Dump, value: &Value) -> &'static str {
         && dump.has_used_values();
     let kinds = dump
         .allocation_of(value)
-        .map(|allocation| allocation.kinds())
+        .map(Allocation::kinds)
         .unwrap_or_default();
     if kinds.thread_local {
         "during each call: thread-local scratch has no live range"
