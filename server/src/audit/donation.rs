@@ -414,7 +414,7 @@ fn pairs(mut candidates: Vec<&Candidate>, outputs: Vec<u32>) -> impl Iterator<It
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
 pub(super) fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
     let is_parameter =
-        |&at: &u32| dump.parameter_of(dump.values[at as usize].name) == allocation.parameter();
+        |&at: &u32| allocation.is_of_parameter(dump.parameter_of(dump.values[at as usize].name));
     let mut values = allocation.values.clone();
     let own = values.clone().find(is_parameter);
     own.or_else(|| values.next().filter(|_| !allocation.is_donated()))

@@ -278,20 +278,6 @@ fn live_ranges() {
 }
 
 #[test]
-fn numbers_of_more_than_32_bits_are_told_whole() {
-    for number in [u64::from(u32::MAX), 1 << 32, 5_000_000_000] {
-        let step = format!("    {number}:wrapped_convert.1\n");
-        let finding = finds(&[CONCAT], "    4:wrapped_convert.1\n", &step, "sequence");
-        let expected = format!("step {number} where step 4 is expected");
-        assert!(finding.message.contains(&expected), "{}", finding.message);
-        let header = format!("parameter {number}, shape");
-        let finding = finds(&[CONCAT], "parameter 0, shape", &header, "output-shape");
-        let expected = format!("parameter {number} where");
-        assert!(finding.message.contains(&expected), "{}", finding.message);
-    }
-}
-
-#[test]
 fn overlapping_values_are_both_named() {
     let finding = finds(
         &[CONCAT],

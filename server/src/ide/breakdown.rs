@@ -151,9 +151,9 @@ fn levels(path: &str) -> (&str, Vec<&str>) {
 pub(super) fn node_at(dump: &Dump, file: FileId, offset: u32) -> Option<At<'_, TreeNode>> {
     let document = &dump.files.get(file)?.document;
     let (start, block) = document.block(document.block_at(offset)?)?;
-    let nodes = block.tree_nodes();
-    let row = nodes.last_before(|node| node.label.start <= offset - start)?;
-    (row.label.start == offset - start).then_some(At {
+    let mut nodes = block.tree_nodes().iter();
+    let row = nodes.find(|node| node.label.start == offset - start)?;
+    Some(At {
         file,
         start,
         block,

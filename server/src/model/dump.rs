@@ -430,10 +430,7 @@ impl Dump {
         if step.number != u32::MAX {
             return Some(step.number.into());
         }
-        let line = self.at::<facts::Step>(step.row)?.row;
-        line.step
-            .get()
-            .filter(|_| line.step.is_read() && !line.name.is_empty())
+        self.at::<facts::Step>(step.row)?.row.number()
     }
 
     /// The name of the instruction that runs at `step`.

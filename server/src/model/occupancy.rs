@@ -53,13 +53,14 @@ impl Kind {
 impl Allocation {
     /// What the allocation is for. A donated parameter is a parameter.
     pub fn kind(&self) -> Kind {
-        if self.kinds().thread_local {
+        let kinds = self.kinds();
+        if kinds.thread_local {
             Kind::ThreadLocal
         } else if self.parameter().is_some() {
             Kind::Parameter
-        } else if self.kinds().constant {
+        } else if kinds.constant {
             Kind::Constant
-        } else if self.kinds().maybe_live_out {
+        } else if kinds.maybe_live_out {
             Kind::Output
         } else {
             Kind::Temp

@@ -127,11 +127,7 @@ impl Gathered {
                 })
             }
             Line::Step(row) => Row::Step(brief::Step {
-                step: if row.step.is_read() && !row.name.is_empty() {
-                    row.step.value
-                } else {
-                    u64::MAX
-                },
+                step: row.number().unwrap_or(u64::MAX),
                 name: self.names.number(text, row.name),
             }),
             Line::LiveRange(row) => Row::LiveRange(brief::LiveRange {

@@ -199,6 +199,13 @@ pub struct Step {
     pub name: Span,
 }
 
+impl Step {
+    /// The logical time. `None` where that or the name is missing or cut, or it has more than 64 bits.
+    pub fn number(&self) -> Option<u64> {
+        (self.step.is_read() && !self.name.is_empty()).then_some(self.step.value)
+    }
+}
+
 /// When a value is alive, from its first to its last step, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LiveRange {

@@ -54,19 +54,9 @@ impl<T: Pack> PackedRows<T> {
         (0..self.len()).filter_map(|number| self.get(number))
     }
 
-    /// The last row of those at the start for which `is_before` holds; as `slice::partition_point` has it, it must hold for
-    /// none behind the first for which it does not.
+    /// The last of those at the start for which `is_before` holds. A block has few rows.
     pub fn last_before(&self, is_before: impl Fn(&T) -> bool) -> Option<T> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.get(middle).is_some_and(|row| is_before(&row)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.get(low.checked_sub(1)?)
+        self.iter().take_while(is_before).last()
     }
 }
 

@@ -120,7 +120,7 @@ fn summary(audit: &Audit) -> Module {
 }
 
 fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
-    let header = dump.header(allocation);
+    let (header, kinds) = (dump.header(allocation), allocation.kinds());
     let text = |span: fn(&facts::Allocation) -> facts::Span| {
         let header = header?;
         Some(header.text(span(&header.row)).to_owned()).filter(|text| !text.is_empty())
@@ -134,10 +134,10 @@ fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
         parameter_index: text(|header| header.parameter_index),
         parameter_shape: text(|header| header.parameter_shape),
         output_shape: text(|header| header.output_shape),
-        is_constant: allocation.kinds().constant,
-        is_maybe_live_out: allocation.kinds().maybe_live_out,
-        is_preallocated_temp: allocation.kinds().preallocated_temp,
-        is_thread_local: allocation.kinds().thread_local,
+        is_constant: kinds.constant,
+        is_maybe_live_out: kinds.maybe_live_out,
+        is_preallocated_temp: kinds.preallocated_temp,
+        is_thread_local: kinds.thread_local,
         location: header.and_then(|at| location(dump, &at.place(at.row.line))),
     }
 }
