@@ -82,6 +82,8 @@ impl Finding {
     }
 
     fn related(mut self, place: Place, message: impl Into<String>) -> Self {
+        // Most have one, and a dump may have thousands of findings.
+        self.related.reserve_exact(1);
         self.related.push((place, message.into()));
         self
     }
