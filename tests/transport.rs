@@ -353,3 +353,15 @@ fn a_client_that_reads_nothing_makes_nothing_grow() {
     drop(writer.join().expect("all is written"));
     server.wait().expect("its end");
 }
+
+#[test]
+fn what_is_logged_can_be_chosen_and_a_wrong_choice_is_told() {
+    let mut server = Server::start_silently("a=b=c");
+    server.expect_logged("`BUFLENS_LOG` is no filter such as `info`");
+    server.write(&frame(b"{"));
+    server.expect_logged("the client sent what is no JSON");
+    let mut silent = Server::start_silently("error");
+    silent.write(&frame(b"{"));
+    assert_eq!(code(silent.request("shutdown", &Value::Null)), -32002);
+    assert_eq!(silent.logged(), "");
+}

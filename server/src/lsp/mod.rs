@@ -38,6 +38,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::allocator;
 
@@ -49,14 +53,20 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves an editor on standard input and output until it says `exit`, closes standard input or
 /// dies. The environment's `BUFLENS_LOG` says what is logged on standard error, `warn` if nothing.
 pub fn run() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("BUFLENS_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let asked = std::env::var("BUFLENS_LOG").ok().map(|it| it.parse());
+    let filter: Targets = match &asked {
+        Some(Ok(filter)) => Targets::clone(filter),
+        _ => Targets::new().with_default(LevelFilter::WARN),
+    };
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
     // Fails only if the process logs already.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(false)
+    let _ = tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
         .try_init();
+    if let Some(Err(problem)) = asked {
+        tracing::warn!("`BUFLENS_LOG` is no filter such as `info`: {problem}");
+    }
     allocator::in_steps();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
