@@ -130,6 +130,17 @@ struct TextMap {
     width: Option<u16>,
 }
 
+/// What changed, with what shows it.
+#[derive(Debug, Serialize)]
+struct Shown<T> {
+    #[serde(flatten)]
+    answer: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<String>,
+}
+
 /// A map that needs no drawing.
 #[derive(Debug, Serialize)]
 struct Text {
@@ -207,13 +218,13 @@ fn argument_of<T: DeserializeOwned>(name: &str, argument: Value) -> Result<T> {
     read.map_err(|problem| Error::invalid_params(format!("the argument of `{name}`: {problem}")))
 }
 
-/// The answer, or why the question makes no sense for this dump. `other` is what there is of
+/// The answer as JSON, or why the question makes no sense for this dump. `other` is what there is of
 /// [`Question::other`].
 pub fn answer(
     view: &View,
     other: Option<&View>,
     question: &Question,
-) -> std::result::Result<std::result::Result<Value, String>, Unavailable> {
+) -> std::result::Result<std::result::Result<String, String>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
     let before = other.map(loaded);
     let before = before.as_ref();
@@ -301,7 +312,7 @@ pub fn answer(
 fn peak(
     source: &Source<'_, '_, lsp::Location>,
     asked: &Peak,
-) -> std::result::Result<Value, String> {
+) -> std::result::Result<String, String> {
     let dump = source.audit.dump;
     let color = asked.space.unwrap_or(0);
     if let Some(problem) = asked
@@ -325,7 +336,7 @@ fn peak(
     to_json(dump, records::peak(source, &query).0)
 }
 
-fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Value, String> {
+fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<String, String> {
     let map = records::map(audit, usize::MAX);
     let mut options = text_map::Options::default();
     options.selection.space = asked.space;
@@ -359,21 +370,25 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
 fn diff(
     [before, after]: [&Source<'_, '_, lsp::Location>; 2],
     asked: &Diff,
-) -> std::result::Result<Value, String> {
+) -> std::result::Result<String, String> {
     let diff = records::diff([before, after], asked.limit.unwrap_or(LIMIT));
     let answer = Answer::new(after.audit.dump, diff);
     let page = pages::diff::page(&answer);
-    let (key, shown) = if let Some(width) = asked.width {
-        ("text", page.plain_text(width.into()))
+    let (mut text, mut markdown) = (None, None);
+    if let Some(width) = asked.width {
+        text = Some(page.plain_text(width.into()));
     } else {
-        let mut markdown = Vec::new();
-        let written = page.write_markdown(&mut markdown);
-        written.map_err(|problem| problem.to_string())?;
-        ("markdown", String::from_utf8_lossy(&markdown).into_owned())
+        let mut written = Vec::new();
+        page.write_markdown(&mut written)
+            .map_err(|problem| problem.to_string())?;
+        markdown = Some(String::from_utf8_lossy(&written).into_owned());
+    }
+    let shown = Shown {
+        answer,
+        text,
+        markdown,
     };
-    let mut value = serde_json::to_value(answer).map_err(|problem| problem.to_string())?;
-    value[key] = shown.into();
-    Ok(value)
+    serde_json::to_string(&shown).map_err(|problem| problem.to_string())
 }
 
 /// What `buflens report` writes.
@@ -416,8 +431,8 @@ fn exported(export: &export::Export, format: &str) -> std::result::Result<Export
     })
 }
 
-fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Value, String> {
-    serde_json::to_value(Answer::new(dump, content)).map_err(|problem| problem.to_string())
+fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<String, String> {
+    serde_json::to_string(&Answer::new(dump, content)).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Rules that hold here, each with a test that fails when it is broken (`tests/lsp_sentinels.rs`):
 //! - a handler changes the state, or takes its snapshot, before its first await;
 //! - no handler awaits the client: what asks it is spawned;
-//! - everything that takes time runs on the pool.
+//! - everything that takes time, or waits for a disk, runs on the pool: all else has one thread.
 
 mod actions;
 mod annotations;
@@ -36,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -68,8 +69,7 @@ pub fn run() -> ExitCode {
         tracing::warn!("`BUFLENS_LOG` is no filter such as `info`: {problem}");
     }
     allocator::in_steps();
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {
@@ -92,12 +92,13 @@ pub async fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> ExitCode {
-    let (service, socket) = LspService::build(Buflens::new)
+    let (sender, notices) = mpsc::channel(1);
+    let (service, socket) = LspService::build(|client| Buflens::new(client, sender))
         .custom_method("window/workDoneProgress/cancel", Buflens::cancel_progress)
         .finish();
     let session = Arc::clone(&service.inner().0);
     let closed = CancellationToken::new();
-    let server = transport::serve(service, socket, input, output, closed.clone());
+    let server = transport::serve(service, socket, notices, input, output, closed.clone());
     let graced = async {
         closed.cancelled().await;
         tokio::time::sleep(GRACE).await;

@@ -4,6 +4,7 @@
 //! complete, unless it has changed again by then. Other files of the dump, open or not, get one
 //! only if their diagnostics have changed.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -14,6 +15,7 @@ use tower_lsp::ls_types as lsp;
 use super::annotations;
 use super::diagnostics;
 use super::session::Session;
+use super::transport::answer::text;
 use super::view::View;
 use crate::model::cancel::checkpoint;
 use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
@@ -33,7 +35,16 @@ type Turn = tokio::sync::Mutex<()>;
 struct Published {
     uri: lsp::Uri,
     revision: Option<u64>,
-    diagnostics: Vec<lsp::Diagnostic>,
+    diagnostics: Told,
+}
+
+/// What is left of diagnostics that were published: whether there were any, and whether others are
+/// the same. Of thousands the text takes megabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// The hash of their text.
+    Some(u64),
 }
 
 /// What makes a check necessary.
@@ -50,8 +61,12 @@ struct Report {
     path: PathBuf,
     uri: lsp::Uri,
     moment: Option<Moment>,
-    diagnostics: Vec<lsp::Diagnostic>,
+    /// As JSON, made where they are found.
+    diagnostics: String,
 }
+
+/// The JSON of no diagnostics.
+const NONE: &str = "[]";
 
 /// Checks the dump of the open document at `path`, later.
 pub fn schedule(session: &Arc<Session>, path: PathBuf, trigger: Trigger) {
@@ -111,12 +126,8 @@ pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
         };
         for path in closed {
             let published = session.publisher.published().remove(&path);
-            if let Some(published) = published.filter(|published| !published.diagnostics.is_empty())
-            {
-                session
-                    .client
-                    .publish_diagnostics(published.uri, Vec::new(), None)
-                    .await;
+            if let Some(published) = published.filter(Published::is_told) {
+                session.tell(notice(&published.uri, NONE, None)).await;
             }
         }
         // The text on disk may differ from the one that was closed.
@@ -145,7 +156,11 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         } else {
             reports(&view, &loaded)
         };
-        Ok((reports, loaded))
+        let messages = loaded.notes.iter().map(Note::to_string).collect();
+        // Not the dump, which the next edit replaces.
+        let file = loaded.dump.files.get(loaded.file);
+        let document = file.map(|file| file.document.clone());
+        Ok((reports, messages, document))
     };
     let outcome = tokio::select! {
         biased;
@@ -155,15 +170,12 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     };
     let (mut answered, mut gone) = (None, Vec::new());
     let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
-        Ok(Ok((reports, loaded))) => {
-            let messages = loaded.notes.iter().map(Note::to_string).collect();
-            // Not the dump, which the next edit replaces.
-            answered = loaded
-                .dump
-                .files
-                .get(loaded.file)
-                .map(|file| file.document.clone());
-            gone = session.publisher.take_gone(path);
+        Ok(Ok((reports, messages, document))) => {
+            answered = document;
+            let (session, path) = (Arc::clone(session), path.to_owned());
+            let work = move || session.publisher.take_gone(&path);
+            // If it fails, the next check takes them back.
+            gone = tokio::task::spawn_blocking(work).await.unwrap_or_default();
             (reports, messages)
         }
         // The text is not known any more, so nothing can be said about it.
@@ -172,7 +184,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
                 path: path.to_owned(),
                 uri,
                 moment: Some(moment),
-                diagnostics: Vec::new(),
+                diagnostics: NONE.to_owned(),
             };
             let message = format!(
                 "{}: {reason}; open it again, or replace all of it",
@@ -194,15 +206,11 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         Ok(Err(Unavailable::Absent)) | Err(_) => (Vec::new(), Vec::new()),
     };
     for uri in gone {
-        let nothing = Vec::new();
-        session.client.publish_diagnostics(uri, nothing, None).await;
+        session.tell(notice(&uri, NONE, None)).await;
     }
     for report in reports {
-        for (uri, diagnostics, version) in session.publisher.admit(report) {
-            session
-                .client
-                .publish_diagnostics(uri, diagnostics, version)
-                .await;
+        for notice in session.publisher.admit(report) {
+            session.tell(notice).await;
         }
     }
     drop(turn);
@@ -213,6 +221,16 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         let _ = session.checking.run(work).await;
     }
     session.freed.notify_one();
+}
+
+/// The body of `textDocument/publishDiagnostics` with these diagnostics, which are JSON.
+fn notice(uri: &lsp::Uri, diagnostics: &str, version: Option<i32>) -> Vec<u8> {
+    let uri = serde_json::Value::from(uri.as_str());
+    let version = version.map_or_else(String::new, |it| format!(r#","version":{it}"#));
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"textDocument/publishDiagnostics","params":{{"uri":{uri},"diagnostics":{diagnostics}{version}}}}}"#
+    )
+    .into_bytes()
 }
 
 /// Makes the trees that take longest, before a request has to.
@@ -231,7 +249,7 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
             path: content.path.clone(),
             uri: view.uri(&content.path)?,
             moment: view.moment_of(&content.path).cloned(),
-            diagnostics: diagnostics::of_file(view, &loaded.dump, findings, file),
+            diagnostics: text(&diagnostics::of_file(view, &loaded.dump, findings, file)).ok()?,
         })
     };
     // A failure has the dump of its program beside it, which answers for itself.
@@ -243,6 +261,23 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
     let files = loaded.dump.files.iter().enumerate();
     let files = files.filter(|&(file, _)| !is_failure || file == loaded.file);
     files.filter_map(report).collect()
+}
+
+impl Told {
+    fn new(diagnostics: &str) -> Self {
+        if diagnostics == NONE {
+            return Self::Nothing;
+        }
+        let mut hasher = DefaultHasher::new();
+        diagnostics.hash(&mut hasher);
+        Self::Some(hasher.finish())
+    }
+}
+
+impl Published {
+    fn is_told(&self) -> bool {
+        self.diagnostics != Told::Nothing
+    }
 }
 
 impl Publisher {
@@ -291,12 +326,12 @@ impl Publisher {
         let mut published = self.published();
         let gone = published
             .extract_if(|path, published| gone.contains(path) && is_closed(path, published));
-        let told = gone.filter(|(_, published)| !published.diagnostics.is_empty());
+        let told = gone.filter(|(_, published)| published.is_told());
         told.map(|(_, published)| published.uri).collect()
     }
 
-    /// What has to be sent of a report, which is taken as sent from now on.
-    fn admit(&self, report: Report) -> Vec<(lsp::Uri, Vec<lsp::Diagnostic>, Option<i32>)> {
+    /// The notifications that have to be sent of a report, which is taken as sent from now on.
+    fn admit(&self, report: Report) -> Vec<Vec<u8>> {
         let Report {
             path,
             uri,
@@ -311,35 +346,31 @@ impl Publisher {
             return sent;
         }
         let revision = moment.as_ref().map(|moment| moment.revision);
+        let told = Told::new(&diagnostics);
         let mut all = self.published();
         let before = all.remove(&path);
         let is_owed =
             revision.is_some() && before.as_ref().map(|before| before.revision) != Some(revision);
         let is_same = match &before {
-            Some(before) => before.diagnostics == diagnostics && before.uri == uri,
-            None => diagnostics.is_empty(),
+            Some(before) => before.diagnostics == told && before.uri == uri,
+            None => told == Told::Nothing,
         };
         // The editor may have come to write the file's URI in another way.
         sent.extend(
             before
-                .filter(|before| before.uri != uri && !before.diagnostics.is_empty())
-                .map(|before| (before.uri, Vec::new(), None)),
+                .filter(|before| before.uri != uri && before.is_told())
+                .map(|before| notice(&before.uri, NONE, None)),
         );
         if is_owed || !is_same {
-            sent.push((
-                uri.clone(),
-                diagnostics.clone(),
-                moment.map(|moment| moment.version),
-            ));
+            let version = moment.map(|moment| moment.version);
+            sent.push(notice(&uri, &diagnostics, version));
         }
-        all.insert(
-            path,
-            Published {
-                uri,
-                revision,
-                diagnostics,
-            },
-        );
+        let published = Published {
+            uri,
+            revision,
+            diagnostics: told,
+        };
+        all.insert(path, published);
         sent
     }
 }
@@ -351,15 +382,11 @@ mod tests {
     use super::*;
 
     fn report(moment: Option<&Moment>, messages: &[&str]) -> Report {
-        let diagnostic = |message: &&str| lsp::Diagnostic {
-            message: (*message).to_owned(),
-            ..Default::default()
-        };
         Report {
             path: PathBuf::from("/d/x.txt"),
             uri: lsp::Uri::from_str("file:///d/x.txt").expect("a URI"),
             moment: moment.cloned(),
-            diagnostics: messages.iter().map(diagnostic).collect(),
+            diagnostics: text(&messages).expect("JSON"),
         }
     }
 
@@ -391,6 +418,24 @@ mod tests {
             0,
             "it has changed meanwhile"
         );
+    }
+
+    #[test]
+    fn a_notice_is_what_the_protocol_says() {
+        let notices = Publisher::default().admit(report(Some(&moment(1)), &["a \"b\""]));
+        let [notice] = &*notices else {
+            panic!("{notices:?}")
+        };
+        let notice: serde_json::Value = serde_json::from_slice(notice).expect("JSON");
+        let params = serde_json::json!({
+            "uri": "file:///d/x.txt", "version": 1, "diagnostics": ["a \"b\""]
+        });
+        assert_eq!(notice["method"], "textDocument/publishDiagnostics");
+        assert_eq!(notice["params"], params);
+        let nothing = super::notice(&report(None, &[]).uri, NONE, None);
+        let nothing: serde_json::Value = serde_json::from_slice(&nothing).expect("JSON");
+        let params = serde_json::json!({ "uri": "file:///d/x.txt", "diagnostics": [] });
+        assert_eq!(nothing["params"], params);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
+use tokio::sync::mpsc;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 use tower_lsp::ls_types::request::{
@@ -28,8 +29,8 @@ use crate::workspace::Unavailable;
 pub struct Buflens(pub Arc<Session>);
 
 impl Buflens {
-    pub fn new(client: Client) -> Self {
-        Self(Session::new(client))
+    pub fn new(client: Client, notices: mpsc::Sender<Vec<u8>>) -> Self {
+        Self(Session::new(client, notices))
     }
 
     /// `tower-lsp` has no method for this one.
@@ -38,16 +39,16 @@ impl Buflens {
         self.0.indexing.cancel(&params.token);
     }
 
-    /// Answers as [`Session::ask`] does, by an answer that can be long: where it is computed it
-    /// becomes text, which is left for the client, and nothing is returned.
-    async fn ask_for_much<T: Serialize>(
+    /// Answers as [`Session::ask`] does. The answer becomes text where it is computed and is left for
+    /// the client, so nothing is returned.
+    async fn ask<T: Serialize, R>(
         &self,
         uri: &lsp::Uri,
         answer: impl FnOnce(&View) -> std::result::Result<T, Unavailable> + Send + 'static,
-    ) -> Result<Option<T>> {
-        let text = move |view: &View| answer(view).map(|answer| serde_json::to_string(&answer));
+    ) -> Result<Option<R>> {
+        let text = move |view: &View| answer(view).map(|answer| answer::text(&answer));
         if let Some(text) = self.0.ask(uri, text).await? {
-            answer::leave(text.map_err(|_| Error::internal_error())?);
+            answer::leave(text?);
         }
         Ok(None)
     }
@@ -64,7 +65,7 @@ impl Buflens {
             position,
         } = params.text_document_position_params;
         let answer = move |view: &_| navigation::goto(view, position, links, lookup);
-        self.ask_for_much(&text_document.uri, answer).await
+        self.ask(&text_document.uri, answer).await
     }
 }
 
@@ -115,11 +116,10 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position_params;
-        self.0
-            .ask(&text_document.uri, move |view| {
-                navigation::hover(view, position)
-            })
-            .await
+        self.ask(&text_document.uri, move |view| {
+            navigation::hover(view, position)
+        })
+        .await
     }
 
     async fn goto_definition(
@@ -164,11 +164,10 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position;
-        self.0
-            .ask(&text_document.uri, move |view| {
-                completion::completion(view, position)
-            })
-            .await
+        self.ask(&text_document.uri, move |view| {
+            completion::completion(view, position)
+        })
+        .await
     }
 
     async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {
@@ -178,7 +177,7 @@ impl LanguageServer for Buflens {
         } = params.text_document_position;
         let declaration = params.context.include_declaration;
         let answer = move |view: &_| navigation::references(view, position, declaration);
-        self.ask_for_much(&text_document.uri, answer).await
+        self.ask(&text_document.uri, answer).await
     }
 
     async fn document_highlight(
@@ -190,15 +189,14 @@ impl LanguageServer for Buflens {
             position,
         } = params.text_document_position_params;
         let answer = move |view: &_| navigation::highlights(view, position);
-        self.ask_for_much(&text_document.uri, answer).await
+        self.ask(&text_document.uri, answer).await
     }
 
     async fn document_symbol(
         &self,
         params: lsp::DocumentSymbolParams,
     ) -> Result<Option<lsp::DocumentSymbolResponse>> {
-        self.ask_for_much(&params.text_document.uri, outline::symbols)
-            .await
+        self.ask(&params.text_document.uri, outline::symbols).await
     }
 
     async fn symbol(
@@ -207,19 +205,16 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
         let views = self.0.views();
         let index = Arc::clone(&self.0.indexing.index);
-        self.0
-            .pool
-            .run(move || outline::find(&views, &index, &params.query))
-            .await
-            .map(Some)
+        let work = move || answer::text(&outline::find(&views, &index, &params.query));
+        answer::leave(self.0.pool.run(work).await??);
+        Ok(None)
     }
 
     async fn folding_range(
         &self,
         params: lsp::FoldingRangeParams,
     ) -> Result<Option<Vec<lsp::FoldingRange>>> {
-        self.ask_for_much(&params.text_document.uri, outline::folds)
-            .await
+        self.ask(&params.text_document.uri, outline::folds).await
     }
 
     async fn selection_range(
@@ -227,11 +222,10 @@ impl LanguageServer for Buflens {
         params: lsp::SelectionRangeParams,
     ) -> Result<Option<Vec<lsp::SelectionRange>>> {
         let positions = params.positions;
-        self.0
-            .ask(&params.text_document.uri, move |view| {
-                outline::selections(view, &positions)
-            })
-            .await
+        self.ask(&params.text_document.uri, move |view| {
+            outline::selections(view, &positions)
+        })
+        .await
     }
 
     async fn semantic_tokens_full(
@@ -239,7 +233,7 @@ impl LanguageServer for Buflens {
         params: lsp::SemanticTokensParams,
     ) -> Result<Option<lsp::SemanticTokensResult>> {
         let answer = |view: &_| tokens::full(view).map(lsp::SemanticTokensResult::Tokens);
-        self.ask_for_much(&params.text_document.uri, answer).await
+        self.ask(&params.text_document.uri, answer).await
     }
 
     async fn semantic_tokens_range(
@@ -249,15 +243,14 @@ impl LanguageServer for Buflens {
         let range = params.range;
         let answer =
             move |view: &_| tokens::range(view, range).map(lsp::SemanticTokensRangeResult::Tokens);
-        self.0.ask(&params.text_document.uri, answer).await
+        self.ask(&params.text_document.uri, answer).await
     }
 
     async fn document_link(
         &self,
         params: lsp::DocumentLinkParams,
     ) -> Result<Option<Vec<lsp::DocumentLink>>> {
-        self.ask_for_much(&params.text_document.uri, outline::links)
-            .await
+        self.ask(&params.text_document.uri, outline::links).await
     }
 
     async fn prepare_call_hierarchy(
@@ -268,11 +261,10 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position_params;
-        self.0
-            .ask(&text_document.uri, move |view| {
-                calls::prepare(view, position)
-            })
-            .await
+        self.ask(&text_document.uri, move |view| {
+            calls::prepare(view, position)
+        })
+        .await
     }
 
     async fn incoming_calls(
@@ -280,8 +272,7 @@ impl LanguageServer for Buflens {
         params: lsp::CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<lsp::CallHierarchyIncomingCall>>> {
         let item = params.item;
-        self.0
-            .ask(&item.uri.clone(), move |view| calls::incoming(view, &item))
+        self.ask(&item.uri.clone(), move |view| calls::incoming(view, &item))
             .await
     }
 
@@ -290,14 +281,12 @@ impl LanguageServer for Buflens {
         params: lsp::CallHierarchyOutgoingCallsParams,
     ) -> Result<Option<Vec<lsp::CallHierarchyOutgoingCall>>> {
         let item = params.item;
-        self.0
-            .ask(&item.uri.clone(), move |view| calls::outgoing(view, &item))
+        self.ask(&item.uri.clone(), move |view| calls::outgoing(view, &item))
             .await
     }
 
     async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
-        self.0
-            .ask(&params.text_document.uri, annotations::lenses)
+        self.ask(&params.text_document.uri, annotations::lenses)
             .await
     }
 
@@ -306,11 +295,10 @@ impl LanguageServer for Buflens {
         params: lsp::InlayHintParams,
     ) -> Result<Option<Vec<lsp::InlayHint>>> {
         let range = params.range;
-        self.0
-            .ask(&params.text_document.uri, move |view| {
-                annotations::hints(view, range)
-            })
-            .await
+        self.ask(&params.text_document.uri, move |view| {
+            annotations::hints(view, range)
+        })
+        .await
     }
 
     async fn code_action(
@@ -323,32 +311,34 @@ impl LanguageServer for Buflens {
             context,
             ..
         } = params;
-        self.0
-            .ask(&text_document.uri, move |view| {
-                actions::quick_fixes(view, range, &context)
-            })
-            .await
+        self.ask(&text_document.uri, move |view| {
+            actions::quick_fixes(view, range, &context)
+        })
+        .await
     }
 
     async fn execute_command(
         &self,
         params: lsp::ExecuteCommandParams,
     ) -> Result<Option<lsp::LSPAny>> {
-        if params.command == made::COMMAND {
+        let text = if params.command == made::COMMAND {
             let question = made::read(params.arguments)?;
             let session = Arc::clone(&self.0);
-            let answer = self.0.pool.run(move || made::answer(&session, &question));
-            return answer.await?.map(Some).map_err(Error::invalid_params);
+            let work = move || made::answer(&session, &question);
+            Some(self.0.pool.run(work).await?)
+        } else {
+            let question = commands::read(params)?;
+            let uri = question.uri.clone();
+            let other = question
+                .other()
+                .map(|uri| self.0.view(&super::convert::path(uri)));
+            let work = move |view: &_| commands::answer(view, other.as_ref(), &question);
+            self.0.ask(&uri, work).await?
+        };
+        if let Some(text) = text {
+            answer::leave(text.map_err(Error::invalid_params)?);
         }
-        let question = commands::read(params)?;
-        let uri = question.uri.clone();
-        let other = question
-            .other()
-            .map(|uri| self.0.view(&super::convert::path(uri)));
-        let answer = self.0.ask(&uri, move |view| {
-            commands::answer(view, other.as_ref(), &question)
-        });
-        answer.await?.transpose().map_err(Error::invalid_params)
+        Ok(None)
     }
 
     async fn diagnostic(
@@ -357,10 +347,10 @@ impl LanguageServer for Buflens {
     ) -> Result<lsp::DocumentDiagnosticReportResult> {
         let previous = params.previous_result_id;
         let answer = move |view: &_| diagnostics::pull(view, previous.as_deref());
-        let report = self.0.ask(&params.text_document.uri, answer).await?;
+        let report: Option<lsp::DocumentDiagnosticReport> =
+            self.ask(&params.text_document.uri, answer).await?;
         // Of a document that is not known there is nothing to report.
-        let report =
-            report.unwrap_or_else(|| lsp::RelatedFullDocumentDiagnosticReport::default().into());
-        Ok(report.into())
+        let nothing = lsp::RelatedFullDocumentDiagnosticReport::default;
+        Ok(report.unwrap_or_else(|| nothing().into()).into())
     }
 }

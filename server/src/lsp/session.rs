@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashSet;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -29,6 +29,9 @@ const MOST_TOLD: usize = 1000;
 #[derive(Debug)]
 pub struct Session {
     pub client: Client,
+    /// Takes the bodies of notifications to the client that are large. The client's own way makes a
+    /// tree of values of them first.
+    notices: mpsc::Sender<Vec<u8>>,
     /// For requests.
     pub pool: Pool,
     /// For checks that nobody has asked for, so that no request waits for them.
@@ -64,7 +67,7 @@ pub struct State {
 
 impl Session {
     /// To be called on the runtime.
-    pub fn new(client: Client) -> Arc<Self> {
+    pub fn new(client: Client, notices: mpsc::Sender<Vec<u8>>) -> Arc<Self> {
         let runtime = tokio::runtime::Handle::current();
         Arc::new_cyclic(|session: &std::sync::Weak<Self>| {
             let session = session.clone();
@@ -85,6 +88,7 @@ impl Session {
             };
             Self {
                 client,
+                notices,
                 pool: Pool::new(),
                 checking: Pool::new(),
                 publisher: Publisher::default(),
@@ -226,6 +230,12 @@ impl Session {
         }
         let session = Arc::clone(self);
         tokio::spawn(async move { session.warn_once(problems).await });
+    }
+
+    /// Sends the body of a notification to the client, once it has room for it.
+    pub async fn tell(&self, notice: Vec<u8>) {
+        // Fails only when the server ends.
+        let _ = self.notices.send(notice).await;
     }
 
     /// Shows messages that have not been shown before.

@@ -45,19 +45,22 @@ struct Transport {
     session: Arc<Session>,
     /// Takes the client's answers to the server's requests.
     responses: Responses,
+    /// Notifications that have been made into text.
+    notices: mpsc::Receiver<Vec<u8>>,
     /// Messages whose turn has not come.
     waiting: VecDeque<Incoming>,
-    /// Tasks of their own, since large answers take long to be turned into JSON.
+    /// Those that have to wait for something.
     under_way: JoinSet<Option<Vec<u8>>>,
     /// Bodies that have to be written.
     outbox: VecDeque<Vec<u8>>,
 }
 
 /// Serves the client until it says `exit`, or until its input has ended and all is answered.
-/// `closed` trips when no more is read.
+/// `closed` trips when no more is read. `notices` are the bodies of notifications to the client.
 pub async fn serve(
     service: LspService<Buflens>,
     socket: ClientSocket,
+    notices: mpsc::Receiver<Vec<u8>>,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     closed: CancellationToken,
@@ -74,6 +77,7 @@ pub async fn serve(
         session,
         service,
         responses,
+        notices,
         waiting: VecDeque::new(),
         under_way: JoinSet::new(),
         outbox: VecDeque::new(),
@@ -152,6 +156,9 @@ impl Transport {
                 Some(request) = requests.next(), if may_answer && incoming.is_some() => {
                     self.outbox.extend(body(&request));
                 }
+                Some(notice) = self.notices.recv(), if may_answer && incoming.is_some() => {
+                    self.outbox.push_back(notice);
+                }
             }
             while self.under_way.len() < CONCURRENCY
                 && let Some(message) = self.waiting.pop_front()
@@ -221,8 +228,6 @@ impl Transport {
                 match poll_fn(|context| Poll::Ready(answering.as_mut().poll(context))).await {
                     Poll::Ready(answer) => self.outbox.extend(left.body(answer)),
                     Poll::Pending => {
-                        // What waits to be written is JSON, which is far smaller than what it is
-                        // made of.
                         self.under_way
                             .spawn(async move { left.body(answering.await) });
                     }
