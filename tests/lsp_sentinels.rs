@@ -31,10 +31,15 @@ struct Client {
 
 impl Client {
     fn start() -> Self {
+        Self::start_logging_to(Stdio::inherit())
+    }
+
+    fn start_logging_to(log: Stdio) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_buflens"))
             .args(["lsp", "--stdio"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("the server starts");
         let input = server.stdin.take();
@@ -58,10 +63,13 @@ impl Client {
 
     fn initialized(capabilities: Value) -> Self {
         let mut client = Self::start();
-        client.initialize(
-            json!({ "processId": null, "rootUri": null, "capabilities": capabilities }),
-        );
+        client.greet(capabilities);
         client
+    }
+
+    fn greet(&mut self, capabilities: Value) {
+        let params = json!({ "processId": null, "rootUri": null, "capabilities": capabilities });
+        self.initialize(params);
     }
 
     fn initialize(&mut self, params: Value) -> Value {
@@ -338,6 +346,22 @@ fn the_server_does_not_wait_for_a_client_that_answers_late() {
         Vec::<Value>::new(),
         "unknown settings are told once"
     );
+}
+
+#[test]
+fn the_server_does_not_wait_for_a_log_that_nobody_reads() {
+    let mut client = Client::start_logging_to(Stdio::piped());
+    client.greet(json!({}));
+    // More than a pipe holds.
+    for version in 0..3000 {
+        let change = json!({ "text": "" });
+        client.change("untitled:not-open", version, change);
+    }
+    client.open(URI, ASSIGNMENT);
+    assert_eq!(client.published(URI)["version"], 1);
+    client.ask("shutdown", Value::Null);
+    client.notify("exit", Value::Null);
+    assert!(client.wait_for_end().success());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
 use super::config::Config;
+use super::transport::answer::Written;
 use super::view::View;
 use crate::audit::Audit;
 use crate::model::device::Device;
@@ -135,16 +136,16 @@ struct TextMap {
 struct Shown<T> {
     #[serde(flatten)]
     answer: T,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    markdown: Option<String>,
+    #[serde(flatten)]
+    page: Page,
 }
 
-/// A map that needs no drawing.
+/// What needs no drawing.
 #[derive(Debug, Serialize)]
-struct Text {
-    text: String,
+#[serde(rename_all = "lowercase")]
+enum Page {
+    Text(String),
+    Markdown(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -218,13 +219,13 @@ fn argument_of<T: DeserializeOwned>(name: &str, argument: Value) -> Result<T> {
     read.map_err(|problem| Error::invalid_params(format!("the argument of `{name}`: {problem}")))
 }
 
-/// The answer as JSON, or why the question makes no sense for this dump. `other` is what there is of
+/// The answer, or why the question makes no sense for this dump. `other` is what there is of
 /// [`Question::other`].
 pub fn answer(
     view: &View,
     other: Option<&View>,
     question: &Question,
-) -> std::result::Result<std::result::Result<String, String>, Unavailable> {
+) -> std::result::Result<std::result::Result<Written, String>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
     let before = other.map(loaded);
     let before = before.as_ref();
@@ -312,7 +313,7 @@ pub fn answer(
 fn peak(
     source: &Source<'_, '_, lsp::Location>,
     asked: &Peak,
-) -> std::result::Result<String, String> {
+) -> std::result::Result<Written, String> {
     let dump = source.audit.dump;
     let color = asked.space.unwrap_or(0);
     if let Some(problem) = asked
@@ -336,7 +337,7 @@ fn peak(
     to_json(dump, records::peak(source, &query).0)
 }
 
-fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<String, String> {
+fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Written, String> {
     let map = records::map(audit, usize::MAX);
     let mut options = text_map::Options::default();
     options.selection.space = asked.space;
@@ -345,7 +346,7 @@ fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<String, Strin
         return Err(problem);
     }
     let text = text_map::text(&map, &records::module_name(audit.dump), &options);
-    to_json(audit.dump, Text { text })
+    to_json(audit.dump, Page::Text(text))
 }
 
 /// The dump that another is compared with.
@@ -370,25 +371,19 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
 fn diff(
     [before, after]: [&Source<'_, '_, lsp::Location>; 2],
     asked: &Diff,
-) -> std::result::Result<String, String> {
+) -> std::result::Result<Written, String> {
     let diff = records::diff([before, after], asked.limit.unwrap_or(LIMIT));
     let answer = Answer::new(after.audit.dump, diff);
     let page = pages::diff::page(&answer);
-    let (mut text, mut markdown) = (None, None);
-    if let Some(width) = asked.width {
-        text = Some(page.plain_text(width.into()));
+    let page = if let Some(width) = asked.width {
+        Page::Text(page.plain_text(width.into()))
     } else {
-        let mut written = Vec::new();
-        page.write_markdown(&mut written)
+        let mut markdown = Vec::new();
+        page.write_markdown(&mut markdown)
             .map_err(|problem| problem.to_string())?;
-        markdown = Some(String::from_utf8_lossy(&written).into_owned());
-    }
-    let shown = Shown {
-        answer,
-        text,
-        markdown,
+        Page::Markdown(String::from_utf8_lossy(&markdown).into_owned())
     };
-    serde_json::to_string(&shown).map_err(|problem| problem.to_string())
+    Written::new(&Shown { answer, page }).map_err(|problem| problem.to_string())
 }
 
 /// What `buflens report` writes.
@@ -431,8 +426,8 @@ fn exported(export: &export::Export, format: &str) -> std::result::Result<Export
     })
 }
 
-fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<String, String> {
-    serde_json::to_string(&Answer::new(dump, content)).map_err(|problem| problem.to_string())
+fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Written, String> {
+    Written::new(&Answer::new(dump, content)).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]

@@ -57,15 +57,20 @@ impl Checks {
         };
         let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let checked = checks.entry(first.path.clone()).or_insert_with(new);
-        if !checked.is_of(dump) || checked.thresholds != *thresholds {
-            *checked = new();
-        }
-        Arc::clone(checked)
+        let is_known = checked.is_of(dump) && checked.thresholds == *thresholds;
+        let before = (!is_known).then(|| std::mem::replace(checked, new()));
+        let checked = Arc::clone(checked);
+        // Thousands of findings take longer to drop than anybody should wait for the others.
+        drop(checks);
+        drop(before);
+        checked
     }
 
-    pub fn forget(&self, paths: &[PathBuf]) {
+    /// Forgets the dumps whose first files are these, and gives what is forgotten.
+    pub fn forget(&self, paths: &[PathBuf]) -> Vec<Arc<Checked>> {
         let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        checks.retain(|path, _| !paths.contains(path));
+        let forgotten = checks.extract_if(|path, _| paths.contains(path));
+        forgotten.map(|(_, checked)| checked).collect()
     }
 }
 

@@ -200,21 +200,20 @@ async fn run(session: &Arc<Session>, due: Due) {
         move || {
             let plan = plan(&session, &due, &cancelled);
             read(&session, &plan, &progress, &cancelled);
-            plan.problems
-        }
-    };
-    let outcome = tokio::task::spawn_blocking(work).await;
-    progress.is_done.store(true, Ordering::Relaxed);
-    match outcome {
-        Ok(mut problems) => {
+            let mut problems = plan.problems;
             let more = problems.len().saturating_sub(MOST_PROBLEMS);
             problems.truncate(MOST_PROBLEMS);
             problems.extend((more > 0).then(|| {
                 let more = grouped(more as u64);
                 format!("of the files and folders {more} more cannot be read for the index")
             }));
-            session.warn_once(problems).await;
+            problems
         }
+    };
+    let outcome = tokio::task::spawn_blocking(work).await;
+    progress.is_done.store(true, Ordering::Relaxed);
+    match outcome {
+        Ok(problems) => session.warn_once(problems).await,
         Err(error) => tracing::error!("the index is not complete: {error}"),
     }
     drop(told);

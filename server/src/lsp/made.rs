@@ -12,6 +12,7 @@ use tower_lsp::ls_types as lsp;
 use super::commands::LIMIT;
 use super::convert;
 use super::session::Session;
+use super::transport::answer::Written;
 use super::view::{View, dumps};
 use crate::audit::Audit;
 use crate::model::Place;
@@ -58,9 +59,8 @@ pub fn read(mut arguments: Vec<Value>) -> Result<Question> {
     Ok(question)
 }
 
-/// What the lines made in the dumps that are open, and in those of the index that tell of the file,
-/// as JSON.
-pub fn answer(session: &Session, question: &Question) -> std::result::Result<String, String> {
+/// What the lines made in the dumps that are open, and in those of the index that tell of the file.
+pub fn answer(session: &Session, question: &Question) -> std::result::Result<Written, String> {
     let uri = lsp::Uri::from_str(&question.file).ok();
     let uri = uri.filter(|_| question.file.starts_with("file:"));
     let file = uri.map_or_else(|| PathBuf::from(&question.file), |uri| convert::path(&uri));
@@ -96,7 +96,7 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Str
     }));
     let mut made = Made::new(&lines, None, parts, limit);
     made.dumps_left_out = closed.len().saturating_sub(MOST_READ);
-    serde_json::to_string(&made).map_err(|problem| problem.to_string())
+    Written::new(&made).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]

@@ -13,6 +13,11 @@ use crate::allocator;
 /// So long nothing is computed before memory is given back: to take it again costs milliseconds.
 const REST: Duration = Duration::from_secs(1);
 
+/// Drops what takes long to be dropped.
+pub fn let_go(held: impl Send + 'static) {
+    tokio::task::spawn_blocking(move || drop(held));
+}
+
 /// Gives memory back after each time that a lot may have been freed, once the server rests.
 pub fn start(session: &Arc<Session>) {
     let session = Arc::clone(session);

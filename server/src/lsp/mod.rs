@@ -3,7 +3,7 @@
 //! Rules that hold here, each with a test that fails when it is broken (`tests/lsp_sentinels.rs`):
 //! - a handler changes the state, or takes its snapshot, before its first await;
 //! - no handler awaits the client: what asks it is spawned;
-//! - everything that takes time, or waits for a disk, runs on the pool: all else has one thread.
+//! - everything that takes time runs elsewhere, most on the pool: tasks have one thread.
 
 mod actions;
 mod annotations;
@@ -15,6 +15,7 @@ mod config;
 mod convert;
 mod diagnostics;
 mod indexing;
+mod log;
 mod made;
 mod memory;
 mod navigation;
@@ -39,10 +40,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tower_lsp::LspService;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::allocator;
 
@@ -52,36 +49,26 @@ use server::Buflens;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves an editor on standard input and output until it says `exit`, closes standard input or
-/// dies. The environment's `BUFLENS_LOG` says what is logged on standard error, `warn` if nothing.
+/// dies.
 pub fn run() -> ExitCode {
-    let asked = std::env::var("BUFLENS_LOG").ok().map(|it| it.parse());
-    let filter: Targets = match &asked {
-        Some(Ok(filter)) => Targets::clone(filter),
-        _ => Targets::new().with_default(LevelFilter::WARN),
-    };
-    let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
-    // Fails only if the process logs already.
-    let _ = tracing_subscriber::registry()
-        .with(lines)
-        .with(filter)
-        .try_init();
-    if let Some(Err(problem)) = asked {
-        tracing::warn!("`BUFLENS_LOG` is no filter such as `info`: {problem}");
-    }
+    let log = log::begin();
     allocator::in_steps();
-    let runtime = match tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
+        .build();
+    let code = match runtime {
+        Ok(runtime) => {
+            let code = runtime.block_on(serve(io::stdin(), io::stdout()));
+            // A thread still waits for standard input, which the client may never close.
+            runtime.shutdown_background();
+            code
+        }
         Err(error) => {
             tracing::error!("the language server cannot start: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     };
-    let code = runtime.block_on(serve(io::stdin(), io::stdout()));
-    // A thread still waits for standard input, which the client may never close.
-    runtime.shutdown_background();
+    log.finish();
     code
 }
 

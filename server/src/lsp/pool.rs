@@ -1,5 +1,4 @@
-//! Where computing happens: never in a handler, since all handlers, reading and writing share one
-//! task.
+//! Where computing happens: never in a handler, or another task, since all of these share one thread.
 
 use std::sync::Arc;
 

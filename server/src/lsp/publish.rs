@@ -14,8 +14,8 @@ use tower_lsp::ls_types as lsp;
 
 use super::annotations;
 use super::diagnostics;
+use super::memory;
 use super::session::Session;
-use super::transport::answer::text;
 use super::view::View;
 use crate::model::cancel::checkpoint;
 use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
@@ -35,17 +35,12 @@ type Turn = tokio::sync::Mutex<()>;
 struct Published {
     uri: lsp::Uri,
     revision: Option<u64>,
-    diagnostics: Told,
+    told: Told,
 }
 
-/// What is left of diagnostics that were published: whether there were any, and whether others are
-/// the same. Of thousands the text takes megabytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    /// The hash of their text.
-    Some(u64),
-}
+/// The hash of diagnostics that were told, unless there were none: enough to know whether others are the same, and
+/// small, where they take a megabyte.
+type Told = Option<u64>;
 
 /// What makes a check necessary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +56,10 @@ struct Report {
     path: PathBuf,
     uri: lsp::Uri,
     moment: Option<Moment>,
-    /// As JSON, made where they are found.
-    diagnostics: String,
+    told: Told,
+    /// The notification that tells them.
+    notice: Vec<u8>,
 }
-
-/// The JSON of no diagnostics.
-const NONE: &str = "[]";
 
 /// Checks the dump of the open document at `path`, later.
 pub fn schedule(session: &Arc<Session>, path: PathBuf, trigger: Trigger) {
@@ -119,14 +112,14 @@ pub fn schedule_closing(session: &Arc<Session>, path: PathBuf) {
                 .into_iter()
                 .map(|file| file.path)
                 .collect();
-            session.checks().forget(&siblings);
+            memory::let_go(session.checks().forget(&siblings));
             siblings
         } else {
             vec![path]
         };
         for path in closed {
             let published = session.publisher.published().remove(&path);
-            if let Some(published) = published.filter(Published::is_told) {
+            if let Some(published) = published.filter(|published| published.told.is_some()) {
                 session.tell(notice(&published.uri, NONE, None)).await;
             }
         }
@@ -172,26 +165,27 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
         Ok(Ok((reports, messages, document))) => {
             answered = document;
-            let (session, path) = (Arc::clone(session), path.to_owned());
-            let work = move || session.publisher.take_gone(&path);
-            // If it fails, the next check takes them back.
-            gone = tokio::task::spawn_blocking(work).await.unwrap_or_default();
+            let closed = session.publisher.closed(path);
+            if !closed.is_empty() {
+                let session = Arc::clone(session);
+                let work = move || session.publisher.take_gone(closed);
+                // If it fails, the next check takes them back.
+                gone = tokio::task::spawn_blocking(work).await.unwrap_or_default();
+            }
             (reports, messages)
         }
         // The text is not known any more, so nothing can be said about it.
         Ok(Err(Unavailable::Broken(reason))) => {
-            let report = |uri| Report {
-                path: path.to_owned(),
-                uri,
-                moment: Some(moment),
-                diagnostics: NONE.to_owned(),
-            };
+            let report = |uri| Report::new(path.to_owned(), uri, Some(moment), &[]).ok();
             let message = format!(
                 "{}: {reason}; open it again, or replace all of it",
                 path.display()
             );
             (
-                uri.filter(|_| !pulls).map(report).into_iter().collect(),
+                uri.filter(|_| !pulls)
+                    .and_then(report)
+                    .into_iter()
+                    .collect(),
                 vec![message],
             )
         }
@@ -223,6 +217,9 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     session.freed.notify_one();
 }
 
+/// The JSON of no diagnostics.
+const NONE: &str = "[]";
+
 /// The body of `textDocument/publishDiagnostics` with these diagnostics, which are JSON.
 fn notice(uri: &lsp::Uri, diagnostics: &str, version: Option<i32>) -> Vec<u8> {
     let uri = serde_json::Value::from(uri.as_str());
@@ -245,12 +242,10 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
     let checked = view.checks.of(&loaded.dump, &view.config.thresholds());
     let findings = checked.findings(&loaded.dump);
     let report = |(file, content): (usize, &crate::model::File)| {
-        Some(Report {
-            path: content.path.clone(),
-            uri: view.uri(&content.path)?,
-            moment: view.moment_of(&content.path).cloned(),
-            diagnostics: text(&diagnostics::of_file(view, &loaded.dump, findings, file)).ok()?,
-        })
+        let path = content.path.clone();
+        let moment = view.moment_of(&path).cloned();
+        let diagnostics = diagnostics::of_file(view, &loaded.dump, findings, file);
+        Report::new(path, view.uri(&content.path)?, moment, &diagnostics).ok()
     };
     // A failure has the dump of its program beside it, which answers for itself.
     let is_failure = loaded
@@ -263,20 +258,25 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
     files.filter_map(report).collect()
 }
 
-impl Told {
-    fn new(diagnostics: &str) -> Self {
-        if diagnostics == NONE {
-            return Self::Nothing;
-        }
+impl Report {
+    /// Takes as long as the diagnostics are many.
+    fn new(
+        path: PathBuf,
+        uri: lsp::Uri,
+        moment: Option<Moment>,
+        diagnostics: &[lsp::Diagnostic],
+    ) -> serde_json::Result<Self> {
+        let text = serde_json::to_string(diagnostics)?;
         let mut hasher = DefaultHasher::new();
-        diagnostics.hash(&mut hasher);
-        Self::Some(hasher.finish())
-    }
-}
-
-impl Published {
-    fn is_told(&self) -> bool {
-        self.diagnostics != Told::Nothing
+        text.hash(&mut hasher);
+        let version = moment.as_ref().map(|moment| moment.version);
+        Ok(Self {
+            told: (text != NONE).then(|| hasher.finish()),
+            notice: notice(&uri, &text, version),
+            path,
+            uri,
+            moment,
+        })
     }
 }
 
@@ -307,26 +307,26 @@ impl Publisher {
     }
 
     /// The files of the dump with the file at `path` that something was published of, and that are
-    /// neither open nor there any more.
-    fn take_gone(&self, path: &Path) -> Vec<lsp::Uri> {
+    /// not open.
+    fn closed(&self, path: &Path) -> Vec<PathBuf> {
         let Some(stem) = workspace::stem(path) else {
             return Vec::new();
         };
-        let is_closed = |path: &Path, published: &Published| {
+        let published = self.published();
+        let closed = published.iter().filter(|(path, published)| {
             published.revision.is_none() && workspace::stem(path).as_ref() == Some(&stem)
-        };
-        let mut gone: Vec<PathBuf> = self
-            .published()
-            .iter()
-            .filter(|(path, published)| is_closed(path, published))
-            .map(|(path, _)| path.clone())
-            .collect();
+        });
+        closed.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Those of `closed` that are not there any more.
+    fn take_gone(&self, mut closed: Vec<PathBuf>) -> Vec<lsp::Uri> {
         // A file system may be slow, and nobody waits for it to publish.
-        gone.retain(|path| !path.exists());
+        closed.retain(|path| !path.exists());
         let mut published = self.published();
         let gone = published
-            .extract_if(|path, published| gone.contains(path) && is_closed(path, published));
-        let told = gone.filter(|(_, published)| published.is_told());
+            .extract_if(|path, published| published.revision.is_none() && closed.contains(path));
+        let told = gone.filter(|(_, published)| published.told.is_some());
         told.map(|(_, published)| published.uri).collect()
     }
 
@@ -336,7 +336,8 @@ impl Publisher {
             path,
             uri,
             moment,
-            diagnostics,
+            told,
+            notice: owed,
         } = report;
         let mut sent = Vec::new();
         if moment
@@ -345,30 +346,28 @@ impl Publisher {
         {
             return sent;
         }
-        let revision = moment.as_ref().map(|moment| moment.revision);
-        let told = Told::new(&diagnostics);
+        let revision = moment.map(|moment| moment.revision);
         let mut all = self.published();
         let before = all.remove(&path);
         let is_owed =
             revision.is_some() && before.as_ref().map(|before| before.revision) != Some(revision);
         let is_same = match &before {
-            Some(before) => before.diagnostics == told && before.uri == uri,
-            None => told == Told::Nothing,
+            Some(before) => before.told == told && before.uri == uri,
+            None => told.is_none(),
         };
         // The editor may have come to write the file's URI in another way.
         sent.extend(
             before
-                .filter(|before| before.uri != uri && before.is_told())
+                .filter(|before| before.uri != uri && before.told.is_some())
                 .map(|before| notice(&before.uri, NONE, None)),
         );
         if is_owed || !is_same {
-            let version = moment.map(|moment| moment.version);
-            sent.push(notice(&uri, &diagnostics, version));
+            sent.push(owed);
         }
         let published = Published {
             uri,
             revision,
-            diagnostics: told,
+            told,
         };
         all.insert(path, published);
         sent
@@ -381,13 +380,19 @@ mod tests {
 
     use super::*;
 
+    fn report_of(path: PathBuf, moment: Option<&Moment>, messages: &[&str]) -> Report {
+        let diagnostic = |message: &&str| lsp::Diagnostic {
+            message: (*message).to_owned(),
+            ..Default::default()
+        };
+        let diagnostics: Vec<_> = messages.iter().map(diagnostic).collect();
+        let uri = format!("file://{}", path.display());
+        let uri = lsp::Uri::from_str(&uri).expect("a URI");
+        Report::new(path, uri, moment.cloned(), &diagnostics).expect("JSON")
+    }
+
     fn report(moment: Option<&Moment>, messages: &[&str]) -> Report {
-        Report {
-            path: PathBuf::from("/d/x.txt"),
-            uri: lsp::Uri::from_str("file:///d/x.txt").expect("a URI"),
-            moment: moment.cloned(),
-            diagnostics: text(&messages).expect("JSON"),
-        }
+        report_of(PathBuf::from("/d/x.txt"), moment, messages)
     }
 
     fn moment(revision: u64) -> Moment {
@@ -427,8 +432,12 @@ mod tests {
             panic!("{notices:?}")
         };
         let notice: serde_json::Value = serde_json::from_slice(notice).expect("JSON");
+        let start = serde_json::json!({ "line": 0, "character": 0 });
+        let diagnostic = serde_json::json!({
+            "range": { "start": start, "end": start }, "message": "a \"b\""
+        });
         let params = serde_json::json!({
-            "uri": "file:///d/x.txt", "version": 1, "diagnostics": ["a \"b\""]
+            "uri": "file:///d/x.txt", "version": 1, "diagnostics": [diagnostic]
         });
         assert_eq!(notice["method"], "textDocument/publishDiagnostics");
         assert_eq!(notice["params"], params);
@@ -451,25 +460,22 @@ mod tests {
     fn what_was_told_of_a_file_that_is_gone_is_taken_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let publisher = Publisher::default();
-        let of = |name: &str| Report {
-            path: folder
-                .path()
-                .join(format!("m.after_optimizations-{name}.txt")),
-            uri: lsp::Uri::from_str(&format!("file:///d/{name}.txt")).expect("a URI"),
-            ..report(None, &["a"])
+        let path = |name: &str| {
+            let name = format!("m.after_optimizations-{name}.txt");
+            folder.path().join(name)
         };
+        let open = moment(1);
+        let of = |name, moment| report_of(path(name), moment, &["a"]);
         for name in ["buffer-assignment", "live-range", "memory-usage-report"] {
-            std::fs::write(of(name).path, "").expect("a file");
-            publisher.admit(of(name));
+            std::fs::write(path(name), "").expect("a file");
+            publisher.admit(of(name, None));
         }
-        let mut open = of("buffer-assignment-values");
-        open.moment = Some(moment(1));
-        publisher.admit(open);
+        publisher.admit(of("buffer-assignment-values", Some(&open)));
         publisher.admit(report(None, &["another dump"]));
-        let path = of("buffer-assignment").path;
-        assert!(publisher.take_gone(&path).is_empty());
-        std::fs::remove_file(of("live-range").path).expect("a file");
-        assert_eq!(publisher.take_gone(&path), [of("live-range").uri]);
-        assert!(publisher.take_gone(&path).is_empty());
+        let take_gone = || publisher.take_gone(publisher.closed(&path("buffer-assignment")));
+        assert!(take_gone().is_empty());
+        std::fs::remove_file(path("live-range")).expect("a file");
+        assert_eq!(take_gone(), [of("live-range", None).uri]);
+        assert!(take_gone().is_empty());
     }
 }

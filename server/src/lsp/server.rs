@@ -14,7 +14,7 @@ use tower_lsp::ls_types::request::{
 use tower_lsp::{Client, LanguageServer};
 
 use super::session::Session;
-use super::transport::answer;
+use super::transport::answer::{self, Written};
 use super::view::View;
 use super::{
     actions, annotations, calls, commands, completion, diagnostics, made, navigation, outline,
@@ -41,14 +41,14 @@ impl Buflens {
 
     /// Answers as [`Session::ask`] does. The answer becomes text where it is computed and is left for
     /// the client, so nothing is returned.
-    async fn ask<T: Serialize, R>(
+    async fn answer<T: Serialize, R>(
         &self,
         uri: &lsp::Uri,
         answer: impl FnOnce(&View) -> std::result::Result<T, Unavailable> + Send + 'static,
     ) -> Result<Option<R>> {
-        let text = move |view: &View| answer(view).map(|answer| answer::text(&answer));
+        let text = move |view: &View| answer(view).map(|it| Written::new(&it));
         if let Some(text) = self.0.ask(uri, text).await? {
-            answer::leave(text?);
+            answer::leave(text)?;
         }
         Ok(None)
     }
@@ -65,7 +65,7 @@ impl Buflens {
             position,
         } = params.text_document_position_params;
         let answer = move |view: &_| navigation::goto(view, position, links, lookup);
-        self.ask(&text_document.uri, answer).await
+        self.answer(&text_document.uri, answer).await
     }
 }
 
@@ -116,7 +116,7 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position_params;
-        self.ask(&text_document.uri, move |view| {
+        self.answer(&text_document.uri, move |view| {
             navigation::hover(view, position)
         })
         .await
@@ -164,7 +164,7 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position;
-        self.ask(&text_document.uri, move |view| {
+        self.answer(&text_document.uri, move |view| {
             completion::completion(view, position)
         })
         .await
@@ -177,7 +177,7 @@ impl LanguageServer for Buflens {
         } = params.text_document_position;
         let declaration = params.context.include_declaration;
         let answer = move |view: &_| navigation::references(view, position, declaration);
-        self.ask(&text_document.uri, answer).await
+        self.answer(&text_document.uri, answer).await
     }
 
     async fn document_highlight(
@@ -189,14 +189,15 @@ impl LanguageServer for Buflens {
             position,
         } = params.text_document_position_params;
         let answer = move |view: &_| navigation::highlights(view, position);
-        self.ask(&text_document.uri, answer).await
+        self.answer(&text_document.uri, answer).await
     }
 
     async fn document_symbol(
         &self,
         params: lsp::DocumentSymbolParams,
     ) -> Result<Option<lsp::DocumentSymbolResponse>> {
-        self.ask(&params.text_document.uri, outline::symbols).await
+        self.answer(&params.text_document.uri, outline::symbols)
+            .await
     }
 
     async fn symbol(
@@ -205,8 +206,8 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
         let views = self.0.views();
         let index = Arc::clone(&self.0.indexing.index);
-        let work = move || answer::text(&outline::find(&views, &index, &params.query));
-        answer::leave(self.0.pool.run(work).await??);
+        let work = move || Written::new(&outline::find(&views, &index, &params.query));
+        answer::leave(self.0.pool.run(work).await?)?;
         Ok(None)
     }
 
@@ -214,7 +215,7 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::FoldingRangeParams,
     ) -> Result<Option<Vec<lsp::FoldingRange>>> {
-        self.ask(&params.text_document.uri, outline::folds).await
+        self.answer(&params.text_document.uri, outline::folds).await
     }
 
     async fn selection_range(
@@ -222,7 +223,7 @@ impl LanguageServer for Buflens {
         params: lsp::SelectionRangeParams,
     ) -> Result<Option<Vec<lsp::SelectionRange>>> {
         let positions = params.positions;
-        self.ask(&params.text_document.uri, move |view| {
+        self.answer(&params.text_document.uri, move |view| {
             outline::selections(view, &positions)
         })
         .await
@@ -233,7 +234,7 @@ impl LanguageServer for Buflens {
         params: lsp::SemanticTokensParams,
     ) -> Result<Option<lsp::SemanticTokensResult>> {
         let answer = |view: &_| tokens::full(view).map(lsp::SemanticTokensResult::Tokens);
-        self.ask(&params.text_document.uri, answer).await
+        self.answer(&params.text_document.uri, answer).await
     }
 
     async fn semantic_tokens_range(
@@ -243,14 +244,14 @@ impl LanguageServer for Buflens {
         let range = params.range;
         let answer =
             move |view: &_| tokens::range(view, range).map(lsp::SemanticTokensRangeResult::Tokens);
-        self.ask(&params.text_document.uri, answer).await
+        self.answer(&params.text_document.uri, answer).await
     }
 
     async fn document_link(
         &self,
         params: lsp::DocumentLinkParams,
     ) -> Result<Option<Vec<lsp::DocumentLink>>> {
-        self.ask(&params.text_document.uri, outline::links).await
+        self.answer(&params.text_document.uri, outline::links).await
     }
 
     async fn prepare_call_hierarchy(
@@ -261,7 +262,7 @@ impl LanguageServer for Buflens {
             text_document,
             position,
         } = params.text_document_position_params;
-        self.ask(&text_document.uri, move |view| {
+        self.answer(&text_document.uri, move |view| {
             calls::prepare(view, position)
         })
         .await
@@ -272,7 +273,7 @@ impl LanguageServer for Buflens {
         params: lsp::CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<lsp::CallHierarchyIncomingCall>>> {
         let item = params.item;
-        self.ask(&item.uri.clone(), move |view| calls::incoming(view, &item))
+        self.answer(&item.uri.clone(), move |view| calls::incoming(view, &item))
             .await
     }
 
@@ -281,12 +282,12 @@ impl LanguageServer for Buflens {
         params: lsp::CallHierarchyOutgoingCallsParams,
     ) -> Result<Option<Vec<lsp::CallHierarchyOutgoingCall>>> {
         let item = params.item;
-        self.ask(&item.uri.clone(), move |view| calls::outgoing(view, &item))
+        self.answer(&item.uri.clone(), move |view| calls::outgoing(view, &item))
             .await
     }
 
     async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
-        self.ask(&params.text_document.uri, annotations::lenses)
+        self.answer(&params.text_document.uri, annotations::lenses)
             .await
     }
 
@@ -295,7 +296,7 @@ impl LanguageServer for Buflens {
         params: lsp::InlayHintParams,
     ) -> Result<Option<Vec<lsp::InlayHint>>> {
         let range = params.range;
-        self.ask(&params.text_document.uri, move |view| {
+        self.answer(&params.text_document.uri, move |view| {
             annotations::hints(view, range)
         })
         .await
@@ -311,7 +312,7 @@ impl LanguageServer for Buflens {
             context,
             ..
         } = params;
-        self.ask(&text_document.uri, move |view| {
+        self.answer(&text_document.uri, move |view| {
             actions::quick_fixes(view, range, &context)
         })
         .await
@@ -336,7 +337,7 @@ impl LanguageServer for Buflens {
             self.0.ask(&uri, work).await?
         };
         if let Some(text) = text {
-            answer::leave(text.map_err(Error::invalid_params)?);
+            answer::leave(Ok(text.map_err(Error::invalid_params)?))?;
         }
         Ok(None)
     }
@@ -347,10 +348,9 @@ impl LanguageServer for Buflens {
     ) -> Result<lsp::DocumentDiagnosticReportResult> {
         let previous = params.previous_result_id;
         let answer = move |view: &_| diagnostics::pull(view, previous.as_deref());
-        let report: Option<lsp::DocumentDiagnosticReport> =
-            self.ask(&params.text_document.uri, answer).await?;
-        // Of a document that is not known there is nothing to report.
-        let nothing = lsp::RelatedFullDocumentDiagnosticReport::default;
-        Ok(report.unwrap_or_else(|| nothing().into()).into())
+        let _: Option<()> = self.answer(&params.text_document.uri, answer).await?;
+        // Of a document that is not known nothing is left, and there is nothing to report.
+        let nothing = lsp::RelatedFullDocumentDiagnosticReport::default();
+        Ok(lsp::DocumentDiagnosticReport::from(nothing).into())
     }
 }

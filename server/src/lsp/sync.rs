@@ -25,10 +25,12 @@ pub fn opened(session: &Arc<Session>, params: lsp::DidOpenTextDocumentParams) {
         uri, version, text, ..
     } = params.text_document;
     let path = convert::path(&uri);
-    session
-        .state()
-        .workspace
-        .open(path.clone(), uri.as_str().to_owned(), version, text);
+    let closed =
+        session
+            .state()
+            .workspace
+            .open(path.clone(), uri.as_str().to_owned(), version, text);
+    memory::let_go(closed);
     session.indexing.leave(&path);
     publish::schedule(session, path, Trigger::Edit);
 }
@@ -54,7 +56,8 @@ pub fn changed(session: &Arc<Session>, params: lsp::DidChangeTextDocumentParams)
 
 pub fn closed(session: &Arc<Session>, params: &lsp::DidCloseTextDocumentParams) {
     let path = convert::path(&params.text_document.uri);
-    session.state().workspace.close(&path);
+    let closed = session.state().workspace.close(&path);
+    memory::let_go(closed);
     session.indexing.touch([path.clone()]);
     publish::schedule_closing(session, path);
 }

@@ -71,7 +71,7 @@ pub async fn serve(
     tokio::task::spawn_blocking(move || receive(input, &receiving, &sender));
     let (outgoing, receiver) = mpsc::channel(QUEUED);
     let writer = tokio::task::spawn_blocking(move || send(output, receiver));
-    // Kept to the end: checks that are under way go on telling what they find.
+    // Kept to the end: checks that are under way would complain that they cannot tell what they find.
     let (mut requests, responses) = socket.split();
     let transport = Transport {
         session,

@@ -81,11 +81,16 @@ impl Cache {
         }
     }
 
-    pub(super) fn forget(&self, paths: &[PathBuf]) {
-        for path in paths {
-            lock(&self.files).remove(path);
-            lock(&self.dumps).remove(path);
-        }
+    /// Forgets what was read of these files, and gives it.
+    pub(super) fn forget(&self, paths: &[PathBuf]) -> impl Send + use<> {
+        let of = |path| {
+            (
+                lock(&self.files).remove(path),
+                lock(&self.dumps).remove(path),
+            )
+        };
+        let forgotten: Vec<_> = paths.iter().map(of).collect();
+        forgotten
     }
 
     /// Keeps what is read of these files, which are of one dump, until it is told to forget it.

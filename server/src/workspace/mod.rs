@@ -63,12 +63,19 @@ impl Workspace {
         self.encoding = encoding;
     }
 
-    /// Opens a document, or replaces it if it is open.
-    pub fn open(&mut self, path: PathBuf, name: String, version: i32, text: String) {
-        self.close(&path);
+    /// Opens a document, or replaces it if it is open. Gives what [`Workspace::close`] does.
+    pub fn open(
+        &mut self,
+        path: PathBuf,
+        name: String,
+        version: i32,
+        text: String,
+    ) -> impl Send + use<> {
+        let closed = self.close(&path);
         self.cache.keep(&siblings_of(&path));
         let buffer = Buffer::new(name, self.encoding, version, text);
         self.buffers.insert(path, Arc::new(buffer));
+        closed
     }
 
     /// Changes an open document. Tells whether it is open.
@@ -80,16 +87,14 @@ impl Workspace {
         buffer.is_some()
     }
 
-    /// Closes a document, and forgets what was read for its sake alone.
-    pub fn close(&mut self, path: &Path) {
-        let Some(buffer) = self.buffers.remove(path) else {
-            return;
-        };
+    /// Closes a document, and forgets what was read for its sake alone. Gives what was held of it, which
+    /// takes long to drop.
+    pub fn close(&mut self, path: &Path) -> impl Send + use<> {
+        let buffer = self.buffers.remove(path)?;
         buffer.close();
         let siblings = siblings_of(path);
-        if !siblings.iter().any(|path| self.buffers.contains_key(path)) {
-            self.cache.forget(&siblings);
-        }
+        let is_last = !siblings.iter().any(|path| self.buffers.contains_key(path));
+        Some((buffer, is_last.then(|| self.cache.forget(&siblings))))
     }
 
     /// The open document at `path`.

@@ -3,57 +3,79 @@
 //! The service makes a tree of values of every answer, which takes many times as long as the text
 //! of it: for 10,000 places 60 ms. So a handler leaves its answer as text, made where it was computed.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tower_lsp::ExitedError;
-use tower_lsp::jsonrpc::{Error, Response, Result};
+use tower_lsp::jsonrpc::{Error, Id, Response};
 
 tokio::task_local! {
     /// That of the request whose handler runs.
     pub(super) static LEFT: Left;
 }
 
-/// Where a handler leaves its answer, which is JSON.
+/// The body of an answer but for its end, which is the request's id.
+#[derive(Debug)]
+pub struct Written(Vec<u8>);
+
+impl Written {
+    /// The answer `result`.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn new(result: &impl Serialize) -> serde_json::Result<Self> {
+        let mut body = br#"{"jsonrpc":"2.0","result":"#.to_vec();
+        serde_json::to_writer(&mut body, result)?;
+        Ok(Self(body))
+    }
+
+    fn body(self, id: &Id) -> Option<Vec<u8>> {
+        let Self(mut body) = self;
+        body.extend_from_slice(br#","id":"#);
+        serde_json::to_writer(&mut body, id).ok()?;
+        body.push(b'}');
+        Some(body)
+    }
+}
+
+/// Where a handler leaves its answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Left(Arc<OnceLock<String>>);
+pub(super) struct Left(Arc<Mutex<Option<Written>>>);
 
 impl Left {
     /// The body of the answer to a request: what the handler has left, unless it failed; else what
     /// the service says.
-    pub(super) fn body(
-        &self,
-        answer: std::result::Result<Option<Response>, ExitedError>,
-    ) -> Option<Vec<u8>> {
+    pub(super) fn body(&self, answer: Result<Option<Response>, ExitedError>) -> Option<Vec<u8>> {
         let answer = answer.ok().flatten()?;
-        match self.0.get().filter(|_| answer.is_ok()) {
-            Some(result) => {
-                let id = serde_json::to_string(answer.id()).ok()?;
-                Some(format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#).into_bytes())
-            }
+        match self.replace(None).filter(|_| answer.is_ok()) {
+            Some(text) => text.body(answer.id()),
             None => body(&answer),
         }
     }
+
+    fn replace(&self, text: Option<Written>) -> Option<Written> {
+        std::mem::replace(
+            &mut self.0.lock().unwrap_or_else(PoisonError::into_inner),
+            text,
+        )
+    }
 }
 
-/// What is left as the answer.
+/// Leaves the answer to the request that is being handled. What the handler then returns does not
+/// matter unless it is an error.
 ///
 /// # Errors
-/// If it cannot be written as JSON.
-pub fn text(answer: &impl Serialize) -> Result<String> {
-    serde_json::to_string(answer).map_err(|error| {
-        tracing::error!("an answer is no JSON: {error}");
+/// If there is no answer since it could not be written.
+pub fn leave(text: serde_json::Result<Written>) -> tower_lsp::jsonrpc::Result<()> {
+    let text = text.map_err(|error| {
+        tracing::error!("an answer cannot be written: {error}");
         Error::internal_error()
-    })
-}
-
-/// Leaves `result`, which is JSON, as the answer to the request that is being handled. What the
-/// handler then returns does not matter unless it is an error.
-pub fn leave(result: String) {
-    let left = LEFT.try_with(|left| left.0.set(result));
-    if !matches!(left, Ok(Ok(()))) {
+    })?;
+    let before = LEFT.try_with(|left| left.replace(Some(text)));
+    if !matches!(before, Ok(None)) {
         tracing::error!("an answer has no request, or a request two answers");
     }
+    Ok(())
 }
 
 pub(super) fn body(message: &impl Serialize) -> Option<Vec<u8>> {
@@ -72,19 +94,20 @@ mod tests {
     #[tokio::test]
     async fn what_is_left_is_the_answer_unless_the_handler_fails() {
         let left = Left::default();
-        LEFT.scope(left.clone(), async { leave("[1]".to_owned()) })
-            .await;
+        let leaves = || LEFT.scope(left.clone(), async { leave(Written::new(&[1])) });
         let body = |left: &Left, answer| -> Value {
             let body = left.body(Ok(Some(answer))).expect("an answer");
             serde_json::from_slice(&body).expect("JSON")
         };
         let id = Id::String("a\"b".to_owned());
         let ok = Response::from_ok(id.clone(), Value::Null);
+        leaves().await.expect("JSON");
         assert_eq!(
             body(&left, ok.clone()),
             json!({"jsonrpc": "2.0", "id": "a\"b", "result": [1]})
         );
         let failed = Response::from_error(id, Error::request_cancelled());
+        leaves().await.expect("JSON");
         let error = &body(&left, failed)["error"]["code"];
         assert_eq!(*error, Error::request_cancelled().code.code());
         assert_eq!(body(&Left::default(), ok)["result"], Value::Null);
