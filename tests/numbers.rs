@@ -86,6 +86,8 @@ fn no_line_is_wider_than_the_terminal() {
         "tests/fixtures/dumps/out-of-memory",
         "tests/fixtures/dumps/donation",
         "tests/fixtures/dumps/odd-names",
+        "tests/fixtures/dumps/async-collectives",
+        "tests/fixtures/dumps/tpu-combined-v5p",
     ] {
         let summary = json_of(&["summary", fixture]);
         let modules = summary["modules"].as_array().expect("a list");
@@ -103,13 +105,13 @@ fn no_line_is_wider_than_the_terminal() {
                 &["peak", file],
                 &["padding", file],
                 &["audit", file],
+                &["where", "gen.py", file],
             ] {
                 let output = output(arguments, columns);
+                // That a dump does not tell its source ends with 1.
+                let is_fine = output.status.success() || arguments[0] == "where";
                 let text = String::from_utf8(output.stdout).expect("text");
-                assert!(
-                    output.status.success() && !text.contains('\u{1b}'),
-                    "{arguments:?}"
-                );
+                assert!(is_fine && !text.contains('\u{1b}'), "{arguments:?}");
                 let widest = text.lines().map(|line| line.chars().count()).max();
                 assert!(
                     widest <= columns.parse().ok(),

@@ -84,6 +84,21 @@ fn the_short_message_is_told_what_it_counts() {
         ),
         "{out}"
     );
+    let equal = SHORT.replace("15.75G", "20.00G");
+    let (out, _) = check(&["oom", "-", "--dump", DUMP], &equal, 0);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        out.contains("20.00G wanted, 20.00G there The message"),
+        "{out}"
+    );
+    assert!(
+        out.contains("That is 1.0 KiB more than the 20.00G there, as far as that is exact."),
+        "{out}"
+    );
+    let exact = "Allocation (size=251658240) would exceed memory (size=134217728) :: #allocation2 [shape = 'f32[60,1024,1024]{2,1,0:T(8,128)}', space=vmem, size = 0xf000000, tag = 'scratch operand'] :: scratch.1\n";
+    let (out, _) = check(&["oom", "-"], exact, 0);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("128.0 MiB there, 112.0 MiB too much"), "{out}");
 }
 
 #[test]

@@ -373,7 +373,7 @@ impl<'c> TextMap<'c> {
         }
         let other = map.spaces.iter().filter_map(|space| {
             let peak = space.space.peak.as_ref()?;
-            let is_other = space.space.color != chart.space.space.color;
+            let is_other = space.space.color != chart.space.space.color && peak.occupied_bytes > 0;
             let bytes = rounded(peak.occupied_bytes);
             is_other.then(|| format!("{} {bytes}", chart::label(space)))
         });

@@ -99,7 +99,7 @@ impl Advice<'_, '_> {
         let (largest, _) =
             of_space.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
         let message = format!(
-            "the allocations in {} take {} together, {} more than the {} that are configured; this \
+            "the allocations in {} take {} together, {} more than the {} that the device has; this \
              is the largest",
             space_title(self.dump, space.color),
             display(space.reserved),

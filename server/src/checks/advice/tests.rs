@@ -207,6 +207,32 @@ fn repeated(count: u64, shape: &str, size: u64) -> String {
 }
 
 #[test]
+fn what_is_not_written_over_its_operand_needs_another_place() {
+    let said = |instruction: &str| {
+        let used = format!(
+            "<3 out.1 @0>\n positions:\n  out.1\n uses:\n from instruction: %out.1 = f32[100]{{0}} {instruction}\n"
+        );
+        let text = PARAMETERS.replace("<5 constant.1 @0>\n", &format!("{used}<5 constant.1 @0>\n"));
+        let findings = advice(&audited(&text), &small());
+        let of_donation = findings.iter().find(|it| it.code == Code::MissedDonation);
+        let message = &of_donation.unwrap().message;
+        message
+            .split_once("; only if ")
+            .map(|(_, told)| told.to_owned())
+    };
+    let told = "what `out.1` makes has another place first, since it reads the parameter last and does not write over it";
+    assert_eq!(said("dot(%p.1, %p.2)").as_deref(), Some(told));
+    assert_eq!(
+        said("custom-call(%p.1), custom_call_target=\"x\"").as_deref(),
+        Some(told)
+    );
+    let aliased =
+        "custom-call(%p.1), custom_call_target=\"x\", output_to_operand_aliasing={{}: (0, {})}";
+    assert_eq!(said(aliased), None);
+    assert_eq!(said("add(%p.1, %p.1)"), None);
+}
+
+#[test]
 fn values_of_one_shape_give_one_finding() {
     check(
         &repeated(12, "f32[16,8]{1,0}", 512),
@@ -255,16 +281,17 @@ fn what_the_backward_pass_makes_is_not_kept_for_it() {
             repeated(12, shape, 512).replace("\nHloLiveRange", &format!("{used}\nHloLiveRange"));
         let findings = advice(&audited(&text), &small());
         let of_shapes = findings.iter().filter(|it| it.code == Code::RepeatedShape);
-        let hints = of_shapes.map(|it| it.message.split_once("together: ").unwrap().1.to_owned());
+        let hints = of_shapes.map(|it| it.message.split_once("together").unwrap().1.to_owned());
         hints.collect::<Vec<_>>()
     };
     let kept =
-        "if they are kept for a backward pass, computing them again there would free most of it";
+        ": if they are kept for a backward pass, computing them again there would free most of it";
     assert_eq!(said("jit(f)/jvp(layer)/tanh"), [kept]);
     assert_eq!(said("jit(f)/transpose(jvp(layer))/mul"), [""; 0]);
     assert_eq!(said("gradient_tape/layer/mul"), [""; 0]);
-    let again =
-        "they have been computed again for the backward pass, but all of them before it needs them";
+    assert_eq!(said("model/layer/mul"), [kept]);
+    assert_eq!(said("jit(f)/mul"), [""], "no gradient is taken");
+    let again = ": they have been computed again for the backward pass, but all of them before it needs them";
     let path = "jit(f)/transpose(jvp(layer))/checkpoint/rematted_computation/tanh";
     assert_eq!(said(path), [again]);
 }

@@ -20,22 +20,26 @@ use crate::model::shapes::shape_text;
 /// Of so many values it is asked which pass made them.
 const MOST_TRACED: usize = 16;
 
-/// A pass of a training step behind the forward one.
+/// What a trace path tells of the passes of a training step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// What was not kept of the forward pass is computed again.
     Again,
     /// Gradients.
     Backward,
+    /// The forward pass is the only one: no gradient is taken.
+    Alone,
 }
 
 impl Pass {
-    /// The pass that a trace path names: as JAX does, or TensorFlow.
+    /// The pass that a trace path names: as JAX does, or TensorFlow. In JAX also the forward pass has a name, `jvp(`.
     fn of(path: &str) -> Option<Self> {
         if path.contains("rematted_computation") {
             Some(Self::Again)
         } else if path.contains("transpose(") || path.contains("gradient_tape/") {
             Some(Self::Backward)
+        } else if path.starts_with("jit(") && !path.contains("jvp(") {
+            Some(Self::Alone)
         } else {
             None
         }
@@ -169,14 +173,15 @@ impl Advice<'_, '_> {
                 // What the backward pass makes is not kept for it.
                 Some(Pass::Backward) => return None,
                 Some(Pass::Again) => {
-                    "they have been computed again for the backward pass, but all of them before it needs them"
+                    ": they have been computed again for the backward pass, but all of them before it needs them"
                 }
+                Some(Pass::Alone) => "",
                 None => {
-                    "if they are kept for a backward pass, computing them again there would free most of it"
+                    ": if they are kept for a backward pass, computing them again there would free most of it"
                 }
             };
             let message = format!(
-                "{} values of this shape are alive at the peak of {}, {}, {} together: {hint}",
+                "{} values of this shape are alive at the peak of {}, {}, {} together{hint}",
                 values.len(),
                 space_title(self.dump, 0),
                 step_title(self.dump, peak.step),
@@ -198,7 +203,8 @@ impl Advice<'_, '_> {
         };
         let passes: Vec<Pass> = values.iter().filter_map(pass_of_one).collect();
         let most = |pass: &Pass| passes.iter().filter(|&it| it == pass).count() * 2 > values.len();
-        [Pass::Backward, Pass::Again].into_iter().find(most)
+        let mut all = [Pass::Backward, Pass::Again, Pass::Alone].into_iter();
+        all.find(most)
     }
 
     /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.

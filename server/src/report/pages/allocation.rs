@@ -32,7 +32,11 @@ pub fn page<L>(answer: &Answer<AllocationValues<L>>) -> Page {
         ));
     }
     if let Some(step) = found.step {
-        page.text(format!("Marked with * are those alive at step {step}."));
+        page.text(if found.values.iter().any(|it| it.at_step) {
+            format!("Marked with * are those alive at step {step}.")
+        } else {
+            format!("None of these is alive at step {step}.")
+        });
     }
     page
 }

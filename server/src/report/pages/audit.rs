@@ -116,8 +116,8 @@ fn could_match_text(space: &DonationSpace, within: &str) -> String {
     format!(
         "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
-         (`donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with the \
-         schedule as it is.",
+         (in JAX: `donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with \
+         the schedule as it is, and if what reads them last can write over them, as a dot cannot.",
         rounded(space.could_match_reserved_bytes)
     )
 }

@@ -79,7 +79,7 @@ fn verdict<L>(module: &str, diff: &Diff<L>) -> String {
     });
     let total = || {
         Some(format!(
-            "{module}: {} in all",
+            "{module}: in all {}",
             moved(&diff.totals.total_bytes)?
         ))
     };
@@ -90,7 +90,8 @@ fn verdict<L>(module: &str, diff: &Diff<L>) -> String {
 /// `965.7 MiB -> 1.26 GiB (+324.0 MiB, +33.6 %)`
 fn moved(change: &Change) -> Option<String> {
     let (before, after) = change.before.zip(change.after)?;
-    let delta = match (change.delta?, growth(change)) {
+    let shown = growth(change).filter(|percent| percent.abs() >= 0.05);
+    let delta = match (change.delta?, shown) {
         (0, _) => return Some(format!("{} as before", rounded(after))),
         (delta, Some(percent)) => match times(percent) {
             Some(times) => format!("{}, {times} times as much", signed(delta, rounded)),

@@ -60,8 +60,8 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
     page.table(values(made));
     if made.values_left_out > 0 {
         page.text(format!(
-            "... and {} more.",
-            counted(made.values_left_out, "value")
+            "... and {}.",
+            counted(made.values_left_out, "more value")
         ));
     }
     page
@@ -70,7 +70,10 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
 /// How many rows a table has left out.
 fn rest(page: &mut Page, rows: usize, limit: usize, what: &str) {
     if rows > limit {
-        page.text(format!("... and {} more.", counted(rows - limit, what)));
+        page.text(format!(
+            "... and {}.",
+            counted(rows - limit, &format!("more {what}"))
+        ));
     }
 }
 
@@ -152,8 +155,8 @@ fn nothing<L>(page: &mut Page, made: &Made<L>) {
     if made.dumps_read == 0 {
     } else if made.dumps_with_source == 0 {
         page.text(format!(
-            "{} which lines made its values: that is in the used values, and in newer dumps in \
-             tables of the HLO text, which has to lie beside them.",
+            "{} which lines made its values: either no instruction names any, or what does is missing, \
+             which is the used values, and in newer dumps tables of the HLO text beside them.",
             match made.dumps_read {
                 1 => "It does not tell",
                 _ => "None of them tells",
@@ -242,7 +245,7 @@ pub fn values(made: &Made<FileLocation>) -> Table {
         Column::new("at peak", "at_peak", Place::Row),
         Column::new("alive", "", Place::Row),
         Column::new("kind", "kind", Place::Row),
-        Column::new("opcode", "opcode", Place::Row),
+        Column::new("opcode", "opcode", Place::Loose),
         Column::new("value", "value", Place::Cut),
         Column::new("shape", "shape", Place::Own),
         Column::new("made in", "", Place::Below),

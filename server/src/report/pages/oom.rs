@@ -135,7 +135,14 @@ fn verdict<L>(failure: &FailureRecord<L>) -> String {
             let difference = difference.and_then(|(wanted, there)| wanted.checked_sub(there));
             let more = match (&failure.exceeded, difference) {
                 (Some(more), _) => format!(", {} too much", sized(more)),
-                (None, Some(more)) if more > 0 => format!(", about {} too much", rounded(more)),
+                (None, Some(more)) if more > 0 => {
+                    let about = if is_exact(wanted) && is_exact(available) {
+                        ""
+                    } else {
+                        "about "
+                    };
+                    format!(", {about}{} too much", rounded(more))
+                }
                 // Both are rounded, and the same.
                 (None, _) => String::new(),
             };
@@ -153,10 +160,15 @@ fn verdict<L>(failure: &FailureRecord<L>) -> String {
 
 /// As it is printed, or rounded where exact bytes are.
 fn sized(size: &Size) -> String {
-    match (size.text.parse(), size.bytes) {
-        (Ok(bytes), _) => rounded(bytes),
+    match size.bytes {
+        Some(bytes) if is_exact(size) => rounded(bytes),
         _ => size.text.clone(),
     }
+}
+
+/// Whether exact bytes are printed.
+fn is_exact(size: &Size) -> bool {
+    size.text.parse::<u64>().is_ok()
 }
 
 fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
@@ -195,9 +207,9 @@ fn amounts<L>(failure: &FailureRecord<L>) -> Table {
             let others: Vec<&str> = others.iter().map(|size| size.text.as_str()).collect();
             let what = match (&others[..], amount.name.as_str()) {
                 ([], name) => name.to_owned(),
-                ([unpadded, padded, idle], name) => format!(
-                    "{name}, {unpadded} without and {padded} with padding, {idle} fragmentation"
-                ),
+                ([unpadded, padded, idle], name) => {
+                    format!("{name}: {unpadded} unpadded, {padded} padded, {idle} fragmented")
+                }
                 ([shared], "Output size") => {
                     format!("output, {shared} of it shared with arguments")
                 }
@@ -281,6 +293,19 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
 }
 
 /// What the dump says besides.
+/// What a message that rounds both sizes to the same does not tell: by how much one is more.
+fn barely<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String> {
+    let (wanted, there) = (failure.wanted.as_ref()?, failure.available.as_ref()?);
+    let more = dump.reserved_bytes.checked_sub(there.bytes?)?;
+    (wanted.bytes == there.bytes && more > 0).then(|| {
+        format!(
+            "That is {} more than the {} there, as far as that is exact.",
+            rounded(more),
+            sized(there)
+        )
+    })
+}
+
 fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     let mut page = Page::default();
     page.heading(format!("What it leaves out: the dump of {}", dump.module));
@@ -313,6 +338,9 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
         if kinds.is_empty() { "" } else { ": " },
         kinds.join(", ")
     ));
+    if let Some(sentence) = barely(failure, dump) {
+        page.text(sentence);
+    }
     if let Some(sentence) = counts(failure, dump) {
         page.text(sentence);
     }

@@ -36,7 +36,7 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
             let stems = stems.iter().take(limit);
             let mut names: Vec<String> = stems.map(|stem| below(stem, &common)).collect();
             if only.len() > limit {
-                names.push("...".to_owned());
+                names.push(format!("and {} more", only.len() - limit));
             }
             page.text(format!(
                 "Only in the {which} folder: {}: {}.",
