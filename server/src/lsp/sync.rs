@@ -30,7 +30,9 @@ pub fn opened(session: &Arc<Session>, params: lsp::DidOpenTextDocumentParams) {
             .state()
             .workspace
             .open(path.clone(), uri.as_str().to_owned(), version, text);
-    memory::let_go(closed);
+    if let Some(closed) = closed {
+        memory::let_go(closed);
+    }
     session.indexing.leave(&path);
     publish::schedule(session, path, Trigger::Edit);
 }
@@ -57,7 +59,9 @@ pub fn changed(session: &Arc<Session>, params: lsp::DidChangeTextDocumentParams)
 pub fn closed(session: &Arc<Session>, params: &lsp::DidCloseTextDocumentParams) {
     let path = convert::path(&params.text_document.uri);
     let closed = session.state().workspace.close(&path);
-    memory::let_go(closed);
+    if let Some(closed) = closed {
+        memory::let_go(closed);
+    }
     session.indexing.touch([path.clone()]);
     publish::schedule_closing(session, path);
 }

@@ -63,14 +63,14 @@ impl Workspace {
         self.encoding = encoding;
     }
 
-    /// Opens a document, or replaces it if it is open. Gives what [`Workspace::close`] does.
+    /// Opens a document, or replaces it if it is open, and gives then what [`Workspace::close`] does.
     pub fn open(
         &mut self,
         path: PathBuf,
         name: String,
         version: i32,
         text: String,
-    ) -> impl Send + use<> {
+    ) -> Option<impl Send + use<>> {
         let closed = self.close(&path);
         self.cache.keep(&siblings_of(&path));
         let buffer = Buffer::new(name, self.encoding, version, text);
@@ -89,7 +89,7 @@ impl Workspace {
 
     /// Closes a document, and forgets what was read for its sake alone. Gives what was held of it, which
     /// takes long to drop.
-    pub fn close(&mut self, path: &Path) -> impl Send + use<> {
+    pub fn close(&mut self, path: &Path) -> Option<impl Send + use<>> {
         let buffer = self.buffers.remove(path)?;
         buffer.close();
         let siblings = siblings_of(path);

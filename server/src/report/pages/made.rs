@@ -49,31 +49,25 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
     if made.lines.is_none_or(|[first, last]| first != last) {
         page.heading("By line, with all that it calls");
         page.table(lines(&made.by_line, limit, made.files.len() > 1));
-        rest(&mut page, made.by_line.len(), limit, "line");
+        let left_out = made.by_line.len().saturating_sub(limit);
+        rest(&mut page, left_out, "more line");
     }
     if made.dumps.len() > 1 {
         page.heading("By dump");
         page.table(dumps(&made.dumps, files, limit));
-        rest(&mut page, made.dumps.len(), limit, "dump");
+        let left_out = made.dumps.len().saturating_sub(limit);
+        rest(&mut page, left_out, "more dump");
     }
     page.heading("Values, the largest first");
     page.table(values(made));
-    if made.values_left_out > 0 {
-        page.text(format!(
-            "... and {}.",
-            counted(made.values_left_out, "more value")
-        ));
-    }
+    rest(&mut page, made.values_left_out, "more value");
     page
 }
 
 /// How many rows a table has left out.
-fn rest(page: &mut Page, rows: usize, limit: usize, what: &str) {
-    if rows > limit {
-        page.text(format!(
-            "... and {}.",
-            counted(rows - limit, &format!("more {what}"))
-        ));
+fn rest(page: &mut Page, left_out: usize, what: &str) {
+    if left_out > 0 {
+        page.text(format!("... and {}.", counted(left_out, what)));
     }
 }
 

@@ -292,7 +292,6 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
     ]
 }
 
-/// What the dump says besides.
 /// What a message that rounds both sizes to the same does not tell: by how much one is more.
 fn barely<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String> {
     let (wanted, there) = (failure.wanted.as_ref()?, failure.available.as_ref()?);
@@ -306,6 +305,7 @@ fn barely<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String>
     })
 }
 
+/// What the dump says besides.
 fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     let mut page = Page::default();
     page.heading(format!("What it leaves out: the dump of {}", dump.module));
