@@ -163,7 +163,8 @@ pub fn donation(audit: &Audit) -> Donation {
             saving,
         });
     }
-    parameters.sort_by_key(|parameter| {
+    // No two are of one allocation.
+    parameters.sort_unstable_by_key(|parameter| {
         let size = dump.allocations[parameter.allocation as usize].size;
         (Reverse(size), parameter.number, parameter.allocation)
     });
@@ -229,7 +230,7 @@ pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
 }
 
 /// The array of the result that fills the allocation, where no parameter is donated to it.
-fn output_of(audit: &Audit, allocation: &Allocation) -> Option<Array> {
+fn output_of<'a>(audit: &'a Audit, allocation: &Allocation) -> Option<Array<'a>> {
     let dump = audit.dump;
     if !allocation.kinds().maybe_live_out || allocation.parameter().is_some() {
         return None;
@@ -247,26 +248,26 @@ fn output_of(audit: &Audit, allocation: &Allocation) -> Option<Array> {
 }
 
 /// An array's type and dimensions.
-type Array = (ElementType, Vec<Dimension>);
+type Array<'a> = (&'a ElementType, &'a [Dimension]);
 
 /// What a parameter and an output have in common: memory space, size in bytes, and the array.
-type Key = (u64, u64, Option<Array>);
+type Key<'a> = (u64, u64, Option<Array<'a>>);
 
 /// Parameters that are not donated, and the outputs that they could be donated to.
-struct Matching {
-    outputs: Outputs,
+struct Matching<'a> {
+    outputs: Outputs<'a>,
     /// The parameters, in the order of their allocations' numbers.
-    candidates: Vec<Candidate>,
+    candidates: Vec<Candidate<'a>>,
     /// The output that a parameter is matched with.
     matched: FxHashMap<u32, u32>,
 }
 
-impl Matching {
+impl<'a> Matching<'a> {
     /// Of `allocations`, which come in the order of their numbers. Only those of one memory space and size
     /// are matched with each other.
-    fn of<'d>(
-        audit: &Audit,
-        allocations: impl Iterator<Item = (u32, &'d Allocation)> + Clone,
+    fn of(
+        audit: &'a Audit,
+        allocations: impl Iterator<Item = (u32, &'a Allocation)> + Clone,
     ) -> Self {
         let outputs = Outputs::of(audit, allocations.clone());
         let candidates = candidates(audit, allocations);
@@ -291,18 +292,18 @@ impl Matching {
 }
 
 /// A parameter that is not donated.
-struct Candidate {
+struct Candidate<'a> {
     allocation: u32,
     /// What an output must have for it.
-    key: Key,
+    key: Key<'a>,
     /// See [`needed_until`].
     needed_until: Option<u64>,
 }
 
-fn candidates<'d>(
-    audit: &Audit,
-    allocations: impl Iterator<Item = (u32, &'d Allocation)>,
-) -> Vec<Candidate> {
+fn candidates<'a>(
+    audit: &'a Audit,
+    allocations: impl Iterator<Item = (u32, &'a Allocation)>,
+) -> Vec<Candidate<'a>> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
         allocation.parameter().is_some()
@@ -325,31 +326,31 @@ fn candidates<'d>(
 }
 
 /// The type and dimensions of a value; `None` for a tuple's table.
-fn array(audit: &Audit, value: &Value) -> Option<Array> {
+fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
     match audit.shapes.of(value)? {
-        Shape::Array(array) => Some((array.element.clone(), array.dimensions.clone())),
+        Shape::Array(array) => Some((&array.element, &array.dimensions)),
         Shape::Tuple(_) => None,
     }
 }
 
 /// An allocation and what its part of the result is.
-type Output = (u32, Option<Array>);
+type Output<'a> = (u32, Option<Array<'a>>);
 
 /// The outputs that no parameter is donated to, by memory space and size in bytes.
 #[derive(Default)]
-struct Outputs {
-    all: FxHashMap<(u64, u64), Vec<Output>>,
-    by_shape: FxHashMap<Key, Vec<u32>>,
+struct Outputs<'a> {
+    all: FxHashMap<(u64, u64), Vec<Output<'a>>>,
+    by_shape: FxHashMap<Key<'a>, Vec<u32>>,
 }
 
-impl Outputs {
-    fn of<'d>(audit: &Audit, allocations: impl Iterator<Item = (u32, &'d Allocation)>) -> Self {
+impl<'a> Outputs<'a> {
+    fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
         let mut outputs = Self::default();
         for (at, allocation) in allocations {
             let output = output_of(audit, allocation);
             if output.is_some() {
                 let (color, size) = (allocation.color, allocation.size);
-                let of_shape = outputs.by_shape.entry((color, size, output.clone()));
+                let of_shape = outputs.by_shape.entry((color, size, output));
                 of_shape.or_default().push(at);
                 outputs
                     .all
