@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::answers::{STEM, file, has_keys, json_of, output, run};
+use crate::support::dumps::fixtures;
 use crate::support::root;
 use serde_json::{Value, json};
 
@@ -78,6 +79,30 @@ fn audits_come_together_or_one_by_one() {
     assert_eq!(out.lines().count(), 1 + parameters.len());
     let (_, err) = run(&["audit", &file(), "--format", "csv"], 2);
     assert!(err.contains("--only"), "{err}");
+}
+
+#[test]
+fn an_output_that_is_not_made_in_place_is_told() {
+    let folder = fixtures().join("tpu-tree-v6e");
+    let file = folder.join(
+        "module_1785.jit_pallas_flash.cl_804429027.after_optimizations-buffer-assignment.txt",
+    );
+    let file = file.display().to_string();
+    let audit = json_of(&["audit", &file]);
+    let parameters = audit["donation"]["parameters"].as_array();
+    let verdicts = parameters
+        .expect("a list")
+        .iter()
+        .map(|it| (it["verdict"].as_str().unwrap_or(""), &it["in_place"]));
+    // A custom call makes the output, and reads all three; one of them is matched with it.
+    let expected = [
+        ("kept", &json!(null)),
+        ("kept", &json!(null)),
+        ("could-match", &json!(false)),
+    ];
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
+    let (out, _) = run(&["audit", &file], 0);
+    assert!(out.contains(", not in place"), "{out}");
 }
 
 #[test]

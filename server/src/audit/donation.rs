@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use buflens_syntax::{Dimension, ElementType, Shape};
+use buflens_syntax::{Dimension, ElementType, InstructionParts, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
@@ -69,6 +69,9 @@ pub struct Parameter {
     /// What donating it to the output that it is matched with would save. `None` if it is matched with
     /// none.
     pub saving: Option<Saving>,
+    /// Whether that output may be written over it in place: not if its last reader [makes that apart](makes_apart),
+    /// so that it would have to lie elsewhere first.
+    pub in_place: bool,
 }
 
 /// By how much less a program could do at most if parameters were donated to the outputs that they are
@@ -152,6 +155,10 @@ pub fn donation(audit: &Audit) -> Donation {
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
+        let in_place = match (output, last_read) {
+            (Some(output), Some((_, reader))) => !makes_apart(dump, reader, output),
+            _ => true,
+        };
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -161,6 +168,7 @@ pub fn donation(audit: &Audit) -> Donation {
             at_peak,
             outputs,
             saving,
+            in_place,
         });
     }
     // No two are of one allocation.
@@ -199,6 +207,22 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     let last = dump.last_read(value).map(|(step, _)| step);
     let never = dump.uses_of(value).is_empty().then_some(0);
     Some(last.or(never)?.min(dump.live(value).1))
+}
+
+/// Whether an instruction makes what lies in allocation `output` and needs its operands until that is whole:
+/// compilers let the two share no bytes. Fusions and most others may write over what they read.
+pub fn makes_apart(dump: &Dump, name: NameId, output: u32) -> bool {
+    let mut held = dump.allocations[output as usize].values.clone();
+    let is_its = held.any(|at| dump.values[at as usize].name == name);
+    is_its
+        && match dump.opcode(name) {
+            Some("dot" | "convolution") => true,
+            Some("custom-call") => dump.instruction_text(name).is_some_and(|text| {
+                let parts = InstructionParts::read_up_to(text, 0);
+                parts.attribute("output_to_operand_aliasing").is_none()
+            }),
+            _ => false,
+        }
 }
 
 /// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes

@@ -3,16 +3,15 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use buflens_syntax::InstructionParts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Advice, MAX_RELATED};
 use crate::audit::donation::{Donation, Parameter, Verdict};
 use crate::checks::labels::{cut, size_place, space_title, step_title};
 use crate::checks::{Code, Finding};
+use crate::model::Allocation;
 use crate::model::bytes::{counted, rounded};
 use crate::model::occupancy::Kind;
-use crate::model::{Allocation, NameId};
 
 impl Advice<'_, '_> {
     /// `missed-donation`: one finding for each output that some parameter could be donated to, as
@@ -52,10 +51,11 @@ impl Advice<'_, '_> {
             }
             taken.insert(output);
             let mut message = format!(
-                "{} is not donated, and allocation {output} holds a part of the result that takes \
+                "{} is not donated, and allocation {} holds a part of the result that takes \
                  the same {}: if the caller needs the parameter no longer, donating it lets up to \
                  {} less be reserved",
                 self.parameter(parameter.number, parameter.value),
+                self.dump.allocations[output as usize].index,
                 rounded(size),
                 if saving.reserved == size {
                     "as much".to_owned()
@@ -73,8 +73,8 @@ impl Advice<'_, '_> {
                     rounded(saved)
                 ),
             };
-            let reader = parameter.last_read.map(|(_, reader)| reader);
-            if let Some(reader) = reader.filter(|&it| self.makes_apart(it, output)) {
+            let reader = parameter.last_read.filter(|_| !parameter.in_place);
+            if let Some((_, reader)) = reader {
                 let _ = write!(
                     message,
                     "; only if what `{}` makes has another place first, since it reads the parameter last and does \
@@ -137,23 +137,6 @@ impl Advice<'_, '_> {
             self.parameter_finding(Code::DeadParameter, parameter, message)
         };
         dead.filter_map(finding).collect()
-    }
-
-    /// Whether an instruction makes what lies in allocation `output` and needs its operands until that is whole:
-    /// compilers let the two share no bytes. Fusions and most others may write over what they read.
-    fn makes_apart(&self, name: NameId, output: u32) -> bool {
-        let dump = self.dump;
-        let mut held = dump.allocations[output as usize].values.clone();
-        let is_its = held.any(|at| dump.values[at as usize].name == name);
-        is_its
-            && match dump.opcode(name) {
-                Some("dot" | "convolution") => true,
-                Some("custom-call") => dump.instruction_text(name).is_some_and(|text| {
-                    let parts = InstructionParts::read_up_to(text, 0);
-                    parts.attribute("output_to_operand_aliasing").is_none()
-                }),
-                _ => false,
-            }
     }
 
     fn parameter_finding(

@@ -10,7 +10,7 @@ use crate::model::bytes::{display, grouped, rounded};
 use crate::model::occupancy::{self, Kind, Moment};
 use crate::model::source::Libraries;
 use crate::model::space;
-use crate::model::{Allocation, Dump, Value};
+use crate::model::{Allocation, Dump, NameId, Value};
 
 /// What holds of every such number.
 pub(super) const STATIC: &str = "static, this module only";
@@ -351,10 +351,10 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
         .parameter()
         .filter(|_| !allocation.is_donated())?;
     let first = dump.values.get(allocation.values.start as usize);
-    let read = first
+    let last_read = first
         .filter(|_| !allocation.values.is_empty())
         .and_then(|value| dump.last_read(value));
-    let read = read.map(|(step, reader)| {
+    let read = last_read.map(|(step, reader)| {
         let before = match of_space(dump, allocation.color) {
             Some(peak) if step < peak.step => {
                 format!(", before {}", name(context, allocation.color))
@@ -368,7 +368,19 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let index = |at: u32| dump.allocations[at as usize].index;
     let (matched, of_size) = donation::outputs_for(&audit, allocation);
     let output = match (matched, of_size.is_empty()) {
-        (Some(output), _) => format!("; the output in allocation {} has its size", index(output)),
+        (Some(output), _) => {
+            let is_apart =
+                |(_, reader): &(u64, NameId)| donation::makes_apart(dump, *reader, output);
+            format!(
+                "; the output in allocation {} has its size{}",
+                index(output),
+                match last_read.filter(is_apart) {
+                    Some(_) =>
+                        ", but is made by that reader, which does not write over what it reads",
+                    None => "",
+                }
+            )
+        }
         (None, false) => "; the outputs of its size are matched with other parameters".to_owned(),
         (None, true) => nearest(&audit, allocation),
     };

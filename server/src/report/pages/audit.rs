@@ -117,7 +117,7 @@ fn could_match_text(space: &DonationSpace, within: &str) -> String {
         "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
          (in JAX: `donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with \
-         the schedule as it is, and if what reads them last can write over them, as a dot cannot.",
+         the schedule as it is, and if what reads them last can write over them, as a dot cannot (`not in place`).",
         rounded(space.could_match_reserved_bytes)
     )
 }
@@ -158,10 +158,16 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
     } else {
         "others come first for"
     };
+    let apart = match parameter.in_place {
+        Some(false) => ", not in place",
+        _ => "",
+    };
     let could_take = match numbers.as_slice() {
         [] => Cell::Empty,
-        [output] => Cell::text(format!("{takes} output allocation {output}")),
-        [first, ..] => Cell::text(format!("{takes} output allocation {first} and others")),
+        [output] => Cell::text(format!("{takes} output allocation {output}{apart}")),
+        [first, ..] => Cell::text(format!(
+            "{takes} output allocation {first} and others{apart}"
+        )),
     };
     let last_read = parameter.last_read.as_ref();
     vec![

@@ -104,6 +104,9 @@ pub struct DonationParameter<L> {
     /// The numbers of the allocations of outputs that it could be donated to, of a `could-match` the
     /// one that no other parameter is matched with first.
     pub outputs: Vec<u64>,
+    /// Whether the first of them may be written over it in place: not if what reads it last makes that output and
+    /// needs it until that is whole. `null` if it is matched with none.
+    pub in_place: Option<bool>,
     /// The allocation's line.
     pub location: Option<L>,
 }
@@ -356,6 +359,7 @@ pub(super) fn parameter<L>(
         last_read,
         alive_at_peak: is_timed(dump, found.value).then_some(found.at_peak),
         outputs: outputs.collect(),
+        in_place: found.output().map(|_| found.in_place),
         location: (source.locate)(&header.place(header.row.line)),
     })
 }
