@@ -70,8 +70,8 @@ pub struct Parameter {
     /// none.
     pub saving: Option<Saving>,
     /// Whether that output may be written over it in place: not if its last reader [makes that apart](makes_apart),
-    /// so that it would have to lie elsewhere first.
-    pub in_place: bool,
+    /// so that it would have to lie elsewhere first. `None` if it is matched with none.
+    pub in_place: Option<bool>,
 }
 
 /// By how much less a program could do at most if parameters were donated to the outputs that they are
@@ -155,10 +155,8 @@ pub fn donation(audit: &Audit) -> Donation {
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
-        let in_place = match (output, last_read) {
-            (Some(output), Some((_, reader))) => !makes_apart(dump, reader, output),
-            _ => true,
-        };
+        let in_place = output
+            .map(|output| !last_read.is_some_and(|(_, reader)| makes_apart(dump, reader, output)));
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -212,9 +210,8 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
 /// Whether an instruction makes what lies in allocation `output` and needs its operands until that is whole:
 /// compilers let the two share no bytes. Fusions and most others may write over what they read.
 pub fn makes_apart(dump: &Dump, name: NameId, output: u32) -> bool {
-    let mut held = dump.allocations[output as usize].values.clone();
-    let is_its = held.any(|at| dump.values[at as usize].name == name);
-    is_its
+    let mut made = dump.values_of(name);
+    made.any(|at| dump.values[at as usize].allocation() == Some(output))
         && match dump.opcode(name) {
             Some("dot" | "convolution") => true,
             Some("custom-call") => dump.instruction_text(name).is_some_and(|text| {
@@ -437,7 +434,7 @@ fn pairs(mut candidates: Vec<&Candidate>, outputs: Vec<u32>) -> impl Iterator<It
 }
 
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
-pub(super) fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
+pub fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
     let is_parameter =
         |&at: &u32| allocation.is_of_parameter(dump.parameter_of(dump.values[at as usize].name));
     let mut values = allocation.values.clone();

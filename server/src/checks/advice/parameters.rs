@@ -73,8 +73,9 @@ impl Advice<'_, '_> {
                     rounded(saved)
                 ),
             };
-            let reader = parameter.last_read.filter(|_| !parameter.in_place);
-            if let Some((_, reader)) = reader {
+            if parameter.in_place == Some(false)
+                && let Some((_, reader)) = parameter.last_read
+            {
                 let _ = write!(
                     message,
                     "; only if what `{}` makes has another place first, since it reads the parameter last and does \

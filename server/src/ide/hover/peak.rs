@@ -10,7 +10,7 @@ use crate::model::bytes::{display, grouped, rounded};
 use crate::model::occupancy::{self, Kind, Moment};
 use crate::model::source::Libraries;
 use crate::model::space;
-use crate::model::{Allocation, Dump, NameId, Value};
+use crate::model::{Allocation, Dump, Value};
 
 /// What holds of every such number.
 pub(super) const STATIC: &str = "static, this module only";
@@ -350,10 +350,8 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     allocation
         .parameter()
         .filter(|_| !allocation.is_donated())?;
-    let first = dump.values.get(allocation.values.start as usize);
-    let last_read = first
-        .filter(|_| !allocation.values.is_empty())
-        .and_then(|value| dump.last_read(value));
+    let own = donation::value_of(dump, allocation);
+    let last_read = own.and_then(|at| dump.last_read(&dump.values[at as usize]));
     let read = last_read.map(|(step, reader)| {
         let before = match of_space(dump, allocation.color) {
             Some(peak) if step < peak.step => {
@@ -370,15 +368,15 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let output = match (matched, of_size.is_empty()) {
         (Some(output), _) => {
             let is_apart =
-                |(_, reader): &(u64, NameId)| donation::makes_apart(dump, *reader, output);
+                last_read.is_some_and(|(_, reader)| donation::makes_apart(dump, reader, output));
+            let apart = if is_apart {
+                ", but is made by that reader, which does not write over what it reads"
+            } else {
+                ""
+            };
             format!(
-                "; the output in allocation {} has its size{}",
-                index(output),
-                match last_read.filter(is_apart) {
-                    Some(_) =>
-                        ", but is made by that reader, which does not write over what it reads",
-                    None => "",
-                }
+                "; the output in allocation {} has its size{apart}",
+                index(output)
             )
         }
         (None, false) => "; the outputs of its size are matched with other parameters".to_owned(),

@@ -359,7 +359,7 @@ pub(super) fn parameter<L>(
         last_read,
         alive_at_peak: is_timed(dump, found.value).then_some(found.at_peak),
         outputs: outputs.collect(),
-        in_place: found.output().map(|_| found.in_place),
+        in_place: found.in_place,
         location: (source.locate)(&header.place(header.row.line)),
     })
 }
