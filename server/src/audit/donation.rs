@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use buflens_syntax::{Dimension, ElementType, InstructionParts, Shape};
+use buflens_syntax::{Dimension, ElementType, InstructionParts, Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
+use crate::model::cancel::checkpoint;
 use crate::model::occupancy::Moment;
+use crate::model::origin::called;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -69,7 +71,7 @@ pub struct Parameter {
     /// What donating it to the output that it is matched with would save. `None` if it is matched with
     /// none.
     pub saving: Option<Saving>,
-    /// Whether that output may be written over it in place: not if its last reader [makes that apart](makes_apart),
+    /// Whether that output may be written over it in place: not if its last reader [makes that apart](InPlace::makes_apart),
     /// so that it would have to lie elsewhere first. `None` if it is matched with none.
     pub in_place: Option<bool>,
 }
@@ -108,6 +110,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
     let allocations = (0..).zip(&dump.allocations);
     let matching = Matching::of(audit, allocations.clone());
+    let mut sharing = InPlace::new(dump);
     let mut parameters = Vec::new();
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
     for (at, allocation) in allocations {
@@ -155,8 +158,13 @@ pub fn donation(audit: &Audit) -> Donation {
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
-        let in_place = output
-            .map(|output| !last_read.is_some_and(|(_, reader)| makes_apart(dump, reader, output)));
+        let is_apart = |output| {
+            let read = value.zip(last_read);
+            read.is_some_and(|(at, (_, reader))| {
+                sharing.makes_apart(&dump.values[at as usize], reader, output)
+            })
+        };
+        let in_place = output.map(is_apart).map(|is_apart| !is_apart);
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -207,19 +215,97 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     Some(last.or(never)?.min(dump.live(value).1))
 }
 
-/// Whether an instruction makes what lies in allocation `output` and needs its operands until that is whole:
-/// compilers let the two share no bytes. Fusions and most others may write over what they read.
-pub fn makes_apart(dump: &Dump, name: NameId, output: u32) -> bool {
-    let mut made = dump.values_of(name);
-    made.any(|at| dump.values[at as usize].allocation() == Some(output))
-        && match dump.opcode(name) {
-            Some("dot" | "convolution") => true,
-            Some("custom-call") => dump.instruction_text(name).is_some_and(|text| {
-                let parts = InstructionParts::read_up_to(text, 0);
-                parts.attribute("output_to_operand_aliasing").is_none()
-            }),
+/// Opcodes that need their operands until the result is whole, as any of it may be made from any of them. XLA lets the
+/// two share no bytes, nor what a fusion makes and an operand that one of these reads in it
+/// (`HloDataflowAnalysis::CanShareOperandBufferWithUser`). Of custom calls those do that alias no operand.
+const NEEDING: [&str; 10] = [
+    "cholesky",
+    "convolution",
+    "custom-call",
+    "dot",
+    "fft",
+    "gather",
+    "pad",
+    "reverse",
+    "select-and-scatter",
+    "transpose",
+];
+/// Of fusions with more instructions nothing is told.
+const MOST_FUSED: usize = 4096;
+
+/// Which instructions can write over what they read, each fusion read once.
+pub struct InPlace<'d> {
+    dump: &'d Dump,
+    /// The operands that a fusion needs until its result is whole.
+    fused: FxHashMap<NameId, FxHashSet<u64>>,
+}
+
+impl<'d> InPlace<'d> {
+    /// Of the instructions of a dump.
+    pub fn new(dump: &'d Dump) -> Self {
+        Self {
+            dump,
+            fused: FxHashMap::default(),
+        }
+    }
+
+    /// Whether `reader`, which reads `value`, makes what lies in allocation `output` and needs the value until that is
+    /// whole. Where nothing is known, it may write over it.
+    pub fn makes_apart(&mut self, value: &Value, reader: NameId, output: u32) -> bool {
+        let dump = self.dump;
+        let mut made = dump.values_of(reader);
+        made.any(|at| dump.values[at as usize].allocation() == Some(output))
+            && self.needs(value, reader)
+    }
+
+    /// Whether `reader` needs `value`, which it reads, until its result is whole.
+    fn needs(&mut self, value: &Value, reader: NameId) -> bool {
+        let dump = self.dump;
+        let parts = || {
+            let text = dump.instruction_text(reader)?;
+            Some(InstructionParts::read_up_to(text, 0))
+        };
+        match dump.opcode(reader) {
+            Some("fusion") => {
+                let of_fusion = || parts().map_or_else(FxHashSet::default, |it| needed(dump, &it));
+                let needed = self.fused.entry(reader).or_insert_with(of_fusion);
+                let mut uses = dump.uses_of(value).iter().filter(|it| it.name == reader);
+                uses.any(|it| {
+                    let operand = dump.at::<facts::Use>(it.row).map(|at| at.row.operand);
+                    operand.is_some_and(|operand| needed.contains(&operand.value))
+                })
+            }
+            Some(opcode) if NEEDING.contains(&opcode) => parts().is_some_and(|it| is_needing(&it)),
             _ => false,
         }
+    }
+}
+
+fn is_needing(parts: &InstructionParts) -> bool {
+    NEEDING.contains(&parts.opcode) && parts.attribute("output_to_operand_aliasing").is_none()
+}
+
+/// The operands that a fusion needs until its result is whole, by the computation that it calls in the HLO text.
+fn needed(dump: &Dump, fusion: &InstructionParts) -> FxHashSet<u64> {
+    let body = called(dump, fusion, "calls");
+    let blocks = body.into_iter().flat_map(|body| dump.blocks_of(body)).rev();
+    let texts = blocks.flat_map(|(_, block, rows)| {
+        let rows = block.rows_in::<facts::Instruction>(rows).rev();
+        rows.map(|row| row.span.text(block.text()))
+    });
+    let (mut operands, mut names) = (FxHashSet::default(), FxHashSet::default());
+    for (number, text) in texts.enumerate() {
+        checkpoint();
+        if number == MOST_FUSED {
+            return FxHashSet::default();
+        }
+        let parts = InstructionParts::read(text);
+        if names.contains(parts.name) || is_needing(&parts) {
+            operands.extend(parts.parameter);
+            names.extend(parts.operands.iter().map(|operand| operand.name));
+        }
+    }
+    operands
 }
 
 /// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes

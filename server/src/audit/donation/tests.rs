@@ -1,6 +1,8 @@
 //! What becomes of parameters, of made-up and real dumps.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 
@@ -350,4 +352,112 @@ fn a_real_dump() {
             all in @0: 16777216/Some(16777216)
         "#]],
     );
+}
+
+/// The files below a folder by the number of their module, with all files of one.
+fn modules_below(folder: &Path, modules: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            modules_below(&path, modules);
+        } else if name.contains("after_optimizations")
+            && path.extension().is_some_and(|it| it == "txt")
+        {
+            let number = name.split('.').next().unwrap_or_default();
+            modules.entry(folder.join(number)).or_default().push(path);
+        }
+    }
+}
+
+/// What an instruction was seen to write over is none of the operands that it is said to need.
+#[test]
+fn what_compilers_write_over_is_not_needed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut modules = BTreeMap::new();
+    modules_below(&root.join("tests/fixtures/dumps"), &mut modules);
+    let corpus = root.join("../shared/corpus");
+    if !corpus.is_dir() {
+        println!("the corpus is not here; only the fixtures are read");
+    }
+    modules_below(&corpus, &mut modules);
+    let (mut shared, mut apart) = (0, 0);
+    for paths in modules.into_values() {
+        let read = |path: PathBuf| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            (path, text)
+        };
+        let dump = dump(paths.into_iter().map(read).collect());
+        let mut sharing = InPlace::new(&dump);
+        for allocation in &dump.allocations {
+            let values = dump.held_by(allocation);
+            for (made, read) in values
+                .iter()
+                .flat_map(|made| values.iter().map(move |read| (made, read)))
+            {
+                let mut uses = dump.uses_of(read).iter();
+                if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
+                    continue;
+                }
+                let needs = sharing.needs(read, made.name);
+                let (start, (before, end)) = (dump.live(made).0, dump.live(read));
+                let place = |value: &Value| (value.placement.map(|_| value.size), value.offset);
+                if place(made) == place(read) && before < start && start <= end {
+                    shared += 1;
+                    let name = &dump.names[made.name];
+                    assert!(!needs, "{}: {name}", dump.files[0].path.display());
+                }
+                apart += usize::from(needs);
+            }
+        }
+    }
+    println!("{shared} pairs share their bytes, {apart} others are told as apart");
+    assert!(shared > 0 && apart > 0);
+}
+
+#[test]
+fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
+    let value = |id: u64, name: &str, uses: &str, made: &str| {
+        format!(
+            "<{id} {name} @0>\n positions:\n  {name}\n uses:\n{uses} from instruction: %{name} = f32[2,2]{{1,0}} {made}\n"
+        )
+    };
+    let line = |id: u64, name: &str| {
+        format!(" value: <{id} {name} @0> (size=16,offset=0): f32[2,2]{{1,0}}\n")
+    };
+    let assignment = [
+        "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(1, "p.1"),
+        "allocation 1: size 16, parameter 1, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(2, "r.1"),
+        "allocation 2: size 16, output shape is |f32[2,2]|, maybe-live-out:\n",
+        &line(3, "fusion.1"),
+        "\nTotal bytes used: 48 (48B)\n\nUsed values:\n",
+        &value(1, "p.1", "  fusion.1, operand 1\n", "parameter(0)"),
+        &value(2, "r.1", "  fusion.1, operand 0\n", "parameter(1)"),
+        &value(3, "fusion.1", "", "fusion(%r.1, %p.1), kind=kOutput, calls=%fused"),
+    ]
+    .concat();
+    let module = "HloModule jit_f, is_scheduled=true\n\n%fused (r: f32[2,2], p: f32[2,2]) -> f32[2,2] {\n  \
+                  %r = f32[2,2]{1,0} parameter(0)\n  %p = f32[2,2]{1,0} parameter(1)\n  \
+                  %t = f32[2,2]{1,0} negate(%p)\n  %d = f32[2,2]{1,0} dot(%t, %t), \
+                  lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  \
+                  ROOT %a = f32[2,2]{1,0} add(%d, %r)\n}\n\nENTRY %main (p.1: f32[2,2], r.1: f32[2,2]) -> f32[2,2] {\n  \
+                  %p.1 = f32[2,2]{1,0} parameter(0)\n  %r.1 = f32[2,2]{1,0} parameter(1)\n  \
+                  ROOT %fusion.1 = f32[2,2]{1,0} fusion(%r.1, %p.1), kind=kOutput, calls=%fused\n}\n";
+    let with_module = [
+        ("m-buffer-assignment.txt", assignment.as_str()),
+        ("m.txt", module),
+    ];
+    let needs = |files: &[(&str, &str)]| {
+        let files = files.iter();
+        let files = files.map(|&(path, text)| (path.into(), text.to_owned()));
+        let dump = dump(files.collect());
+        let fusion = dump.names.get("fusion.1").expect("a fusion");
+        let mut sharing = InPlace::new(&dump);
+        [0, 1].map(|at| sharing.makes_apart(&dump.values[at], fusion, 2))
+    };
+    assert_eq!(needs(&with_module), [true, false]);
+    // Without the HLO text nothing is known of what is in the fusion.
+    assert_eq!(needs(&with_module[..1]), [false, false]);
 }

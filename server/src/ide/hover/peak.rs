@@ -367,8 +367,11 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     let (matched, of_size) = donation::outputs_for(&audit, allocation);
     let output = match (matched, of_size.is_empty()) {
         (Some(output), _) => {
-            let is_apart =
-                last_read.is_some_and(|(_, reader)| donation::makes_apart(dump, reader, output));
+            let mut in_place = donation::InPlace::new(dump);
+            let read = own.zip(last_read);
+            let is_apart = read.is_some_and(|(at, (_, reader))| {
+                in_place.makes_apart(&dump.values[at as usize], reader, output)
+            });
             let apart = if is_apart {
                 ", but is made by that reader, which does not write over what it reads"
             } else {
