@@ -32,6 +32,7 @@ use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
 pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
+use super::subject::marked;
 use crate::model::bytes;
 use crate::model::{Allocation, At, Dump, FileId, Platforms, glossary};
 
@@ -48,6 +49,7 @@ pub struct Hover {
 pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Option<Hover> {
     let document = &dump.files.get(file)?.document;
     let (start, token) = document.token_at(offset)?;
+    let token = marked(token);
     let block = document.block(document.block_at(start)?)?.1;
     let line = token
         .parent_ancestors()
@@ -74,7 +76,8 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Optio
     }
     Some(Hover {
         markdown,
-        range: start + range.start..start + range.end,
+        // With the mark of a name.
+        range: offset.min(start + range.start)..start + range.end,
     })
 }
 

@@ -84,11 +84,10 @@ impl Subject {
             });
             Some((range, subject?))
         };
-        // The mark of a name belongs to it, and so does the place just behind a number.
-        let behind = (token.text() == "%").then(|| token.next_token()).flatten();
+        // The place just behind a number belongs to it.
         let is_start = offset == start + u32::from(token.text_range().start());
         let before = is_start.then(|| token.prev_token()).flatten();
-        found(behind.unwrap_or(token)).or_else(|| found(before?))
+        found(marked(token)).or_else(|| found(before?))
     }
 
     /// The name of the instruction or computation that is meant, if it is meant by its name.
@@ -138,6 +137,13 @@ impl Subject {
         let place = place.or_else(|| dump.allocations.iter().position(|a| a.index == index))?;
         Some(dump.allocations[place].header)
     }
+}
+
+/// The token that is meant where `token` is: the mark of a name belongs to it.
+pub(super) fn marked(token: SyntaxToken) -> SyntaxToken {
+    let behind = (token.text() == "%").then(|| token.next_token()).flatten();
+    let name = behind.filter(|it| matches!(it.kind(), K::Name | K::ComputationName));
+    name.unwrap_or(token)
 }
 
 /// Whether `file` is the text of an HLO module.

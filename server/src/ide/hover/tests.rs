@@ -394,6 +394,17 @@ fn instruction() {
 }
 
 #[test]
+fn the_mark_of_a_name_belongs_to_it() {
+    let name = DUMP.find("%Arg_0.1), metadata").expect("an operand") as u32;
+    let dump = dump(&[(TPU, DUMP)]);
+    let at = |offset| hover(&dump, 0, offset).expect("a hover");
+    let (mark, name) = (at(name), at(name + 1));
+    assert_eq!(mark.markdown, name.markdown);
+    assert!(name.markdown.starts_with("**`Arg_0.1`** (value 1)"));
+    assert_eq!(mark.range, name.range.start - 1..name.range.end);
+}
+
+#[test]
 fn step() {
     check(
         "    6:copy.3",
