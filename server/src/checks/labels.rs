@@ -2,14 +2,18 @@
 
 use buflens_syntax::facts;
 
-use crate::model::{Dump, Place, space};
+use crate::model::{Dump, Place, Value, space};
 
 /// Longer names are cut.
 const MAX_NAME: usize = 80;
 
 /// `copy-start{0}`, or `copy.3`, in backquotes. `at` is a number into [`Dump::values`].
 pub(super) fn title(dump: &Dump, at: u32) -> String {
-    let value = &dump.values[at as usize];
+    title_of(dump, &dump.values[at as usize])
+}
+
+/// The same of the value itself.
+pub(super) fn title_of(dump: &Dump, value: &Value) -> String {
     let index = match &dump.names[value.index] {
         "{}" => "",
         index => index,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::labels::title_of;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, NameId, Value};
@@ -102,9 +103,9 @@ fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
     let start = value.offset.max(other.offset);
     let end = value.end().min(other.end());
     let message = format!(
-        "`{}` shares bytes {start} .. {end} of the allocation with `{}` while both are alive, at steps {}-{}",
-        here.text(here.row.value.name),
-        there.text(there.row.value.name),
+        "{} shares bytes {start} .. {end} of the allocation with {} while both are alive, at steps {}-{}",
+        title_of(dump, value),
+        title_of(dump, other),
         dump.live(value).0.max(dump.live(other).0),
         dump.live(value).1.min(dump.live(other).1),
     );
@@ -117,10 +118,7 @@ fn report(dump: &Dump, value: &Value, other: &Value) -> Option<Finding> {
     for value in [value, other] {
         if let Some(line) = dump.live_range(value) {
             let (start, end) = dump.live(value);
-            let message = format!(
-                "`{}` is alive at steps {start}-{end}",
-                &dump.names[value.name]
-            );
+            let message = format!("{} is alive at steps {start}-{end}", title_of(dump, value));
             finding = finding.related(line.place(line.row.name), message);
         }
     }

@@ -49,6 +49,11 @@ pub struct Hover {
 pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Option<Hover> {
     let document = &dump.files.get(file)?.document;
     let (start, token) = document.token_at(offset)?;
+    // Behind the last line end there is an empty line.
+    let end = start + u32::from(token.text_range().end());
+    if token.kind() == SyntaxKind::Newline && offset == end {
+        return None;
+    }
     let token = marked(token);
     let block = document.block(document.block_at(start)?)?.1;
     let line = token

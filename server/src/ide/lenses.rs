@@ -149,7 +149,7 @@ fn of_allocations(dump: &Dump, file: FileId) -> Vec<Lens> {
     let lens = |(number, allocation): (usize, &Allocation)| {
         let header = dump.header(allocation)?;
         let place = header.place(header.row.line);
-        let fullest = occupancy.fill(number as u32).map(|fill| fill.fullest);
+        let fullest = fullest(dump, allocation, number as u32);
         let fullest = fullest.filter(|fullest| fullest.bytes > 0);
         (place.file == file).then(|| Lens {
             range: place.range,
@@ -162,6 +162,20 @@ fn of_allocations(dump: &Dump, file: FileId) -> Vec<Lens> {
 }
 
 /// `645.7 MiB temp, full at step 13 copy.3, 8 values`
+/// When an allocation is the fullest: at the peak of its memory space, if then as well.
+fn fullest(dump: &Dump, allocation: &Allocation, number: u32) -> Option<Moment> {
+    let occupancy = dump.occupancy();
+    let fill = occupancy.fill(number)?;
+    let peak = occupancy.peak(allocation.color);
+    let step = peak
+        .filter(|_| fill.at_peak == fill.fullest.bytes)
+        .map(|peak| peak.step);
+    Some(Moment {
+        step: step.unwrap_or(fill.fullest.step),
+        ..fill.fullest
+    })
+}
+
 fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
     let occupancy = dump.occupancy();
     let mut parts = vec![format!(
@@ -169,8 +183,8 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
         rounded(allocation.size),
         allocation.kind().name()
     )];
-    if let Some(fill) = occupancy.fill(number) {
-        let fullest = fill.fullest;
+    let fullest = fullest(dump, allocation, number);
+    if let Some((fill, fullest)) = occupancy.fill(number).zip(fullest) {
         if fullest.bytes == 0 && dump.keeps_scratch(allocation) {
             parts.push("kept by the compiler".to_owned());
         } else if fullest.bytes == 0 {
@@ -239,7 +253,7 @@ mod tests {
                   Live ranges at 1 (peak): | true HBM peak: step 6 add.2, 1.1 KiB (XLA says 1) | 0 Some(6)
                   Live ranges at 1 (peak): | true VMEM peak: step 1 copy-start, 512 B (XLA says so too) | 1 Some(1)
                 allocation 3: size 16448, preallocated-temp: | 16.1 KiB temp, fullest (0.6 %) at step 3 while.4, 3 values | 0 Some(3)
-                allocation 0: size 512, parameter 0, shape |f32[16]| at Shap... | 512 B parameter, 1 value | 0 Some(0)
+                allocation 0: size 512, parameter 0, shape |f32[16]| at Shap... | 512 B parameter, 1 value | 0 Some(6)
                 allocation 1: size 512, maybe-live-out: | 512 B output, 1 value | 0 Some(6)
                 allocation 2: size 512, color 1, preallocated-temp: | 512 B temp, 1 value | 1 Some(1)
                 allocation 4: size 4, color 2, preallocated-temp: | 4 B temp, 1 value | 2 Some(1)

@@ -151,8 +151,8 @@ pub struct Table {
 
 impl Table {
     /// Adds a row.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
     }
 
     /// Adds a row of a label and what there is to say about it.
@@ -208,6 +208,8 @@ pub fn percent(part: u64, whole: u64) -> String {
     let share = part as f64 * 100.0 / whole as f64;
     if part > 0 && share < 0.1 {
         "less than 0.1 %".to_owned()
+    } else if part < whole && share >= 99.95 {
+        "more than 99.9 %".to_owned()
     } else {
         format!("{share:.1} %")
     }

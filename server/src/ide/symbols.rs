@@ -223,23 +223,25 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
                     line,
                 ));
             }
-            match row {
-                ReportRow::Allocation(allocation) => {
-                    if let Some(section) = symbols
-                        .last_mut()
-                        .filter(|section| section.children.len() < limit)
-                    {
-                        section.children.push(Symbol {
-                            name: format!("allocation {}", allocation.index.value),
-                            detail: allocation.size.text(block.text()).to_owned(),
-                            kind: SymbolKind::Allocation,
-                            range: place,
-                            selection: at(allocation.index.span),
-                            children: Vec::new(),
-                        });
-                    }
-                }
-                _ => symbols.push(section(document.slice(place.clone()), place)),
+            let ReportRow::Allocation(allocation) = row else {
+                // The label stands behind `Memory Space: `.
+                let before = &block.text()[..(place.start - start) as usize];
+                let line = start + before.rfind('\n').map_or(0, |end| end as u32 + 1);
+                let space = section(document.slice(place.clone()), place);
+                let range = line..space.range.end;
+                symbols.push(Symbol { range, ..space });
+                continue;
+            };
+            let last = symbols.last_mut();
+            if let Some(section) = last.filter(|section| section.children.len() < limit) {
+                section.children.push(Symbol {
+                    name: format!("allocation {}", allocation.index.value),
+                    detail: allocation.size.text(block.text()).to_owned(),
+                    kind: SymbolKind::Allocation,
+                    range: place,
+                    selection: at(allocation.index.span),
+                    children: Vec::new(),
+                });
             }
         }
     }

@@ -47,13 +47,7 @@ pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool 
         return true;
     };
     let dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
-    // CPU and GPU append the run-time sizes of all dimensions.
-    let run_time_sizes = if dynamic {
-        4 * array.dimensions.len() as u64
-    } else {
-        0
-    };
-    if (platforms.cpu || platforms.gpu) && padded.checked_add(run_time_sizes) == Some(size) {
+    if (platforms.cpu || platforms.gpu) && padded.checked_add(run_time_sizes(array)) == Some(size) {
         return true;
     }
     if !platforms.tpu {
@@ -72,6 +66,15 @@ pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool 
         tpu(padded)
     } else {
         untiled_tpu_bytes(array).is_none_or(tpu)
+    }
+}
+
+/// The bytes of the run-time sizes of all dimensions, which CPU and GPU append to a dynamic array.
+pub fn run_time_sizes(array: &ArrayShape) -> u64 {
+    if array.dimensions.iter().any(|dimension| dimension.dynamic) {
+        4 * array.dimensions.len() as u64
+    } else {
+        0
     }
 }
 
@@ -114,8 +117,8 @@ fn is_possible_table(elements: u64, size: u64, platforms: Platforms) -> bool {
                 || Some(size) == narrow.checked_next_multiple_of(512)))
 }
 
-/// Whether the array lies in one of a TPU's memories for synchronisation flags.
-fn is_sync_flag(array: &ArrayShape) -> bool {
+/// Whether the array lies in one of a TPU's memories for synchronisation flags, in which tiles mean nothing.
+pub fn is_sync_flag(array: &ArrayShape) -> bool {
     array
         .layout
         .as_ref()
@@ -202,7 +205,8 @@ impl Padding {
             return None;
         }
         // The first tile alone pads: the others only reorder the bytes within it.
-        let tile = layout.tiles.first().map_or(&[][..], Vec::as_slice);
+        let tile = layout.tiles.first().filter(|_| !is_sync_flag(array));
+        let tile = tile.map_or(&[][..], Vec::as_slice);
         let mut dimensions: Vec<PaddedDimension> = Vec::with_capacity(rank.max(tile.len()));
         for minor in 0..rank.max(tile.len()) {
             let extent = minor

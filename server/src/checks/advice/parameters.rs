@@ -52,16 +52,12 @@ impl Advice<'_, '_> {
             taken.insert(output);
             let mut message = format!(
                 "{} is not donated, and allocation {} holds a part of the result that takes \
-                 the same {}: if the caller needs the parameter no longer, donating it lets up to \
-                 {} less be reserved",
+                 the same {}: if the caller needs the parameter no longer, donating it reserves up to \
+                 {} less",
                 self.parameter(parameter.number, parameter.value),
                 self.dump.allocations[output as usize].index,
                 rounded(size),
-                if saving.reserved == size {
-                    "as much".to_owned()
-                } else {
-                    rounded(saving.reserved)
-                }
+                rounded(saving.reserved)
             );
             let space = space_title(self.dump, color);
             let _ = match saving.peak {

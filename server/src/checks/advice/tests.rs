@@ -122,7 +122,7 @@ fn parameters_outputs_constants_and_gaps() {
         PARAMETERS,
         &small(),
         &expect![[r#"
-            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of memory space 0 by up to 400 B
+            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it reserves up to 400 B less, and lowers the peak of memory space 0 by up to 400 B
                 6 the output
             4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): no output of its size could take its place, so its bytes are free before the end only in a program that is split there
             8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): reserved for a result that does not exist yet, and no parameter is left that could be donated to it
@@ -146,7 +146,7 @@ fn parameters_outputs_constants_and_gaps() {
         without,
         &small(),
         &expect![[r#"
-            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it lets up to as much less be reserved
+            2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it reserves up to 400 B less
                 6 the output
             10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
         "#]],
@@ -337,7 +337,7 @@ fn real_dumps() {
         "host-parameters/module_1403.",
         &default,
         &expect![[r#"
-            2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of HBM by up to 4.0 MiB
+            2 `4194304` missed-donation: parameter 1 (`b`) is not donated, and allocation 1 holds a part of the result that takes the same 4.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 4.0 MiB less, and lowers the peak of HBM by up to 4.0 MiB
                 4 the output
             6 `4194304` host-offload: parameter 0 (`a`) lies in host memory, but all of it is copied back: `copy-start{0}` takes 4.0 MiB of HBM at steps 3-6. If parts of it were read one after the other, less would be there at a time
                 12 the copy
@@ -347,7 +347,7 @@ fn real_dumps() {
         "cpu-tree/module_0240.",
         &default,
         &expect![[r#"
-            8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 3.1 MiB
+            8 `3211264` missed-donation: parameter 0 (`x`) is not donated, and allocation 0 holds a part of the result that takes the same 3.1 MiB: if the caller needs the parameter no longer, donating it reserves up to 3.1 MiB less, and lowers the peak of host RAM by up to 3.1 MiB
                 2 the output
             39 `<86 convert @0>` widened: `convert` is `x.1` in 32 bits, and both are alive at the peak: if what reads it could read 16 bits, 6.1 MiB would go
                 9 the 16-bit value
@@ -364,11 +364,11 @@ fn real_dumps() {
             11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
-            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
+            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
                 2 the output
-            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, but does not lower the peak of host RAM
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, but does not lower the peak of host RAM
                 10 the output
-            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it lets up to as much less be reserved, and lowers the peak of host RAM by up to 1.0 MiB
+            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB; only if what `fusion.14.clone` makes has another place first, since it reads the parameter last and does not write over it
                 13 the output
         "#]],
     );

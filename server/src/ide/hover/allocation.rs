@@ -1,5 +1,7 @@
 //! Allocations: what the bytes are for and who lies in them.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use super::instruction::Instruction;
@@ -103,7 +105,12 @@ fn values_in_time_order(dump: &Dump, allocation: &Allocation, values: &[Value]) 
             span(value.offset, value.size),
         ]);
     }
-    format!("{count} values{}:\n\n{table}", order(dump))
+    let order = if dump.has_live_ranges() {
+        ", in time order"
+    } else {
+        ""
+    };
+    format!("{count} values{order}:\n\n{table}")
 }
 
 /// The values that fill the allocation at its fullest step and at the peak: those named above.
@@ -136,11 +143,9 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
     let mut largest: Vec<(u64, u64)> = sizes.into_iter().collect();
     let count = largest.len();
     let is_filled = |offset: u64| filling.iter().any(|value| value.offset == offset);
-    largest.sort_unstable_by_key(|&(offset, size)| {
-        (!is_filled(offset), std::cmp::Reverse(size), offset)
-    });
+    largest.sort_unstable_by_key(|&(offset, size)| (!is_filled(offset), Reverse(size), offset));
     largest.truncate(MAX_LISTED);
-    largest.sort_unstable_by_key(|&(offset, size)| (std::cmp::Reverse(size), offset));
+    largest.sort_unstable_by_key(|&(offset, size)| (Reverse(size), offset));
     let mut table = Table::default();
     table.row(["offset .. end".into(), "bytes".into(), "values".into()]);
     for &(offset, size) in &largest {
@@ -169,30 +174,26 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
     let shown = if count == largest.len() {
         String::new()
     } else if filling.is_empty() {
-        format!(" (the {} largest)", largest.len())
+        format!(" ({} of them)", largest.len())
     } else {
         let shown = largest.len();
         format!(" ({shown} of them: in use at the peak or the fullest step, else the largest)")
     };
     format!(
-        "{} values in {}{}{shown}:\n\n{table}",
+        "{} values in {}{shown}, the largest first{}:\n\n{table}",
         bytes::grouped(values.len() as u64),
         bytes::counted(count, "slot"),
-        order(dump)
+        if dump.has_live_ranges() {
+            ", each in time order"
+        } else {
+            ""
+        }
     )
 }
 
 /// What values are sorted by: those without live range come last.
 pub(super) fn time(dump: &Dump, value: &Value) -> (bool, (u64, u64), u64) {
     (!value.has_live_range(), dump.live(value), value.id)
-}
-
-fn order(dump: &Dump) -> &'static str {
-    if dump.has_live_ranges() {
-        ", in time order"
-    } else {
-        ""
-    }
 }
 
 fn span(offset: u64, size: u64) -> String {
@@ -269,25 +270,33 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
     format!("{words}{scratch} ({})", kind(allocation))
 }
 
-/// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions.
+/// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions, of an output
+/// the one that stays the longest.
 pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) -> Option<String> {
+    let dump = context.dump;
     let wanted = shape::array_shape(shape)?;
-    let values = context.dump.held_by(allocation).iter().take(MAX_ASKED);
+    let values = dump.held_by(allocation).iter().take(MAX_ASKED);
     let mut arrays = values.filter_map(|value| {
-        let text = value::shape_text(context.dump, value);
-        Some((value, text, shape::array_shape(text)?))
+        let text = value::shape_text(dump, value);
+        let array = shape::array_shape(text)?;
+        let is_like = (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions);
+        is_like.then_some((value, text, array))
     });
-    let (value, text, array) = arrays.find(|(_, _, array)| {
-        (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions)
-    })?;
+    let (value, text, array) = match allocation.parameter() {
+        Some(_) => arrays.next()?,
+        None => arrays.max_by_key(|(value, ..)| (dump.live(value).1, Reverse(value.id)))?,
+    };
     let taken = bytes::taken(&array, context.platforms)?;
-    let logical = bytes::array_bytes(&wanted)?;
+    let logical = bytes::array_bytes(&array)?;
+    let ratio = match logical {
+        0 => String::new(),
+        _ => format!(", {}", shape::ratio(taken, logical)),
+    };
     Some(format!(
-        "laid out as {} by {}: {}, {}",
+        "laid out as {} by {}: {}{ratio}",
         code(&cut(&text[text.find('{')?..], 100)),
-        title(context.dump, value),
+        title(dump, value),
         bytes::display(taken),
-        shape::ratio(taken, logical)
     ))
 }
 
@@ -306,7 +315,7 @@ pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
         "0 B: at the start of the allocation".to_owned()
     } else if what == "offset" {
         format!(
-            "{} behind the start of the allocation",
+            "{} after the start of the allocation",
             bytes::display(number)
         )
     } else {

@@ -231,7 +231,9 @@ impl<'d> Instruction<'d> {
         let operand = array_shape(shape_of(context, operand)?)?;
         let result = array_shape(self.shape())?;
         let (from, to) = (operand.layout.as_ref()?, result.layout.as_ref()?);
-        let is_same = from.minor_to_major == to.minor_to_major && from.tiles == to.tiles;
+        // Tiles behind the first one are those of the element type.
+        let tiles = (from.tiles.first(), to.tiles.first());
+        let is_same = from.minor_to_major == to.minor_to_major && tiles.0 == tiles.1;
         if operand.dimensions != result.dimensions || is_same {
             return None;
         }
@@ -249,7 +251,7 @@ impl<'d> Instruction<'d> {
             });
             format!("{{{}{}}}", order.join(","), tile.unwrap_or_default())
         };
-        let with_tiles = from.tiles != to.tiles;
+        let with_tiles = tiles.0 != tiles.1;
         Some((text(from, with_tiles), text(to, with_tiles)))
     }
 

@@ -112,26 +112,33 @@ fn tuple(text: &str, first: &[Shape], platforms: Platforms) -> Option<String> {
     if elements == 0 {
         return Some(hover.finish());
     }
+    // Where shapes are printed without, only a scalar may have none.
+    let has_layouts = first.iter().any(|element| match element {
+        Shape::Array(array) => array.layout.is_some(),
+        Shape::Tuple(_) => false,
+    });
+    let columns = if has_layouts { 4 } else { 3 };
+    let head = ["element", "shape", "unpadded", "with padding"];
     let mut table = Table::default();
-    table.row([
-        "element".into(),
-        "shape".into(),
-        "unpadded".into(),
-        "with padding".into(),
-    ]);
+    table.row(head.into_iter().take(columns).map(str::to_owned));
     for (number, element) in first.iter().enumerate().take(MAX_ELEMENTS) {
         let (shape, padded) = match element {
-            Shape::Array(array) => (without_layout(array), bytes::taken(array, platforms)),
+            Shape::Array(array) => {
+                let is_laid_out = array.layout.is_some() || array.dimensions.is_empty();
+                let padded = bytes::taken(array, platforms).filter(|_| is_laid_out);
+                (without_layout(array), padded)
+            }
             Shape::Tuple(inner) => (format!("tuple of {}", inner.len()), None),
         };
         let size = |size: Option<u64>| size.map_or_else(String::new, bytes::display);
         let unpadded = size(bytes::logical_bytes(element));
-        table.row([
+        let row = [
             format!("`{{{number}}}`"),
             code(&cut(&shape, 60)),
             unpadded,
             size(padded),
-        ]);
+        ];
+        table.row(row.into_iter().take(columns));
     }
     hover.paragraph(&table.to_string());
     if let Some(more) = elements.checked_sub(MAX_ELEMENTS).filter(|&more| more > 0) {
@@ -161,13 +168,20 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
         return format!("{}: its size cannot be told from the text", shown(text));
     };
     let Some(layout) = &array.layout else {
-        let note = if array.dimensions.is_empty() {
+        let note = if array
+            .element
+            .bits
+            .is_some_and(|bits| (1..8).contains(&bits))
+        {
+            ", less if elements share bytes: no layout is printed here to tell"
+        } else if array.dimensions.is_empty() {
             ""
         } else {
             "; no layout is printed here, so padding is not told"
         };
         return format!("{}: {} of data{note}", shown(text), bytes::display(logical));
     };
+    let is_dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
     let is_split = padding
         .dimensions
         .iter()
@@ -190,9 +204,14 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
         ));
     } else if padding.bytes == logical {
         hover.paragraph(&format!(
-            "{}: {}, no padding",
+            "{}: {}, {}",
             shown(text),
-            bytes::display(logical)
+            bytes::display(logical),
+            if is_dynamic {
+                "without its run-time sizes"
+            } else {
+                "no padding"
+            }
         ));
     } else {
         hover.paragraph(&format!(
@@ -231,7 +250,11 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
             dimension_name(dimension),
         ));
     }
-    tiles(&mut hover, array, layout, &padding);
+    if !bytes::is_sync_flag(array) {
+        tiles(&mut hover, array, layout, &padding);
+    } else if !layout.tiles.is_empty() {
+        hover.item("the tile means nothing for synchronisation flags");
+    }
     if let Some(alignment) = layout.tail_alignment {
         hover.item(&format!(
             "tail alignment L({alignment}): {} -> {} elements",
@@ -250,8 +273,14 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
             ratio(bytes, logical),
         ));
     }
-    if array.dimensions.iter().any(|dimension| dimension.dynamic) {
-        hover.item("dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more");
+    if is_dynamic {
+        hover.item(&format!(
+            "dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take {} more",
+            match bytes::run_time_sizes(array) {
+                sizes if platforms.cpu || platforms.gpu => bytes::display(sizes),
+                _ => "some bytes".to_owned(),
+            }
+        ));
     }
     hover.finish()
 }
@@ -475,14 +504,31 @@ mod tests {
         check(
             "s64[<=300,2]{1,0}",
             &expect![[r#"
-                `s64[<=300,2]{1,0}`: 4.7 KiB (4,800 B), no padding
+                `s64[<=300,2]{1,0}`: 4.7 KiB (4,800 B), without its run-time sizes
 
                 - memory order, slowest first: dimension 0 (300), dimension 1 (2)
-                - dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take some bytes more"#]],
+                - dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take 8 B more"#]],
         );
         check(
             "f32[?]{0}",
             &expect!["`f32[?]{0}`: its size cannot be told from the text"],
+        );
+    }
+
+    #[test]
+    fn tiles_of_flags_and_bits_without_layout_tell_no_padding() {
+        check(
+            "u32[]{:T(128)S(2)}",
+            &expect![[r#"
+            `u32[]{:T(128)S(2)}`: 4 B, no padding
+
+            - the tile means nothing for synchronisation flags"#]],
+        );
+        check(
+            "f4e2m1fn[32,256]",
+            &expect![
+                "`f4e2m1fn[32,256]`: 8.0 KiB (8,192 B) of data, less if elements share bytes: no layout is printed here to tell"
+            ],
         );
     }
 
@@ -499,14 +545,27 @@ mod tests {
                 |:--------|:-----------|:---------|:---|
                 | `{0}`     | `f32[9]`     | 36 B     | 512 B |
                 | `{1}`     | `tuple of 2` | 16 B     |  |
-                | `{2}`     | `s8[1]`      | 1 B      | 1 B |
-                | `{3}`     | `s8[2]`      | 2 B      | 2 B |
-                | `{4}`     | `s8[3]`      | 3 B      | 3 B |
-                | `{5}`     | `s8[4]`      | 4 B      | 4 B |
-                | `{6}`     | `s8[5]`      | 5 B      | 5 B |
-                | `{7}`     | `s8[6]`      | 6 B      | 6 B |
+                | `{2}`     | `s8[1]`      | 1 B      |  |
+                | `{3}`     | `s8[2]`      | 2 B      |  |
+                | `{4}`     | `s8[3]`      | 3 B      |  |
+                | `{5}`     | `s8[4]`      | 4 B      |  |
+                | `{6}`     | `s8[5]`      | 5 B      |  |
+                | `{7}`     | `s8[6]`      | 6 B      |  |
 
                 and 2 more"#]],
+        );
+        // As in the header of an allocation, or in a report.
+        check(
+            "(f32[9], u32[])",
+            &expect![[r#"
+            **tuple** of 2 elements: `(f32[9], u32[])`
+
+            A value of this shape is a table of pointers only; the elements are values elsewhere (some are other names of operands). XLA's lists count 16 B for the table (8 B per element).
+
+            | element | shape  | unpadded |
+            |:--------|:-------|:---|
+            | `{0}`     | `f32[9]` | 36 B |
+            | `{1}`     | `u32[]`  | 4 B |"#]],
         );
         check(
             "()",

@@ -141,7 +141,7 @@ fn value() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (more than 99.9 %) |
             |:-----------|:---|
             | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
@@ -262,7 +262,7 @@ fn offset() {
         "32768",
         &expect![[r#"
             [32768]
-            **offset**: 32.0 KiB (32,768 B) behind the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (100.0 %)
+            **offset**: 32.0 KiB (32,768 B) after the start of the allocation; bytes 32,768 .. 340,819,968 of 340,819,968 (more than 99.9 %)
 
             ---
 
@@ -270,7 +270,7 @@ fn offset() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (more than 99.9 %) |
             |:-----------|:---|
             | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
@@ -394,6 +394,25 @@ fn instruction() {
 }
 
 #[test]
+fn behind_the_last_line_there_is_nothing() {
+    let dump = dump(&[(TPU, DUMP)]);
+    assert!(DUMP.ends_with('\n'));
+    assert_eq!(hover(&dump, 0, DUMP.len() as u32), None);
+}
+
+#[test]
+fn an_output_is_laid_out_as_what_stays_in_it() {
+    let text = "BufferAssignment:\nallocation 0: size 1024, output shape is |f32[16,16]|, maybe-live-out:\n value: \
+                <1 early.1 @0> (size=1024,offset=0): f32[16,16]{0,1}\n value: <2 late.1 @0> (size=1024,offset=0): \
+                f32[16,16]{1,0}\n\nTotal bytes used: 1024 (1.0KiB)\n\nHloLiveRange (max 4):\n  \
+                InstructionSequence:\n    0:early.1\n    1:late.1\n  BufferLiveRange:\n    early.1{}:0-1\n    \
+                late.1{}:1-4\n";
+    let found = hover_on(CPU, text, "allocation 0", "f32[16,16]").expect("a hover");
+    let expected = "laid out as `{1,0}` by `late.1`: 1.0 KiB (1,024 B), 1.00x";
+    assert!(found.markdown.ends_with(expected), "{}", found.markdown);
+}
+
+#[test]
 fn the_mark_of_a_name_belongs_to_it() {
     let name = DUMP.find("%Arg_0.1), metadata").expect("an operand") as u32;
     let dump = dump(&[(TPU, DUMP)]);
@@ -453,7 +472,7 @@ fn live_range() {
 
             | bytes      | 0 .. 66,560 of 66,560 (the whole allocation) |
             |:-----------|:---|
-            | unpadded   | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` it would take 20.0 KiB |
+            | unpadded   | 16.0 KiB (16,416 B): **4.05x**, +49.0 KiB (50,144 B) of padding: dimension 0, 32 -> 128; in the order `{1,0}` with the same tile it would take 20.0 KiB |
             | alive      | steps 2-5 of 0-7: defined by `copy-start`, last read by `fusion` |
             | peak share | 100.0 % of 65.0 KiB at step 2 |
 
@@ -479,7 +498,7 @@ fn peak() {
 
             `f32[32,513,5120]{2,1,0:T(8,128)}` 325.0 MiB (340,787,200 B), HBM (@0), allocation 3 (output, maybe-live-out)
 
-            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (100.0 %) |
+            | bytes      | 32,768 .. 340,819,968 of 340,819,968 (more than 99.9 %) |
             |:-----------|:---|
             | unpadded   | 320.6 MiB (336,199,680 B): **1.01x**, +4.4 MiB (4,587,520 B) of padding: dimension 1, 513 -> 520 |
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |

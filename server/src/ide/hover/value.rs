@@ -445,7 +445,7 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
         .map(|(order, bytes)| {
             let order: Vec<String> = order.iter().map(u64::to_string).collect();
             format!(
-                "; in the order `{{{}}}` it would take {}",
+                "; in the order `{{{}}}` with the same tile it would take {}",
                 order.join(","),
                 bytes::rounded(bytes)
             )

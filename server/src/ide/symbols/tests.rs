@@ -280,6 +280,17 @@ fn outlines_of_reports() {
     );
 }
 
+#[test]
+fn a_memory_space_begins_with_its_line() {
+    let text = "Memory Space: default (color=0)\nTotal bytes: 8 (8B)\n\nMemory Space: vmem (color=1)\nTotal bytes: 0 (0B)\n\n";
+    let symbols = document_symbols(&Fixture::new(text).dump, 0, 9);
+    let starts: Vec<&str> = symbols
+        .iter()
+        .map(|symbol| &text[symbol.range.start as usize..symbol.selection.end as usize])
+        .collect();
+    assert_eq!(starts, ["Memory Space: default", "Memory Space: vmem"]);
+}
+
 fn search(text: &str, query: &str, limit: usize) -> String {
     let fixture = Fixture::new(text);
     let mut lines = format!("{query:?}\n");

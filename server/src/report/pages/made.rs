@@ -18,10 +18,6 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
             counted(made.files.len(), "file"),
             made.files.join(", ")
         ));
-    } else if let [file] = &made.files[..]
-        && *file != made.file
-    {
-        page.text(format!("Dumps name it {file}."));
     }
     if made.dumps.is_empty() {
         nothing(&mut page, made);
@@ -35,6 +31,11 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
         if let Some(reason) = dump.reason {
             page.text(format!("No peak is known: {reason}."));
         }
+    }
+    if let [file] = &made.files[..]
+        && *file != made.file
+    {
+        page.text(format!("Dumps name it {file}."));
     }
     let stems = made
         .dumps

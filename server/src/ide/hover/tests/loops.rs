@@ -320,7 +320,7 @@ fn many_values_are_shown_by_slot() {
 
         - full at the HBM peak (step 5), by `copy.7` 4.0 KiB, `arg.2` 512 B, `arg.1` 512 B, `lt.1` 512 B
 
-        9 values in 3 slots, in time order:
+        9 values in 3 slots, the largest first, each in time order:
 
         | offset .. end  | bytes   | values |
         |:---------------|:--------|:---|
@@ -365,7 +365,7 @@ fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
 
         - at the HBM peak (step 12), its fullest: 1.2 KiB (1,200 B), 11.8 %, by `v.9` 300 B, `v.10` 300 B, `v.11` 300 B, `v.12` 300 B
 
-        13 values in 13 slots, in time order (8 of them: in use at the peak or the fullest step, else the largest):
+        13 values in 13 slots (8 of them: in use at the peak or the fullest step, else the largest), the largest first, each in time order:
 
         | offset .. end   | bytes  | values |
         |:----------------|:-------|:---|
