@@ -4,6 +4,7 @@ use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::labels::cut;
+use super::shapes;
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
@@ -415,6 +416,9 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                     format!("the allocation has {} bytes", allocation.size),
                 );
             findings.push(finding);
+        } else if let Some(finding) = too_short(context, allocation) {
+            let size = header.place(header.row.size.span);
+            findings.push(finding.related(size, "the allocation ends as the shape says"));
         } else {
             let message = format!(
                 "size {} where the values end at {largest_end}",
@@ -435,6 +439,15 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             findings.push(finding);
         }
     }
+}
+
+/// The finding on the value that would fill its allocation with the size of its shape, and has another.
+fn too_short(context: &Context, allocation: &Allocation) -> Option<Finding> {
+    allocation.values.clone().find_map(|at| {
+        let offset = context.dump.values[at as usize].offset;
+        let fills = |size| offset.checked_add(size) == Some(allocation.size);
+        shapes::size_denied(context, at, fills)
+    })
 }
 
 /// The values that may be to blame for an allocation that its values do not fill: those whose size

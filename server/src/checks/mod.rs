@@ -177,7 +177,7 @@ fn contradictions(dump: &Dump) -> Findings {
         live_ranges::check_ranges(dump, &mut doubts_of_lives, &mut of_lives);
     };
     join(check_lives, || {
-        report::check_report(dump, &mut doubts, &mut of_values);
+        report::check_report(&context, &mut doubts, &mut of_values);
     });
     doubts.live_ranges.clone_from(&doubts_of_lives.live_ranges);
     let check_peak = || {

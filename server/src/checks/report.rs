@@ -13,19 +13,22 @@ use buflens_syntax::facts::{self, ReportRow, Span, Total};
 use self::running::Sum;
 use self::slots::Slots;
 use self::spaces::{Space, spaces};
+use super::shapes;
 use super::structure::Section;
 use super::totals::check_human;
-use super::{Code, Doubts, Finding, Findings};
+use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::{At, Dump, FileId, Part, Place, bytes};
 
 /// `report-total` and, for its own totals, `human-bytes`. What the report shows to be wrong in the
 /// assignment is added to `doubts`.
-pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
+    let dump = context.dump;
     let Some(file) = dump.file_of(Part::Report) else {
         return;
     };
     let has_assignment = !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations]);
     let report = Report {
+        context,
         dump,
         file,
         spaces: spaces(dump, doubts),
@@ -50,7 +53,8 @@ pub(super) fn check_report(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
 }
 
-struct Report<'d> {
+struct Report<'c, 'd> {
+    context: &'c Context<'d>,
     dump: &'d Dump,
     file: FileId,
     /// By memory space.
@@ -73,7 +77,7 @@ struct Strange<'s, 'd> {
     excess: i128,
 }
 
-impl<'d> Report<'d> {
+impl<'d> Report<'_, 'd> {
     /// All rows, each with its block.
     fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> + Clone + use<'d> {
         let (dump, file) = (self.dump, self.file);
@@ -429,7 +433,14 @@ impl<'d> Report<'d> {
                 excess,
             };
             let expected = bytes::human(slot.size);
-            if at.text(size) != expected {
+            let is_told = |size_of_shape| bytes::human(size_of_shape) == at.text(size);
+            let denied = |&value: &u32| shapes::size_denied(self.context, value, is_told);
+            if at.text(size) != expected
+                && let Some(finding) = slot.values.iter().find_map(denied)
+            {
+                findings.push(finding.related(at.place(size), "the report"));
+                doubts.allocations.insert(number);
+            } else if at.text(size) != expected {
                 let message = format!(
                     "{} at offset {} where the largest value has {expected}",
                     at.text(size),

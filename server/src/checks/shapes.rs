@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::labels::cut;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{Allocation, At, Platforms, Value, bytes};
+use crate::model::{Allocation, At, Dump, Platforms, Value, bytes};
 
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.
 pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
@@ -204,24 +204,40 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
             let Some(placement) = dump.placement(value).filter(|_| counts[&value.size] == 1) else {
                 continue;
             };
-            let expected = match shape {
-                Shape::Array(array) => bytes::taken(array, dump.platforms),
-                Shape::Tuple(_) => None,
-            };
-            let printed = cut(placement.text(placement.row.shape));
-            let message = match expected {
-                Some(expected) => format!(
-                    "size {} where `{printed}` takes {expected} bytes",
-                    value.size
-                ),
-                None => format!("no rule gives the size {} for `{printed}`", value.size),
-            };
-            let finding = Finding::new(
-                Code::ValueSize,
-                placement.place(placement.row.size.span),
-                message,
-            );
-            findings.push(finding.related(placement.place(placement.row.shape), "the shape"));
+            findings.push(wrong_size(dump, shape, value.size, &placement));
         }
     }
+}
+
+/// `value-size` of a value whose shape gives another size than its own, one that `is_told` elsewhere.
+pub(super) fn size_denied(
+    context: &Context,
+    at: u32,
+    is_told: impl Fn(u64) -> bool,
+) -> Option<Finding> {
+    let dump = context.dump;
+    let value = &dump.values[at as usize];
+    let shape = context.placed(at)?;
+    let is_told = expected_size(dump, shape).is_some_and(is_told);
+    let is_denied = is_told && !bytes::is_possible_size(shape, value.size, dump.platforms);
+    let placement = dump.placement(value).filter(|_| is_denied)?;
+    Some(wrong_size(dump, shape, value.size, &placement))
+}
+
+fn expected_size(dump: &Dump, shape: &Shape) -> Option<u64> {
+    match shape {
+        Shape::Array(array) => bytes::taken(array, dump.platforms),
+        Shape::Tuple(_) => None,
+    }
+}
+
+fn wrong_size(dump: &Dump, shape: &Shape, size: u64, placement: &At<facts::Placement>) -> Finding {
+    let printed = cut(placement.text(placement.row.shape));
+    let message = match expected_size(dump, shape) {
+        Some(expected) => format!("size {size} where `{printed}` takes {expected} bytes"),
+        None => format!("no rule gives the size {size} for `{printed}`"),
+    };
+    let place = placement.place(placement.row.size.span);
+    let finding = Finding::new(Code::ValueSize, place, message);
+    finding.related(placement.place(placement.row.shape), "the shape")
 }

@@ -45,7 +45,7 @@ pub(super) fn spaces(dump: &Dump, doubts: &Doubts) -> BTreeMap<u64, Space> {
     spaces
 }
 
-impl Report<'_> {
+impl Report<'_, '_> {
     /// Whether each memory space with bytes has allocations, and stands there once. A wrong number in a
     /// heading is one finding, and not one for all below it.
     pub(super) fn has_its_spaces(&self, findings: &mut Findings) -> bool {

@@ -68,3 +68,28 @@ fn what_a_report_adds_up() {
     let rest = ("The rest 4 values", "The rest 5 values");
     finds(&[&report, &assignment], rest.0, rest.1, "report-total");
 }
+
+/// A value's size that its shape contradicts, and the report or the allocation with it, is wrong where it stands.
+#[test]
+fn a_size_that_two_others_contradict_is_the_values() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps/donation");
+    let read = |part: &str| {
+        let name =
+            format!("module_0669.jit_donated_inplace.cl_933746096.after_optimizations{part}.txt");
+        std::fs::read_to_string(folder.join(name)).expect("a fixture")
+    };
+    let parts = ["-buffer-assignment", "-memory-usage-report", "-live-range"].map(read);
+    let texts = parts.each_ref().map(String::as_str);
+    for (from, size, changed) in [
+        ("select_n.1 @0> (size=512,", "512", "513"),
+        ("select_n.1 @0> (size=512,", "512", "256"),
+        ("select_n.1 @0> (size=512,", "512", "4096"),
+        // It ends with its allocation.
+        ("and_reduce_fusion @0> (size=512,", "512", "256"),
+        ("broadcast_select_fusion @1> (size=4096,", "4096", "2048"),
+    ] {
+        let found = finds(&texts, from, &from.replace(size, changed), "value-size");
+        assert_eq!(found.place.file, 0);
+        assert_eq!(found.related.len(), 2);
+    }
+}
