@@ -345,6 +345,7 @@ fn what_is_not_there_is_told_with_what_is_near() {
         out.contains("pkg/net.py:12-15 made no value in 1 dump"),
         "{out}"
     );
+    assert!(out.contains("Dumps name it /app/pkg/net.py."), "{out}");
     let nearest = out.split("nearest").nth(1).expect("lines");
     assert!(
         nearest.find("\n7 ") < nearest.find("\n40 ") && !nearest.contains("\n90 "),

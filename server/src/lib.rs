@@ -10,5 +10,7 @@ pub mod cli;
 pub mod ide;
 pub mod lsp;
 pub mod model;
+#[cfg(test)]
+mod real_dumps;
 pub mod report;
 pub mod workspace;

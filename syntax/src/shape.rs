@@ -39,6 +39,13 @@ pub struct ArrayShape {
     pub layout: Option<Arc<Layout>>,
 }
 
+impl ArrayShape {
+    /// Whether the size of some dimension is known at run time alone.
+    pub fn is_dynamic(&self) -> bool {
+        self.dimensions.iter().any(|dimension| dimension.dynamic)
+    }
+}
+
 /// The size of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dimension {

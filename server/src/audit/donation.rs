@@ -158,13 +158,12 @@ pub fn donation(audit: &Audit) -> Donation {
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
-        let is_apart = |output| {
+        let in_place = output.map(|output| {
             let read = value.zip(last_read);
-            read.is_some_and(|(at, (_, reader))| {
+            !read.is_some_and(|(at, (_, reader))| {
                 sharing.makes_apart(&dump.values[at as usize], reader, output)
             })
-        };
-        let in_place = output.map(is_apart).map(|is_apart| !is_apart);
+        });
         parameters.push(Parameter {
             allocation: at,
             number,

@@ -29,7 +29,6 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
     let has_assignment = !dump.allocations.is_empty() && doubts.are_whole(&[Section::Allocations]);
     let report = Report {
         context,
-        dump,
         file,
         spaces: spaces(dump, doubts),
         has_assignment,
@@ -55,7 +54,6 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
 
 struct Report<'c, 'd> {
     context: &'c Context<'d>,
-    dump: &'d Dump,
     file: FileId,
     /// By memory space.
     spaces: BTreeMap<u64, Space>,
@@ -80,7 +78,7 @@ struct Strange<'s, 'd> {
 impl<'d> Report<'_, 'd> {
     /// All rows, each with its block.
     fn rows(&self) -> impl Iterator<Item = At<'d, ReportRow>> + Clone + use<'d> {
-        let (dump, file) = (self.dump, self.file);
+        let (dump, file) = (self.context.dump, self.file);
         dump.files[file]
             .document
             .blocks()
@@ -95,7 +93,7 @@ impl<'d> Report<'_, 'd> {
     }
 
     fn check_totals(&self, findings: &mut Findings) {
-        let dump = self.dump;
+        let dump = self.context.dump;
         let mut color = None;
         let (mut sum, mut spaces) = (0_u128, 0);
         for at in self.rows() {
@@ -246,7 +244,7 @@ impl<'d> Report<'_, 'd> {
         if !doubts.allocations.is_empty() || !doubts.headers.is_empty() {
             return;
         }
-        let dump = self.dump;
+        let dump = self.context.dump;
         let sizes = dump.allocations.iter().map(|allocation| allocation.size);
         let mut sum = Sum::new(sizes.fold(0, u64::saturating_add));
         let mut shown = 0;
@@ -296,7 +294,7 @@ impl<'d> Report<'_, 'd> {
     /// The newer form has a table for each allocation of a memory space, at least for the first 50.
     fn check_counts(&self, tables: &BTreeMap<u64, (Place, usize)>, findings: &mut Findings) {
         let mut differing = tables.iter().filter_map(|(&color, (place, count))| {
-            let allocations = self.dump.allocations_in(color).count();
+            let allocations = self.context.dump.allocations_in(color).count();
             (allocations != *count && allocations <= 50).then_some((
                 color,
                 place,
@@ -315,13 +313,14 @@ impl<'d> Report<'_, 'd> {
             }
             // Nothing else in the dump confirms the memory space of an allocation without values.
             for empty in self
+                .context
                 .dump
                 .allocations
                 .iter()
                 .filter(|allocation| allocation.values.is_empty())
                 .take(8)
             {
-                if let Some(header) = self.dump.header(empty) {
+                if let Some(header) = self.context.dump.header(empty) {
                     finding = finding.related(
                         header.place(header.row.line),
                         "an allocation without values",
@@ -341,7 +340,7 @@ impl<'d> Report<'_, 'd> {
         findings: &mut Findings,
     ) -> Option<u32> {
         let number = u32::try_from(header.index.value).ok()?;
-        let Some(allocation) = self.dump.allocations.get(number as usize) else {
+        let Some(allocation) = self.context.dump.allocations.get(number as usize) else {
             let message = format!("the assignment has no allocation {}", header.index.value);
             findings.push(Finding::new(
                 Code::ReportTotal,
@@ -358,7 +357,7 @@ impl<'d> Report<'_, 'd> {
         if !has_other_size && !has_other_header {
             return Some(number);
         }
-        let there = self.dump.header(allocation)?;
+        let there = self.context.dump.header(allocation)?;
         // Whose rows follow is not known then, and one finding is enough where two headers have the number.
         if doubts.headers.insert(number) {
             let finding = |span, message| Finding::new(Code::ReportTotal, at.place(span), message);
@@ -392,10 +391,10 @@ impl<'d> Report<'_, 'd> {
         if doubts.allocations.contains(&number) {
             return;
         }
-        let Some(allocation) = self.dump.allocations.get(number as usize) else {
+        let Some(allocation) = self.context.dump.allocations.get(number as usize) else {
             return;
         };
-        let slots = Slots::new(self.dump, allocation);
+        let slots = Slots::new(self.context.dump, allocation);
         let mut matched = vec![false; slots.len()];
         let mut strange = Vec::new();
         for at in rows.clone() {
@@ -433,14 +432,14 @@ impl<'d> Report<'_, 'd> {
                 excess,
             };
             let expected = bytes::human(slot.size);
-            let is_told = |size_of_shape| bytes::human(size_of_shape) == at.text(size);
-            let denied = |&value: &u32| shapes::size_denied(self.context, value, is_told);
-            if at.text(size) != expected
-                && let Some(finding) = slot.values.iter().find_map(denied)
-            {
-                findings.push(finding.related(at.place(size), "the report"));
-                doubts.allocations.insert(number);
-            } else if at.text(size) != expected {
+            if at.text(size) != expected {
+                let is_told = |it| bytes::human(it) == at.text(size);
+                let denied = |&value: &u32| shapes::size_denied(self.context, value, is_told);
+                if let Some(finding) = slot.values.iter().find_map(denied) {
+                    findings.push(finding.related(at.place(size), "the report"));
+                    doubts.allocations.insert(number);
+                    continue;
+                }
                 let message = format!(
                     "{} at offset {} where the largest value has {expected}",
                     at.text(size),
@@ -476,14 +475,15 @@ impl<'d> Report<'_, 'd> {
             let moved = further.iter().flat_map(|other| other.values);
             let values = it.values.iter().chain(moved).chain(others.iter().take(8));
             let values: Vec<u32> = values.copied().collect();
-            let mut finding = finding(self.dump, &it.at, it.span, it.message, &values);
+            let mut finding = finding(self.context.dump, &it.at, it.span, it.message, &values);
             for other in &further {
                 finding = finding.related(other.at.place(other.span), other.message.clone());
             }
             findings.push(finding);
         }
         if !doubts.allocations.contains(&number) {
-            let are_right = running::check_slots(self.dump, rows.clone(), &slots, doubts, findings);
+            let are_right =
+                running::check_slots(self.context.dump, rows.clone(), &slots, doubts, findings);
             let left = matched.iter().filter(|is_matched| !**is_matched).count();
             // Rows are left out behind a `The rest` alone. A file that is cut has been told.
             let is_rest = |at: At<ReportRow>| matches!(at.row, ReportRow::Rest(_));

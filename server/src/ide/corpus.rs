@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use buflens_syntax::{Document, DocumentKind, SyntaxElement, SyntaxKind};
+use buflens_syntax::{DocumentKind, SyntaxElement, SyntaxKind};
 
 use super::navigation::{Navigation, declaration, definition, implementation, type_definition};
 use super::{call_hierarchy, fixture, folding, links, references, selection, symbols, tokens};
-use crate::model::{Dump, File, FileId};
+use crate::model::{Dump, FileId};
+use crate::real_dumps::{self, compilations};
 
 /// Larger files are left to benchmarks.
 const MAX_BYTES: u64 = 300_000;
@@ -23,39 +24,6 @@ const PROGRAMS: [&str; 8] = [
     "sort_multi",
     "train_tiny",
 ];
-const SUFFIXES: [&str; 4] = [
-    "-buffer-assignment-values",
-    "-buffer-assignment",
-    "-live-range",
-    "-memory-usage-report",
-];
-
-/// The files of each compilation below `folder`.
-fn dumps_below(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<Vec<PathBuf>> {
-    let mut folders = vec![folder.to_owned()];
-    let mut dumps: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if wanted(&path) {
-                let name = path
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                let stem = SUFFIXES
-                    .iter()
-                    .find_map(|suffix| name.strip_suffix(suffix))
-                    .unwrap_or(&name);
-                dumps.entry(folder.join(stem)).or_default().push(path);
-            }
-        }
-    }
-    dumps.into_values().collect()
-}
-
 /// What the lines of section C say, read without the syntax crate.
 #[derive(Default)]
 struct Reading {
@@ -279,12 +247,7 @@ fn check_dump(paths: &[PathBuf], failures: &mut Vec<String>) -> usize {
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
-    let files = paths.iter().zip(&texts).map(|(path, text)| File {
-        path: path.clone(),
-        document: Document::new(text).unwrap(),
-        lossy: false,
-    });
-    let dump = Dump::new(files.collect());
+    let dump = real_dumps::read(paths);
     let reading = Reading::of(&texts);
     if reading.defined.is_empty() {
         return 0;
@@ -413,24 +376,20 @@ fn check_whole(dump: &Dump, file: FileId, failures: &mut Vec<String>) {
 
 #[test]
 fn every_line_of_real_dumps_leads_where_it_says() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let is_small = |path: &Path| {
-        let size = path.metadata().map_or(0, |metadata| metadata.len());
-        path.extension().is_some_and(|extension| extension == "txt") && size <= MAX_BYTES
+    let is_small = |path: &PathBuf| path.metadata().is_ok_and(|it| it.len() <= MAX_BYTES);
+    let is_chosen = |paths: &Vec<PathBuf>| {
+        let folder = paths[0].parent().and_then(Path::file_name);
+        let program = folder.is_some_and(|folder| PROGRAMS.iter().any(|name| folder == *name));
+        program
+            || paths[0]
+                .components()
+                .any(|part| part.as_os_str() == "fixtures")
     };
-    let is_chosen = |path: &Path| {
-        let program = path.parent().and_then(Path::file_name);
-        is_small(path)
-            && PROGRAMS
-                .iter()
-                .any(|name| program.is_some_and(|program| program == *name))
-    };
-    let mut dumps = dumps_below(&root.join("tests/fixtures/dumps"), &is_small);
-    let corpus = root.join("../shared/corpus");
-    if !corpus.is_dir() {
-        println!("the corpus is not here; only the fixtures are read");
+    let mut dumps = compilations();
+    dumps.retain(is_chosen);
+    for paths in &mut dumps {
+        paths.retain(is_small);
     }
-    dumps.extend(dumps_below(&corpus, &is_chosen));
     let mut failures = Vec::new();
     let asked: usize = dumps
         .iter()

@@ -7,7 +7,7 @@ use buflens_syntax::facts::Heading;
 
 use super::markdown::cut;
 use crate::model::bytes::{counted, rounded};
-use crate::model::occupancy::{Kind, Moment, Space};
+use crate::model::occupancy::{Fill, Kind, Moment, Space};
 use crate::model::{Allocation, Dump, FileId, Place, space};
 
 /// So many allocations have a lens, the largest ones.
@@ -149,7 +149,9 @@ fn of_allocations(dump: &Dump, file: FileId) -> Vec<Lens> {
     let lens = |(number, allocation): (usize, &Allocation)| {
         let header = dump.header(allocation)?;
         let place = header.place(header.row.line);
-        let fullest = fullest(dump, allocation, number as u32);
+        let fullest = occupancy
+            .fill(number as u32)
+            .map(|fill| fullest(dump, allocation, fill));
         let fullest = fullest.filter(|fullest| fullest.bytes > 0);
         (place.file == file).then(|| Lens {
             range: place.range,
@@ -161,21 +163,18 @@ fn of_allocations(dump: &Dump, file: FileId) -> Vec<Lens> {
     chosen.into_iter().filter_map(lens).collect()
 }
 
-/// `645.7 MiB temp, full at step 13 copy.3, 8 values`
 /// When an allocation is the fullest: at the peak of its memory space, if then as well.
-fn fullest(dump: &Dump, allocation: &Allocation, number: u32) -> Option<Moment> {
-    let occupancy = dump.occupancy();
-    let fill = occupancy.fill(number)?;
-    let peak = occupancy.peak(allocation.color);
-    let step = peak
-        .filter(|_| fill.at_peak == fill.fullest.bytes)
-        .map(|peak| peak.step);
-    Some(Moment {
-        step: step.unwrap_or(fill.fullest.step),
-        ..fill.fullest
-    })
+fn fullest(dump: &Dump, allocation: &Allocation, fill: Fill) -> Moment {
+    match dump.occupancy().peak(allocation.color) {
+        Some(peak) if fill.at_peak == fill.fullest.bytes => Moment {
+            step: peak.step,
+            ..fill.fullest
+        },
+        _ => fill.fullest,
+    }
 }
 
+/// `645.7 MiB temp, full at step 13 copy.3, 8 values`
 fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
     let occupancy = dump.occupancy();
     let mut parts = vec![format!(
@@ -183,8 +182,8 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
         rounded(allocation.size),
         allocation.kind().name()
     )];
-    let fullest = fullest(dump, allocation, number);
-    if let Some((fill, fullest)) = occupancy.fill(number).zip(fullest) {
+    if let Some(fill) = occupancy.fill(number) {
+        let fullest = fullest(dump, allocation, fill);
         if fullest.bytes == 0 && dump.keeps_scratch(allocation) {
             parts.push("kept by the compiler".to_owned());
         } else if fullest.bytes == 0 {

@@ -46,14 +46,17 @@ pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool 
     let (Some(padded), Some(logical)) = (padded_bytes(array), logical_bytes(shape)) else {
         return true;
     };
-    let dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
     if (platforms.cpu || platforms.gpu) && padded.checked_add(run_time_sizes(array)) == Some(size) {
         return true;
     }
     if !platforms.tpu {
         return false;
     }
-    let prefix = if dynamic { DYNAMIC_PREFIX } else { 0 };
+    let prefix = if array.is_dynamic() {
+        DYNAMIC_PREFIX
+    } else {
+        0
+    };
     let tpu = |bytes: u64| bytes.checked_add(prefix) == Some(size);
     let is_tiled = array
         .layout
@@ -71,7 +74,7 @@ pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool 
 
 /// The bytes of the run-time sizes of all dimensions, which CPU and GPU append to a dynamic array.
 pub fn run_time_sizes(array: &ArrayShape) -> u64 {
-    if array.dimensions.iter().any(|dimension| dimension.dynamic) {
+    if array.is_dynamic() {
         4 * array.dimensions.len() as u64
     } else {
         0

@@ -1,14 +1,13 @@
 //! What becomes of parameters, of made-up and real dumps.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 
 use super::*;
 use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
+use crate::real_dumps::{compilations, read};
 
 fn check(dump: &Dump, expected: &Expect) {
     let mut text = String::new();
@@ -354,47 +353,19 @@ fn a_real_dump() {
     );
 }
 
-/// The files below a folder by the number of their module, with all files of one.
-fn modules_below(folder: &Path, modules: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() {
-            modules_below(&path, modules);
-        } else if name.contains("after_optimizations")
-            && path.extension().is_some_and(|it| it == "txt")
-        {
-            let number = name.split('.').next().unwrap_or_default();
-            modules.entry(folder.join(number)).or_default().push(path);
-        }
-    }
-}
-
 /// What an instruction was seen to write over is none of the operands that it is said to need.
 #[test]
 fn what_compilers_write_over_is_not_needed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut modules = BTreeMap::new();
-    modules_below(&root.join("tests/fixtures/dumps"), &mut modules);
-    let corpus = root.join("../shared/corpus");
-    if !corpus.is_dir() {
-        println!("the corpus is not here; only the fixtures are read");
-    }
-    modules_below(&corpus, &mut modules);
     let (mut shared, mut apart) = (0, 0);
-    for paths in modules.into_values() {
-        let read = |path: PathBuf| {
-            let text = std::fs::read_to_string(&path).unwrap();
-            (path, text)
-        };
-        let dump = dump(paths.into_iter().map(read).collect());
+    for paths in compilations() {
+        let dump = read(&paths);
         let mut sharing = InPlace::new(&dump);
         for allocation in &dump.allocations {
             let values = dump.held_by(allocation);
-            for (made, read) in values
+            let pairs = values
                 .iter()
-                .flat_map(|made| values.iter().map(move |read| (made, read)))
-            {
+                .flat_map(|made| values.iter().map(move |read| (made, read)));
+            for (made, read) in pairs {
                 let mut uses = dump.uses_of(read).iter();
                 if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
                     continue;

@@ -117,11 +117,11 @@ impl Report<'_, '_> {
             }
             is_running = matches!(at.row, ReportRow::Running { .. });
         }
-        let document = &self.dump.files[self.file].document;
+        let document = &self.context.dump.files[self.file].document;
         let is_older = document
             .blocks()
             .any(|(_, block)| !block.totals().is_empty());
-        let count = self.dump.allocations.len();
+        let count = self.context.dump.allocations.len();
         let (code, message) = if is_older && listed < count {
             let message = format!(
                 "the report ends before all allocations are listed with their values: {listed} of {count} are"
@@ -152,7 +152,7 @@ impl Report<'_, '_> {
         total: &At<Total>,
         findings: &mut Findings,
     ) -> bool {
-        let dump = self.dump;
+        let dump = self.context.dump;
         let (sum, in_doubt) = self
             .spaces
             .get(&color)

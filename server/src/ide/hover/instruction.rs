@@ -232,8 +232,8 @@ impl<'d> Instruction<'d> {
         let result = array_shape(self.shape())?;
         let (from, to) = (operand.layout.as_ref()?, result.layout.as_ref()?);
         // Tiles behind the first one are those of the element type.
-        let tiles = (from.tiles.first(), to.tiles.first());
-        let is_same = from.minor_to_major == to.minor_to_major && tiles.0 == tiles.1;
+        let with_tiles = from.tiles.first() != to.tiles.first();
+        let is_same = from.minor_to_major == to.minor_to_major && !with_tiles;
         if operand.dimensions != result.dimensions || is_same {
             return None;
         }
@@ -251,7 +251,6 @@ impl<'d> Instruction<'d> {
             });
             format!("{{{}{}}}", order.join(","), tile.unwrap_or_default())
         };
-        let with_tiles = tiles.0 != tiles.1;
         Some((text(from, with_tiles), text(to, with_tiles)))
     }
 

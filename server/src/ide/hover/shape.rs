@@ -181,7 +181,6 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
         };
         return format!("{}: {} of data{note}", shown(text), bytes::display(logical));
     };
-    let is_dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
     let is_split = padding
         .dimensions
         .iter()
@@ -207,7 +206,7 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
             "{}: {}, {}",
             shown(text),
             bytes::display(logical),
-            if is_dynamic {
+            if array.is_dynamic() {
                 "without its run-time sizes"
             } else {
                 "no padding"
@@ -273,7 +272,7 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
             ratio(bytes, logical),
         ));
     }
-    if is_dynamic {
+    if array.is_dynamic() {
         hover.item(&format!(
             "dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take {} more",
             match bytes::run_time_sizes(array) {

@@ -419,14 +419,13 @@ fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
         )
     };
     let padding = Padding::of(array)?;
-    let is_dynamic = array.dimensions.iter().any(|dimension| dimension.dynamic);
     let why = if padding.bytes == value.size && value.size < logical {
         "split over several memories, the size is that of one".to_owned()
     } else if padding.bytes == value.size {
         shape::blame(&padding).unwrap_or_else(|| "alignment of the tail".to_owned())
     } else if context.platforms.tpu && bytes::untiled_tpu_bytes(array) == Some(value.size) {
         "without a tile a TPU takes blocks of 1,024 elements".to_owned()
-    } else if is_dynamic {
+    } else if array.is_dynamic() {
         "with the run-time sizes of its dynamic dimensions".to_owned()
     } else if context
         .dump

@@ -1,10 +1,9 @@
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use buflens_syntax::{Document, DocumentKind};
+use buflens_syntax::DocumentKind;
 
 use super::*;
-use crate::model::{Dump, File};
+use crate::real_dumps::{self, compilations};
 
 fn array(text: &str) -> Arc<ArrayShape> {
     match Shape::read(text) {
@@ -204,40 +203,15 @@ fn bytes_as_people_read_them() {
     }
 }
 
-fn assignments_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            assignments_below(&path, files);
-        } else if path.to_string_lossy().ends_with("buffer-assignment.txt") {
-            files.push(path);
-        }
-    }
-}
-
 /// Every size in a real dump is possible, except for values that share a buffer with a larger one.
 #[test]
 fn sizes_of_real_dumps_are_possible() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = Vec::new();
-    assignments_below(&root.join("tests/fixtures/dumps"), &mut files);
-    let corpus = root.join("../shared/corpus");
-    if !corpus.is_dir() {
-        println!("the corpus is not here; only the fixtures are read");
-    }
-    assignments_below(&corpus, &mut files);
     let mut failures = Vec::new();
-    for path in files {
-        let text = std::fs::read_to_string(&path).expect("a dump is UTF-8");
-        let document = Document::new(&text).expect("a dump of less than 4 GiB");
-        if document.kind() != DocumentKind::Assignment {
+    for paths in compilations() {
+        let (path, dump) = (&paths[0], real_dumps::read(&paths[..1]));
+        if dump.files[0].document.kind() != DocumentKind::Assignment {
             continue;
         }
-        let dump = Dump::new(vec![File {
-            path: path.clone(),
-            document,
-            lossy: false,
-        }]);
         let platforms = dump.platforms;
         for allocation in &dump.allocations {
             let values = dump.held_by(allocation);

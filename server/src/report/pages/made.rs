@@ -12,17 +12,6 @@ use crate::report::table::{Cell, Column, Place, Table};
 pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
     let mut page = Page::default();
     page.verdict(verdict(made));
-    if let [_, _, ..] = &made.files[..] {
-        page.text(format!(
-            "It may be any of {}: {}. More of its path says which.",
-            counted(made.files.len(), "file"),
-            made.files.join(", ")
-        ));
-    }
-    if made.dumps.is_empty() {
-        nothing(&mut page, made);
-        return page;
-    }
     if let [dump] = &made.dumps[..] {
         let others = dump.spaces.iter().filter(|it| Some(*it) != fullest(dump));
         for space in others {
@@ -32,10 +21,20 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
             page.text(format!("No peak is known: {reason}."));
         }
     }
-    if let [file] = &made.files[..]
+    if let [_, _, ..] = &made.files[..] {
+        page.text(format!(
+            "It may be any of {}: {}. More of its path says which.",
+            counted(made.files.len(), "file"),
+            made.files.join(", ")
+        ));
+    } else if let [file] = &made.files[..]
         && *file != made.file
     {
         page.text(format!("Dumps name it {file}."));
+    }
+    if made.dumps.is_empty() {
+        nothing(&mut page, made);
+        return page;
     }
     let stems = made
         .dumps

@@ -315,3 +315,33 @@ HloLiveRange (max 3):
         told.markdown
     );
 }
+
+#[test]
+fn behind_the_last_line_there_is_nothing() {
+    let dump = dump(&[(TPU, DUMP)]);
+    assert!(DUMP.ends_with('\n'));
+    assert_eq!(hover(&dump, 0, DUMP.len() as u32), None);
+}
+
+#[test]
+fn an_output_is_laid_out_as_what_stays_in_it() {
+    let text = "BufferAssignment:\nallocation 0: size 1024, output shape is |f32[16,16]|, maybe-live-out:\n value: \
+                <1 early.1 @0> (size=1024,offset=0): f32[16,16]{0,1}\n value: <2 late.1 @0> (size=1024,offset=0): \
+                f32[16,16]{1,0}\n\nTotal bytes used: 1024 (1.0KiB)\n\nHloLiveRange (max 4):\n  \
+                InstructionSequence:\n    0:early.1\n    1:late.1\n  BufferLiveRange:\n    early.1{}:0-1\n    \
+                late.1{}:1-4\n";
+    let found = hover_on(CPU, text, "allocation 0", "f32[16,16]").expect("a hover");
+    let expected = "laid out as `{1,0}` by `late.1`: 1.0 KiB (1,024 B), 1.00x";
+    assert!(found.markdown.ends_with(expected), "{}", found.markdown);
+}
+
+#[test]
+fn the_mark_of_a_name_belongs_to_it() {
+    let name = DUMP.find("%Arg_0.1), metadata").expect("an operand") as u32;
+    let dump = dump(&[(TPU, DUMP)]);
+    let at = |offset| hover(&dump, 0, offset).expect("a hover");
+    let (mark, name) = (at(name), at(name + 1));
+    assert_eq!(mark.markdown, name.markdown);
+    assert!(name.markdown.starts_with("**`Arg_0.1`** (value 1)"));
+    assert_eq!(mark.range, name.range.start - 1..name.range.end);
+}

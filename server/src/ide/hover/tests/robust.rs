@@ -1,10 +1,9 @@
 //! Hostile and broken text, and every real dump at hand.
 
-use std::path::{Path, PathBuf};
-
 use buflens_syntax::Shape;
 
 use super::*;
+use crate::real_dumps::{compilations, read};
 
 /// Hovers at every place of a hostile text hold nothing that a reader of Markdown acts on.
 #[test]
@@ -32,51 +31,13 @@ fn text_from_the_file_stays_text() {
     }
 }
 
-fn dumps_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            dumps_below(&path, files);
-        } else if path.to_string_lossy().ends_with("buffer-assignment.txt") {
-            files.push(path);
-        }
-    }
-    files.sort();
-}
-
 /// On a value's line a hover always tells its bytes, where they end, its unpadded bytes where they
 /// differ, and its live range.
 #[test]
 fn values_of_real_dumps_are_told_in_full() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut files = Vec::new();
-    dumps_below(&root.join("tests/fixtures/dumps"), &mut files);
-    let corpus = root.join("../shared/corpus");
-    if !corpus.is_dir() {
-        println!("the corpus is not here; only the fixtures are read");
-    }
-    dumps_below(&corpus, &mut files);
-    for path in files.iter().step_by(files.len() / 60 + 1) {
-        let stem = path
-            .to_string_lossy()
-            .trim_end_matches("-buffer-assignment.txt")
-            .to_owned();
-        let siblings = [
-            "-buffer-assignment",
-            "-buffer-assignment-values",
-            "-live-range",
-            "",
-        ];
-        let files = siblings.iter().filter_map(|suffix| {
-            let path = PathBuf::from(format!("{stem}{suffix}.txt"));
-            let text = std::fs::read_to_string(&path).ok()?;
-            Some(File {
-                path,
-                document: Document::new(&text).ok()?,
-                lossy: false,
-            })
-        });
-        let dump = Dump::new(files.collect());
+    let dumps = compilations();
+    for paths in dumps.iter().step_by(dumps.len() / 60 + 1) {
+        let dump = read(paths);
         for value in &dump.values {
             let Some(line) = dump.placement(value) else {
                 continue;
@@ -108,7 +69,7 @@ fn values_of_real_dumps_are_told_in_full() {
                 assert!(
                     told.contains(&wanted),
                     "{}: <{}>: no {wanted} in\n{told}",
-                    path.display(),
+                    paths[0].display(),
                     value.id
                 );
             }
