@@ -1,6 +1,6 @@
 //! A dump with one number changed gives an error or a warning that names the changed line or
 //! relates to it, wherever the format says that the number must hold: every kind of number, in every
-//! fixture.
+//! fixture. Nearly always it stands at the number itself, and is the only one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,8 +23,38 @@ struct Outcome {
     kind: Kind,
     verdict: Verdict,
     is_caught: bool,
+    /// Whether a finding stands at the number itself, not at what it contradicts.
+    is_there: bool,
+    /// Whether there is no other finding.
+    is_alone: bool,
     /// What has been changed and what else was found.
     told: String,
+}
+
+/// How many changes have been found.
+#[derive(Default)]
+struct Rate {
+    of: usize,
+    caught: usize,
+    there: usize,
+    alone: usize,
+}
+
+impl Rate {
+    fn add(&mut self, outcome: &Outcome) {
+        self.of += 1;
+        self.caught += usize::from(outcome.is_caught);
+        self.there += usize::from(outcome.is_there);
+        self.alone += usize::from(outcome.is_alone);
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [caught, there, alone] = [self.caught, self.there, self.alone]
+            .map(|count| 100.0 * count as f64 / self.of as f64);
+        write!(f, "{:6} {caught:6.1}% {there:6.1}% {alone:6.1}%", self.of)
+    }
 }
 
 /// The files of a dump, each read once: what is changed shares with them all but a few lines.
@@ -58,6 +88,12 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
         .filter(|finding| finding.code.severity() >= Severity::Warning)
         .collect();
     let names = |place: &Place| place.file == spot.file && lines(&dump, place).contains(&spot.line);
+    let start = bytes_of(facts, spot).start;
+    let end = start + text.len() as u32;
+    let is_there = findings.iter().any(|finding| {
+        let Place { file, range } = &finding.place;
+        *file == spot.file && range.start < end && start < range.end
+    });
     let is_caught = findings.iter().any(|finding| {
         names(&finding.place) || finding.related.iter().any(|(place, _)| names(place))
     });
@@ -78,6 +114,8 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
         kind: site.kind,
         verdict,
         is_caught,
+        is_there,
+        is_alone: findings.len() == 1,
         told,
     }
 }
@@ -116,42 +154,50 @@ fn a_changed_number_is_found() {
         .flat_map_iter(|(seed, dump)| outcomes(&Facts::read(dump), &mut Random(seed as u64)))
         .collect();
     println!("{} changes in {} fixtures", all.len(), dumps.len());
-    let mut rates: BTreeMap<(Verdict, Kind), (usize, usize)> = BTreeMap::new();
+    let mut rates: BTreeMap<(Verdict, Kind), Rate> = BTreeMap::new();
     for outcome in &all {
-        let (caught, of) = rates.entry((outcome.verdict, outcome.kind)).or_default();
-        *caught += usize::from(outcome.is_caught);
-        *of += 1;
+        let rate = rates.entry((outcome.verdict, outcome.kind)).or_default();
+        rate.add(outcome);
     }
-    println!("{:17} {:>6} {:>6} {:>7}", "kind", "found", "of", "");
-    for ((verdict, kind), (caught, of)) in &rates {
+    println!(
+        "{:17} {:>6} {:>7} {:>7} {:>7}",
+        "kind", "of", "found", "there", "alone"
+    );
+    for ((verdict, kind), rate) in &rates {
         // What only overlap tells, or the peak list, is no identity.
         let apart = match verdict {
             Verdict::Apart => "  (counted apart)",
             Verdict::Caught | Verdict::Sound => "",
         };
         let name = format!("{kind:?}");
-        let rate = 100.0 * *caught as f64 / *of as f64;
-        println!("{name:17} {caught:6} {of:6} {rate:6.1}%{apart}");
+        println!("{name:17} {rate}{apart}");
     }
     for outcome in all.iter().filter(|outcome| !outcome.is_caught) {
         println!("missed ({:?}): {}", outcome.verdict, outcome.told);
     }
+    for outcome in all.iter().filter(|it| it.is_caught && !it.is_there) {
+        println!("elsewhere ({:?}): {}", outcome.verdict, outcome.told);
+    }
     let bound = rates
         .iter()
         .filter(|((verdict, _), _)| *verdict == Verdict::Caught);
-    let (caught, of) = bound
-        .clone()
-        .fold((0, 0), |sum, (_, rate)| (sum.0 + rate.0, sum.1 + rate.1));
-    println!("caught {caught} of {of}");
+    let mut total = Rate::default();
+    for outcome in all.iter().filter(|it| it.verdict == Verdict::Caught) {
+        total.add(outcome);
+    }
+    println!("all {total}");
     let missed: Vec<Kind> = Kind::ALL
         .into_iter()
         .filter(|kind| !rates.contains_key(&(Verdict::Caught, *kind)))
         .collect();
     assert!(missed.is_empty(), "never changed: {missed:?}");
-    for ((_, kind), (caught, of)) in bound {
+    let hint = "run with --nocapture for those that are not";
+    for ((_, kind), rate) in bound {
         assert!(
-            caught * 100 >= of * 99,
-            "{kind:?}: caught {caught} of {of}; run with --nocapture for the misses"
+            rate.caught * 100 >= rate.of * 99,
+            "{kind:?}: {rate}; {hint}"
         );
     }
+    assert!(total.there * 100 >= total.of * 98, "{total}; {hint}");
+    assert!(total.alone * 100 >= total.of * 99, "{total}; {hint}");
 }

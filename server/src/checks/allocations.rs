@@ -418,7 +418,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             findings.push(finding);
         } else if let Some(finding) = too_short(context, allocation) {
             let size = header.place(header.row.size.span);
-            findings.push(finding.related(size, "the allocation ends as the shape says"));
+            findings.push(finding.related(size, "the size of the allocation"));
         } else {
             let message = format!(
                 "size {} where the values end at {largest_end}",
@@ -441,53 +441,67 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
     }
 }
 
-/// The finding on the value that would fill its allocation with the size of its shape, and has another.
+/// The finding on the value that would fill its allocation with a size of its shape, and has another; or with a
+/// better aligned offset.
 fn too_short(context: &Context, allocation: &Allocation) -> Option<Finding> {
-    allocation.values.clone().find_map(|at| {
-        let offset = context.dump.values[at as usize].offset;
-        let fills = |size| offset.checked_add(size) == Some(allocation.size);
-        shapes::size_denied(context, at, fills)
+    let dump = context.dump;
+    let by_size = allocation.values.clone().find_map(|at| {
+        let offset = dump.values[at as usize].offset;
+        shapes::size_denied(context, at, allocation.size.checked_sub(offset)?)
+    });
+    by_size.or_else(|| {
+        let value = least_aligned(dump.held_by(allocation))?;
+        let filling = allocation.size.checked_sub(value.size)?;
+        let placement = dump.placement(value)?;
+        let is_better = alignment(filling) > alignment(value.offset);
+        is_better.then(|| {
+            let message = format!(
+                "offset {} is less aligned than all others; from {filling} on, the value would end with its allocation",
+                value.offset
+            );
+            let place = placement.place(placement.row.offset.span);
+            Finding::new(Code::ValueOffset, place, message)
+        })
     })
+}
+
+/// The value whose offset is less aligned than those of all others.
+fn least_aligned(values: &[Value]) -> Option<&Value> {
+    let by_alignment = |value: &&Value| alignment(value.offset);
+    let least = values.iter().min_by_key(by_alignment)?;
+    let mut others = values.iter().filter(|value| !std::ptr::eq(*value, least));
+    let is_least =
+        values.len() > 1 && others.all(|value| alignment(value.offset) > alignment(least.offset));
+    is_least.then_some(least)
+}
+
+/// How many times the offset can be halved.
+pub(super) fn alignment(offset: u64) -> u32 {
+    offset.trailing_zeros()
 }
 
 /// The values that may be to blame for an allocation that its values do not fill: those whose size
 /// is not their shape's, or whose offset is less aligned than all others.
 fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Place, String)> {
     let dump = context.dump;
-    let platforms = dump.platforms;
     let values = dump.held_by(allocation);
-    let alignment = |offset: u64| {
-        if offset == 0 {
-            64
+    let least = least_aligned(values);
+    let suspect = |(at, value): (u32, &Value)| {
+        let placement = dump.placement(value)?;
+        let shape = context.placed(at);
+        let is_denied = |shape| !bytes::is_possible_size(shape, value.size, dump.platforms);
+        if shape.is_some_and(is_denied) {
+            let size = placement.place(placement.row.size.span);
+            Some((size, "this size is not its shape's".to_owned()))
+        } else if least.is_some_and(|least| std::ptr::eq(value, least)) {
+            let offset = placement.place(placement.row.offset.span);
+            Some((offset, "this offset is the least aligned".to_owned()))
         } else {
-            offset.trailing_zeros()
+            None
         }
     };
-    let mut found = Vec::new();
-    let mut alignments: Vec<_> = values.iter().map(|value| alignment(value.offset)).collect();
-    alignments.sort_unstable();
-    for (at, value) in (allocation.values.start..).zip(values) {
-        let Some(placement) = dump.placement(value) else {
-            continue;
-        };
-        let shape = context.placed(at);
-        if shape.is_some_and(|shape| !bytes::is_possible_size(shape, value.size, platforms)) {
-            found.push((
-                placement.place(placement.row.size.span),
-                "this size is not its shape's".to_owned(),
-            ));
-        } else if alignments.len() > 1
-            && alignment(value.offset) == alignments[0]
-            && alignments[0] < alignments[1]
-        {
-            found.push((
-                placement.place(placement.row.offset.span),
-                "this offset is the least aligned".to_owned(),
-            ));
-        }
-    }
-    found.truncate(8);
-    found
+    let suspects = (allocation.values.start..).zip(values).filter_map(suspect);
+    suspects.take(8).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
+use crate::model::shapes::index_numbers;
 use crate::model::{At, Dump, Instruction, NameId, Row, Value, index_text, is_async_call};
 use buflens_syntax::facts;
 
@@ -67,7 +68,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     // A line of a wrong name leaves a value without a line. One that has its name from a wrong one has lost its
     // line to that.
     missing.retain(|(value, _)| !wrongly_named.contains(&(value.name, value.index)));
-    let mut missing = missing.into_iter().map(|(_, placement)| placement);
+    let mut missing = missing.into_iter();
     for row in &dump.stray_live_ranges {
         let line = dump.at::<facts::LiveRange>(*row);
         let Some(line) = line.filter(|_| !explained.contains(row)) else {
@@ -75,13 +76,30 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         };
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
         doubts.live_ranges_incomplete = true;
-        let message =
-            format!("`{name}{index}` is no value of the assignment, or has a live range already");
-        let mut finding = Finding::new(Code::LiveRange, line.place(line.row.name), message);
-        if let Some(first) = line_of(dump, name, index) {
-            finding = finding.related(first.place(first.row.name), "the first one");
-        }
-        if let Some(placement) = missing.next() {
+        let place = |line: &At<facts::LiveRange>| line.place(line.row.name.to(line.row.index));
+        let missing = missing.next();
+        let is_before = |value: &Value| {
+            &dump.names[value.name] == name
+                && index_numbers(&dump.names[value.index]) < index_numbers(index)
+        };
+        let finding = |place, message: &str| {
+            Finding::new(Code::LiveRange, place, format!("`{name}{index}` {message}"))
+        };
+        let here = place(&line);
+        let value = value_at(dump, name, index);
+        let first = value.and_then(|at| dump.live_range(&dump.values[at as usize]));
+        doubts.live_ranges.extend(value);
+        let mut finding = match first.map(|first| place(&first)) {
+            // The parts of a result ascend, so that the first line should be that of the part before.
+            Some(first) if missing.as_ref().is_some_and(|(it, _)| is_before(it)) => {
+                finding(first, "has another live range below").related(here, "the second one")
+            }
+            Some(first) => {
+                finding(here, "has another live range above").related(first, "the first one")
+            }
+            None => finding(here, "is no value of the assignment"),
+        };
+        if let Some((_, placement)) = missing {
             finding = finding.related(
                 placement.place(placement.row.value.name),
                 "a value without a live range",
@@ -92,7 +110,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     if !dump.has_live_ranges() {
         return;
     }
-    for placement in missing {
+    for (_, placement) in missing {
         doubts.live_ranges_incomplete = true;
         let message = format!("value {} has no live range", placement.row.value.id.value);
         let place = placement.place(placement.row.value.name);
@@ -133,11 +151,10 @@ fn key<'d>(line: &At<'d, facts::LiveRange>) -> (&'d str, &'d str) {
     (line.text(line.row.name), index_text(index))
 }
 
-/// The live range that the value with this name and index has.
-fn line_of<'d>(dump: &'d Dump, name: &str, index: &str) -> Option<At<'d, facts::LiveRange>> {
+/// The value with this name and index.
+fn value_at(dump: &Dump, name: &str, index: &str) -> Option<u32> {
     let (name, index) = (dump.names.get(name)?, dump.names.get(index)?);
-    let value = dump.values_at(name, index).next()?;
-    dump.live_range(&dump.values[value as usize])
+    dump.values_at(name, index).next()
 }
 
 /// Where a value lies that should have a live range. Scratch of computations called per element, and
@@ -239,8 +256,9 @@ fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
     if start > end {
         let message =
             format!("the live range begins at step {start} and ends before, at step {end}");
-        let [start, end] = places()?;
-        return Some(Finding::new(Code::LiveRange, start, message).related(end, "the end"));
+        let line = dump.live_range(value)?;
+        let place = line.place(line.row.start.span.to(line.row.end.span));
+        return Some(Finding::new(Code::LiveRange, place, message));
     }
     if let Some(last) = scale.end.filter(|&last| end > last) {
         let message =

@@ -164,6 +164,7 @@ fn contradictions(dump: &Dump) -> Findings {
     values::check_ids(dump, &mut doubts, &mut findings);
     let context = Context::new(dump);
     shapes::check_colors(&context, &mut doubts, &mut findings);
+    values::check_references(dump, &mut doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
     allocations::check_output(&context, &doubts, &mut findings);
@@ -185,8 +186,7 @@ fn contradictions(dump: &Dump) -> Findings {
         tree::check_tree(dump, &doubts_of_lives, &mut of_lives);
     };
     join(check_peak, || {
-        shapes::check_sizes(&context, &doubts, &mut of_values);
-        values::check_references(dump, &doubts, &mut of_values);
+        shapes::check_sizes(&context, &mut doubts, &mut of_values);
         module::check_module(&context, &doubts, &mut of_values);
         overlap::check_overlap(dump, &doubts, &mut of_values);
     });
@@ -260,6 +260,8 @@ struct Doubts {
     sizes: FxHashMap<u32, u64>,
     /// Values whose id, name, shape or memory space is wrong in one of the sections.
     values: FxHashSet<u32>,
+    /// Values that are larger than their shapes.
+    too_large: FxHashSet<u32>,
     /// Whether a value of section C lies in no allocation.
     values_unplaced: bool,
     /// Whether lines of the schedule are missing, doubled or in another order, so that their places in

@@ -26,7 +26,8 @@ pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Finding
             .filter(|&at| {
                 let value = &dump.values[at as usize];
                 let (start, end) = dump.live(value);
-                value.size > 0 && start < end && !doubts.live_ranges.contains(&at)
+                let is_doubted = doubts.too_large.contains(&at) || doubts.live_ranges.contains(&at);
+                value.size > 0 && start < end && !is_doubted
             })
             .filter(|&at| !is_asynchronous(dump, whole, &dump.values[at as usize]))
             .collect();

@@ -90,6 +90,29 @@ fn check_members(
     let is_blamed = |row: &Row| blamed.contains(row);
     // So does one that is missing.
     let is_missing = |rows: &[Row]| rows.is_empty() && doubts.live_ranges_incomplete;
+    // A list that adds up lacks no value, and has none too many.
+    if let ([difference], Some(_)) = (&differing[..], by_rule)
+        && !difference.is_pair
+        && let [row] = difference.rows[..]
+        && !is_blamed(&row)
+        && adds_up(dump, lines)
+        && let Some(line) = dump.at::<facts::LiveRange>(row)
+    {
+        // Where it begins is known from the schedule.
+        let number = if printed < line.row.start.value {
+            line.row.start
+        } else {
+            line.row.end
+        };
+        let finding = Finding::new(
+            Code::PeakMembers,
+            line.place(number.span),
+            difference.message.clone(),
+        );
+        let list = difference.place.clone();
+        findings.push(finding.related(list, "the peak list, which adds up"));
+        return;
+    }
     for difference in differing.into_iter().filter(|difference| {
         !difference.rows.iter().any(is_blamed) && !is_missing(&difference.rows)
     }) {
@@ -234,6 +257,22 @@ struct Difference {
     before: Option<Place>,
     /// The live ranges that the list disagrees with.
     rows: Vec<Row>,
+    /// Whether a value is listed in place of another.
+    is_pair: bool,
+}
+
+/// Whether each line has a running sum, of its bytes and those above it, and the tree the sum of all.
+fn adds_up(dump: &Dump, lines: &[Line]) -> bool {
+    let mut sum = 0_u128;
+    let mut goes_on = |line: &Line| {
+        line.at(dump).is_some_and(|line| {
+            sum += u128::from(line.row.bytes.value);
+            line.row.cumulative.get().map(u128::from) == Some(sum)
+        })
+    };
+    let is_sound = !lines.is_empty() && lines.iter().all(&mut goes_on);
+    let total = dump.tree.as_ref().map(|(total, ..)| total.value);
+    is_sound && total.is_none_or(|total| u128::from(total) == sum)
 }
 
 /// How the peak list differs from the values alive at `step`.
@@ -280,6 +319,7 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
             let message = &mut differences[at].message;
             *message = format!("{message}; `{name}` is alive, but not listed");
             differences[at].rows.push(value.row);
+            differences[at].is_pair = true;
         } else {
             let message = format!("`{name}` is alive at step {step}, but not listed");
             let rows = rows_of(dump, value.key.0, has_index.then_some(value.key.1));
@@ -288,6 +328,7 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
                 message,
                 before: None,
                 rows,
+                is_pair: false,
             });
         }
     }
@@ -310,15 +351,17 @@ fn strangers(
     for (line, is_member) in lines.iter().zip(are_members) {
         let Some(at) = line.at(dump) else { continue };
         let (name, index) = (at.text(at.row.name), at.text(at.row.index));
-        let before = listed.insert((name, index), at.place(at.row.name));
+        let place = at.place(at.row.name.to(at.row.index));
+        let before = listed.insert((name, index), place.clone());
         if !is_member {
             let index_id = line.index.filter(|_| has_index);
             let rows = line.name.map(|name| rows_of(dump, name, index_id));
             strangers.push(Difference {
-                place: at.place(at.row.name),
+                place,
                 message: format!("`{name}{index}` is listed, but not alive at step {step}"),
                 before,
                 rows: rows.unwrap_or_default(),
+                is_pair: false,
             });
         }
     }

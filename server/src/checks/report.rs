@@ -13,10 +13,10 @@ use buflens_syntax::facts::{self, ReportRow, Span, Total};
 use self::running::Sum;
 use self::slots::Slots;
 use self::spaces::{Space, spaces};
-use super::shapes;
 use super::structure::Section;
 use super::totals::check_human;
 use super::{Code, Context, Doubts, Finding, Findings};
+use super::{allocations, shapes};
 use crate::model::{At, Dump, FileId, Part, Place, bytes};
 
 /// `report-total` and, for its own totals, `human-bytes`. What the report shows to be wrong in the
@@ -433,8 +433,12 @@ impl<'d> Report<'_, 'd> {
             };
             let expected = bytes::human(slot.size);
             if at.text(size) != expected {
-                let is_told = |it| bytes::human(it) == at.text(size);
-                let denied = |&value: &u32| shapes::size_denied(self.context, value, is_told);
+                let denied = |&value: &u32| {
+                    let shape = self.context.placed(value)?;
+                    let told = shapes::expected_size(self.context.dump, shape)?;
+                    let is_told = bytes::human(told) == at.text(size);
+                    is_told.then(|| shapes::size_denied(self.context, value, told))?
+                };
                 if let Some(finding) = slot.values.iter().find_map(denied) {
                     findings.push(finding.related(at.place(size), "the report"));
                     doubts.allocations.insert(number);
@@ -470,6 +474,13 @@ impl<'d> Report<'_, 'd> {
         // A value that lies elsewhere is missing in one row, and too many in another.
         let excess: i128 = strange.iter().map(|it| it.excess).sum();
         let is_moved = strange.len() > 1 && excess == 0 && strange.iter().all(|it| it.excess != 0);
+        let is_rest = |at: At<ReportRow>| matches!(at.row, ReportRow::Rest(_));
+        let has_rest = || rows.clone().any(is_rest);
+        let misplaced = self.misplaced(&strange, &others);
+        if let Some(finding) = misplaced.filter(|_| !has_rest()) {
+            findings.push(finding);
+            return;
+        }
         let further = strange.split_off(if is_moved { 1 } else { strange.len() });
         for it in strange {
             let moved = further.iter().flat_map(|other| other.values);
@@ -486,9 +497,7 @@ impl<'d> Report<'_, 'd> {
                 running::check_slots(self.context.dump, rows.clone(), &slots, doubts, findings);
             let left = matched.iter().filter(|is_matched| !**is_matched).count();
             // Rows are left out behind a `The rest` alone. A file that is cut has been told.
-            let is_rest = |at: At<ReportRow>| matches!(at.row, ReportRow::Rest(_));
-            if are_right && left > 0 && !rows.clone().any(is_rest) && !findings.has(Code::Truncated)
-            {
+            if are_right && left > 0 && !has_rest() && !findings.has(Code::Truncated) {
                 let message = format!(
                     "the table has no row for {left} of {} offsets of allocation {number}",
                     slots.len()
@@ -497,6 +506,30 @@ impl<'d> Report<'_, 'd> {
                 doubts.allocations.insert(number);
             }
         }
+    }
+
+    /// The finding on the one value that lies where a table without remainder has no row, where one row lacks a value.
+    fn misplaced(&self, strange: &[Strange], others: &[u32]) -> Option<Finding> {
+        let ([row], [stray]) = (strange, others) else {
+            return None;
+        };
+        let dump = self.context.dump;
+        let stray = dump.placement(&dump.values[*stray as usize])?;
+        let (ReportRow::Slot { offset: there, .. }, here) = (row.at.row, stray.row.offset) else {
+            return None;
+        };
+        // Where other values lie at the row's offset, that is right; else it is if it is better aligned.
+        let is_right = !row.values.is_empty()
+            || allocations::alignment(there.value) > allocations::alignment(here.value);
+        if row.excess != 1 || !is_right {
+            return None;
+        }
+        let message = format!(
+            "the report has no row for offset {}, and {}",
+            here.value, row.message
+        );
+        let finding = Finding::new(Code::ReportTotal, stray.place(here.span), message);
+        Some(finding.related(row.at.place(row.span), "the row"))
     }
 }
 

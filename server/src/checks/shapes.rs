@@ -145,33 +145,50 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
         else {
             continue;
         };
-        let message = match part {
-            Some(_) => format!(
-                "`{}` is not the shape of `{}{}`",
-                cut(placement.text(placement.row.shape)),
-                &dump.names[value.name],
-                index
-            ),
-            None => format!(
-                "the result of `{}` has no part {index}",
-                &dump.names[value.name]
-            ),
+        let name = &dump.names[value.name];
+        let (here, there) = (
+            placement.place(placement.row.shape),
+            instruction.place(instruction.row.shape),
+        );
+        // The size tells which of the two is wrong, and so does a layout that makes no sense.
+        let fits = |shape: &Shape| {
+            let is_sound = match shape {
+                Shape::Array(array) => bytes::padded_bytes(array).is_some(),
+                Shape::Tuple(_) => true,
+            };
+            is_sound && bytes::is_possible_size(shape, value.size, dump.platforms)
+        };
+        let finding = match part {
+            Some(part) if fits(shape) && !fits(part) => {
+                let message = format!(
+                    "`{}` is not the shape of `{name}{index}` in its allocation",
+                    cut(instruction.text(instruction.row.shape))
+                );
+                Finding::new(Code::ValueShape, there, message)
+                    .related(here, "the shape in its allocation, which fits its size")
+            }
+            Some(_) => {
+                let message = format!(
+                    "`{}` is not the shape of `{name}{index}`",
+                    cut(placement.text(placement.row.shape))
+                );
+                Finding::new(Code::ValueShape, here, message)
+                    .related(there, "the instruction's shape")
+            }
+            None => {
+                let message = format!("the result of `{name}` has no part {index}");
+                let place = placement.place(placement.row.value.index);
+                Finding::new(Code::ValueShape, place, message)
+                    .related(there, "the instruction's shape")
+            }
         };
         doubts.values.insert(at);
-        let finding = Finding::new(
-            Code::ValueShape,
-            placement.place(placement.row.shape),
-            message,
-        );
-        findings.push(finding.related(
-            instruction.place(instruction.row.shape),
-            "the instruction's shape",
-        ));
+        findings.push(finding);
     }
 }
 
 /// `value-size`: some rule gives the size on some platform, or the value shares the size of others.
-pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Findings) {
+pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let platforms = dump.platforms;
     // Few shapes and sizes are distinct.
@@ -204,36 +221,38 @@ pub(super) fn check_sizes(context: &Context, doubts: &Doubts, findings: &mut Fin
             let Some(placement) = dump.placement(value).filter(|_| counts[&value.size] == 1) else {
                 continue;
             };
-            findings.push(wrong_size(dump, shape, value.size, &placement));
+            let expected = expected_size(dump, shape);
+            // What is too large seems to lie in others.
+            if expected.is_some_and(|expected| expected < value.size) {
+                doubts.too_large.insert(at);
+            }
+            findings.push(wrong_size(value.size, expected, &placement));
         }
     }
 }
 
-/// `value-size` of a value whose shape gives another size than its own, one that `is_told` elsewhere.
-pub(super) fn size_denied(
-    context: &Context,
-    at: u32,
-    is_told: impl Fn(u64) -> bool,
-) -> Option<Finding> {
+/// `value-size` of a value that has another size than `told` elsewhere, where its shape allows that alone.
+pub(super) fn size_denied(context: &Context, at: u32, told: u64) -> Option<Finding> {
     let dump = context.dump;
     let value = &dump.values[at as usize];
     let shape = context.placed(at)?;
-    let is_told = expected_size(dump, shape).is_some_and(is_told);
-    let is_denied = is_told && !bytes::is_possible_size(shape, value.size, dump.platforms);
+    let is_possible = |size| bytes::is_possible_size(shape, size, dump.platforms);
+    let is_denied = is_possible(told) && !is_possible(value.size);
     let placement = dump.placement(value).filter(|_| is_denied)?;
-    Some(wrong_size(dump, shape, value.size, &placement))
+    Some(wrong_size(value.size, Some(told), &placement))
 }
 
-fn expected_size(dump: &Dump, shape: &Shape) -> Option<u64> {
+/// The size that a shape gives a value; `None` for a tuple, and where [`bytes::taken`] is.
+pub(super) fn expected_size(dump: &Dump, shape: &Shape) -> Option<u64> {
     match shape {
         Shape::Array(array) => bytes::taken(array, dump.platforms),
         Shape::Tuple(_) => None,
     }
 }
 
-fn wrong_size(dump: &Dump, shape: &Shape, size: u64, placement: &At<facts::Placement>) -> Finding {
+fn wrong_size(size: u64, expected: Option<u64>, placement: &At<facts::Placement>) -> Finding {
     let printed = cut(placement.text(placement.row.shape));
-    let message = match expected_size(dump, shape) {
+    let message = match expected {
         Some(expected) => format!("size {size} where `{printed}` takes {expected} bytes"),
         None => format!("no rule gives the size {size} for `{printed}`"),
     };

@@ -35,20 +35,34 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
         match (&placement, &used) {
             (Some(placement), Some(used)) if used.row.value.id.value != value.id => {
                 let (id, other) = (value.id, used.row.value.id.value);
-                let code = if first.is_some() {
-                    Code::DuplicateValue
-                } else {
-                    Code::UnknownValue
-                };
+                let (here, there) = (
+                    placement.place(placement.row.value.id.span),
+                    used.place(used.row.value.id.span),
+                );
                 let name = placement.text(placement.row.value.name);
-                let message =
-                    format!("`{name}` has the id {id} here and {other} below `Used values:`");
-                let finding =
-                    Finding::new(code, placement.place(placement.row.value.id.span), message)
-                        .related(
-                            used.place(used.row.value.id.span),
-                            format!("the id {other}"),
-                        );
+                let [before, behind] = dump
+                    .used_beside(value)
+                    .map(|entry| Some(entry?.row.value.id.value));
+                // The entries ascend, which tells if one of the two cannot be.
+                let fits = |id| {
+                    before.is_none_or(|before| before < id)
+                        && behind.is_none_or(|behind| id < behind)
+                };
+                let finding = if fits(id) && !fits(other) {
+                    let message =
+                        format!("`{name}` has the id {other} here and {id} in its allocation");
+                    Finding::new(Code::UnknownValue, there, message)
+                        .related(here, format!("the id {id}"))
+                } else {
+                    let code = if first.is_some() {
+                        Code::DuplicateValue
+                    } else {
+                        Code::UnknownValue
+                    };
+                    let message =
+                        format!("`{name}` has the id {id} here and {other} below `Used values:`");
+                    Finding::new(code, here, message).related(there, format!("the id {other}"))
+                };
                 doubts.values.insert(at as u32);
                 findings.push(finding);
             }
@@ -140,24 +154,16 @@ fn check_order(dump: &Dump, findings: &mut Findings) {
     if !dump.used_ids_descend {
         return;
     }
-    let id = |value: &Value| {
-        if value.is_alike() {
-            Some(value.id)
-        } else {
-            Some(dump.used(value)?.row.value.id.value)
-        }
-    };
-    let entries = dump.values.iter();
-    let mut entries: Vec<_> = entries
-        .filter_map(|value| Some((dump.used_value(value)?.header, id(value)?)))
-        .collect();
-    entries.sort_unstable();
-    for pair in entries.windows(2).filter(|pair| pair[1].1 < pair[0].1) {
-        let ids = [pair[0], pair[1]].map(|(row, id)| {
-            let entry = dump.at::<facts::UsedValue>(row)?;
-            Some((id, entry.place(entry.row.value.id.span)))
+    for value in &dump.values {
+        let [before, _] = dump.used_beside(value);
+        let ids = [before, dump.used(value)].map(|entry| {
+            let entry = entry?;
+            let id = entry.row.value.id;
+            Some((id.value, entry.place(id.span)))
         });
-        if let [Some(before), Some(id)] = ids {
+        if let [Some(before), Some(id)] = ids
+            && id.0 < before.0
+        {
             push([before, id], "the entries ascend", "the entry before");
         }
     }
@@ -185,7 +191,7 @@ fn id_place(
 }
 
 /// `value-mismatch`: A and C print a value alike. `value-name`: C names it after its instruction.
-pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+pub(super) fn check_references(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     for (at, value) in dump.values.iter().enumerate() {
         if value.is_alike() || doubts.values.contains(&(at as u32)) {
             continue;
@@ -201,7 +207,11 @@ pub(super) fn check_references(dump: &Dump, doubts: &Doubts, findings: &mut Find
         if let Some(placement) = &placement {
             is_off = check_alike(dump, value, placement, &used, findings);
         }
-        if !is_off {
+        if is_off {
+            doubts.values.insert(at as u32);
+            // It got the one of another.
+            doubts.live_ranges.insert(at as u32);
+        } else {
             check_name(dump, value, &used, findings);
         }
     }
@@ -305,7 +315,8 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
             position.text(position.row.index),
             used.text(header.index)
         );
-        let finding = Finding::new(Code::ValueName, position.place(position.row.name), message);
+        let place = position.place(position.row.name.to(position.row.index));
+        let finding = Finding::new(Code::ValueName, place, message);
         findings.push(finding.related(used.place(header.span), "the value"));
     }
     let Some(instruction) = dump.instruction(value) else {

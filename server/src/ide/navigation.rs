@@ -182,11 +182,7 @@ pub(super) fn computation(dump: &Dump, name: &str) -> Option<Target> {
 pub(super) fn table_row(dump: &Dump, row: Row) -> Option<Target> {
     let at = dump.at::<facts::TableRow>(row)?;
     let number = at.row.row.span;
-    let whole = Span {
-        start: number.start,
-        end: at.row.content.end,
-    };
-    Some(Target::new(&at, whole, number))
+    Some(Target::new(&at, number.to(at.row.content), number))
 }
 
 /// The line of a step in the sequence.
@@ -206,11 +202,7 @@ pub(super) fn step_named(dump: &Dump, name: &str) -> Option<Target> {
 fn step_target(at: &At<facts::Step>) -> Target {
     let (step, name) = (at.row.step.span, at.row.name);
     // Where the file ends in the middle of the line there is no name.
-    let whole = Span {
-        start: step.start,
-        end: name.end.max(step.end),
-    };
-    Target::new(at, whole, if name.is_empty() { step } else { name })
+    Target::new(at, step.to(name), if name.is_empty() { step } else { name })
 }
 
 #[cfg(test)]

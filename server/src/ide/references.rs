@@ -95,20 +95,10 @@ fn all_places(
 /// Where values are named as such: in section A, above their entry, with their live range and in
 /// the peak list. Each place reaches from the id or name to the index.
 fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
-    let named = |name: Span, index: Span| Span {
-        start: name.start,
-        end: index.end.max(name.end),
-    };
     let mut places = Vec::new();
     for &value in values {
         let value = &dump.values[value as usize];
-        let reference = |reference: &facts::ValueReference| {
-            let id = reference.id.span;
-            Span {
-                start: id.start,
-                end: named(reference.name, reference.index).end.max(id.end),
-            }
-        };
+        let reference = |it: &facts::ValueReference| it.id.span.to(it.name).to(it.index);
         places.extend(
             dump.placement(value)
                 .map(|at| at.place(reference(&at.row.value))),
@@ -119,7 +109,7 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
         );
         places.extend(
             dump.live_range(value)
-                .map(|at| at.place(named(at.row.name, at.row.index))),
+                .map(|at| at.place(at.row.name.to(at.row.index))),
         );
     }
     let keys: FxHashSet<_> = values
@@ -141,7 +131,7 @@ fn places_of_values(dump: &Dump, values: &[u32]) -> Vec<Place> {
             && key(at.text(at.row.name), at.text(at.row.index))
                 .is_some_and(|key| keys.contains(&key))
         {
-            places.push(at.place(named(at.row.name, at.row.index)));
+            places.push(at.place(at.row.name.to(at.row.index)));
         }
     }
     places

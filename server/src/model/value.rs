@@ -215,6 +215,16 @@ impl Dump {
         self.at(self.used_value(value)?.header)
     }
 
+    /// The headers in section C before and behind that of a value.
+    pub fn used_beside(&self, value: &Value) -> [Option<At<'_, facts::UsedValue>>; 2] {
+        let at = value.used.map(|number| number.get() as usize - 1);
+        let header = |at: Option<usize>| self.at(self.used_values.get(at?)?.header);
+        [
+            header(at.and_then(|at| at.checked_sub(1))),
+            header(at.map(|at| at + 1)),
+        ]
+    }
+
     /// A value's line in section D.
     pub fn live_range(&self, value: &Value) -> Option<At<'_, facts::LiveRange>> {
         self.at(self.live_range_of(value)?.row)

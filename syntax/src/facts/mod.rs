@@ -37,6 +37,13 @@ impl Span {
         self.start == self.end
     }
 
+    /// From its start to the end of `other`, which stands behind it or is not there.
+    #[must_use]
+    pub fn to(self, other: Span) -> Self {
+        let end = self.end.max(other.end);
+        Self { end, ..self }
+    }
+
     /// Its text in `text`, the text of the block.
     pub fn text(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]

@@ -269,7 +269,7 @@ fn a_wrong_name_in_the_assignment_leaves_no_live_range_over() {
         (
             "<54 while.6{2} (phi)",
             "<54 while.6{1} (phi)",
-            "value-shape",
+            "value-mismatch",
         ),
         (
             "<33 constant.11 @0>",
