@@ -205,14 +205,37 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
+/// The words of a text, a number with its unit as one.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let is_number = |word: &str| {
+        word.contains(|it: char| it.is_ascii_digit())
+            && word
+                .chars()
+                .all(|it| it.is_ascii_digit() || "(+-.,".contains(it))
+    };
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches(|it: char| it.is_ascii_punctuation() && it != '%');
+        matches!(
+            word,
+            "%" | "byte" | "bytes" | "B" | "KiB" | "MiB" | "GiB" | "TiB"
+        )
+    };
+    let mut words = text.split_whitespace().peekable();
+    std::iter::from_fn(move || {
+        let word = words.next()?;
+        let unit = words.next_if(|unit| is_number(word) && is_unit(unit));
+        Some(unit.map_or_else(|| word.to_owned(), |unit| format!("{word} {unit}")))
+    })
+}
+
 /// Writes `text` in lines of at most `width` characters, unless a word is longer.
 fn wrapped(out: &mut impl Write, text: &str, width: usize, on: &str, off: &str) -> io::Result<()> {
     let width = width.min(MOST);
     let text = printable(text);
     let (mut line, mut used) = (String::new(), 0);
-    for word in text.split_whitespace() {
+    for word in words(&text) {
         // Who copies a path wants all of it.
-        let word = cut(word, width.max(LONGEST));
+        let word = cut(&word, width.max(LONGEST));
         let own = length(&word);
         if used > 0 && used + 1 + own > width {
             writeln!(out, "{on}{line}{off}")?;
@@ -271,6 +294,20 @@ mod tests {
             The end.
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let text = "it takes (1,024 bytes), 3.76 MiB, 12 % of 7 values";
+        let words: Vec<String> = words(text).collect();
+        let [.., before, last] = &words[..] else {
+            panic!("{words:?}");
+        };
+        assert_eq!((&**before, &**last), ("7", "values"));
+        assert_eq!(
+            words[2..5],
+            ["(1,024 bytes),", "3.76 MiB,", "12 %"].map(String::from)
+        );
     }
 
     #[test]
