@@ -1,6 +1,6 @@
 //! A dump with one number changed gives an error or a warning that names the changed line or
 //! relates to it, wherever the format says that the number must hold: every kind of number, in every
-//! fixture. Nearly always it stands at the number itself, and is the only one.
+//! fixture. Nearly always it stands at the number itself, and is the only one. A fix that is offered takes the change back.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,6 +27,8 @@ struct Outcome {
     is_there: bool,
     /// Whether there is no other finding.
     is_alone: bool,
+    /// Whether the change is offered to be taken back; or another one, which would be wrong.
+    mended: Vec<bool>,
     /// What has been changed and what else was found.
     told: String,
 }
@@ -38,6 +40,7 @@ struct Rate {
     caught: usize,
     there: usize,
     alone: usize,
+    mended: usize,
 }
 
 impl Rate {
@@ -46,14 +49,20 @@ impl Rate {
         self.caught += usize::from(outcome.is_caught);
         self.there += usize::from(outcome.is_there);
         self.alone += usize::from(outcome.is_alone);
+        self.mended += usize::from(outcome.mended.contains(&true));
     }
 }
 
 impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [caught, there, alone] = [self.caught, self.there, self.alone]
-            .map(|count| 100.0 * count as f64 / self.of as f64);
-        write!(f, "{:6} {caught:6.1}% {there:6.1}% {alone:6.1}%", self.of)
+        let counts = [self.caught, self.there, self.alone, self.mended];
+        let [caught, there, alone, mended] =
+            counts.map(|count| 100.0 * count as f64 / self.of as f64);
+        write!(
+            f,
+            "{:6} {caught:6.1}% {there:6.1}% {alone:6.1}% {mended:6.1}%",
+            self.of
+        )
     }
 }
 
@@ -94,6 +103,14 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
         let Place { file, range } = &finding.place;
         *file == spot.file && range.start < end && start < range.end
     });
+    let offered = findings.iter().filter_map(|finding| finding.fix.as_ref());
+    let mended = offered.map(|fix| {
+        let document = &dump.files[fix.place.file].document;
+        let text = document.edit(fix.place.range.clone(), &fix.text);
+        let original = &facts.files[fix.place.file].text;
+        fix.place.file == spot.file && text.expect("a small text").text() == *original
+    });
+    let mended = mended.collect();
     let is_caught = findings.iter().any(|finding| {
         names(&finding.place) || finding.related.iter().any(|(place, _)| names(place))
     });
@@ -116,6 +133,7 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
         is_caught,
         is_there,
         is_alone: findings.len() == 1,
+        mended,
         told,
     }
 }
@@ -160,8 +178,8 @@ fn a_changed_number_is_found() {
         rate.add(outcome);
     }
     println!(
-        "{:17} {:>6} {:>7} {:>7} {:>7}",
-        "kind", "of", "found", "there", "alone"
+        "{:17} {:>6} {:>7} {:>7} {:>7} {:>7}",
+        "kind", "of", "found", "there", "alone", "mended"
     );
     for ((verdict, kind), rate) in &rates {
         // What only overlap tells, or the peak list, is no identity.
@@ -174,6 +192,10 @@ fn a_changed_number_is_found() {
     }
     for outcome in all.iter().filter(|outcome| !outcome.is_caught) {
         println!("missed ({:?}): {}", outcome.verdict, outcome.told);
+    }
+    let is_wrongly_mended = |it: &&Outcome| it.mended.contains(&false);
+    for outcome in all.iter().filter(is_wrongly_mended) {
+        println!("wrongly mended ({:?}): {}", outcome.verdict, outcome.told);
     }
     for outcome in all.iter().filter(|it| it.is_caught && !it.is_there) {
         println!("elsewhere ({:?}): {}", outcome.verdict, outcome.told);
@@ -198,6 +220,9 @@ fn a_changed_number_is_found() {
             "{kind:?}: {rate}; {hint}"
         );
     }
+    let wrongly_mended = all.iter().filter(is_wrongly_mended).count();
+    assert_eq!(wrongly_mended, 0, "{hint}");
     assert!(total.there * 100 >= total.of * 98, "{total}; {hint}");
+    assert!(total.mended * 100 >= total.of * 70, "{total}; {hint}");
     assert!(total.alone * 100 >= total.of * 99, "{total}; {hint}");
 }

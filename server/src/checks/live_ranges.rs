@@ -68,6 +68,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     // A line of a wrong name leaves a value without a line. One that has its name from a wrong one has lost its
     // line to that.
     missing.retain(|(value, _)| !wrongly_named.contains(&(value.name, value.index)));
+    let is_single = missing.len() == 1 && dump.stray_live_ranges.len() == 1;
     let mut missing = missing.into_iter();
     for row in &dump.stray_live_ranges {
         let line = dump.at::<facts::LiveRange>(*row);
@@ -99,11 +100,15 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             }
             None => finding(here, "is no value of the assignment"),
         };
-        if let Some((_, placement)) = missing {
+        if let Some((value, placement)) = missing {
             finding = finding.related(
                 placement.place(placement.row.value.name),
                 "a value without a live range",
             );
+            if is_single && !index.is_empty() {
+                let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
+                finding = finding.fixed_by(format!("{name}{index}"));
+            }
         }
         findings.push(finding);
     }
@@ -287,6 +292,9 @@ fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
     );
     let [start, _] = places()?;
     let mut finding = Finding::new(Code::LiveRange, start, message);
+    if opcode.is_some_and(|opcode| opcode != "parameter") {
+        finding = finding.fixed_by(defined.to_string());
+    }
     if let Some(step) = dump
         .steps
         .get(defined as usize)

@@ -92,7 +92,7 @@ fn check_members(
     let is_missing = |rows: &[Row]| rows.is_empty() && doubts.live_ranges_incomplete;
     // A list that adds up lacks no value, and has none too many.
     if let ([difference], Some(_)) = (&differing[..], by_rule)
-        && !difference.is_pair
+        && difference.instead.is_none()
         && let [row] = difference.rows[..]
         && !is_blamed(&row)
         && adds_up(dump, lines)
@@ -113,10 +113,16 @@ fn check_members(
         findings.push(finding.related(list, "the peak list, which adds up"));
         return;
     }
+    let is_single = differing.len() == 1 && by_rule.is_some();
     for difference in differing.into_iter().filter(|difference| {
         !difference.rows.iter().any(is_blamed) && !is_missing(&difference.rows)
     }) {
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
+        // Of two lines that list the same, either may be the wrong one.
+        let is_sure = is_single && difference.before.is_none();
+        if let Some(instead) = difference.instead.filter(|_| is_sure) {
+            finding = finding.fixed_by(instead);
+        }
         if let Some(before) = difference.before {
             finding = finding.related(before, "listed before");
         }
@@ -257,8 +263,8 @@ struct Difference {
     before: Option<Place>,
     /// The live ranges that the list disagrees with.
     rows: Vec<Row>,
-    /// Whether a value is listed in place of another.
-    is_pair: bool,
+    /// The value that is not listed, but another one in its place.
+    instead: Option<String>,
 }
 
 /// Whether each line has a running sum, of its bytes and those above it, and the tree the sum of all.
@@ -319,7 +325,8 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
             let message = &mut differences[at].message;
             *message = format!("{message}; `{name}` is alive, but not listed");
             differences[at].rows.push(value.row);
-            differences[at].is_pair = true;
+            let own = &dump.names[value.key.0];
+            differences[at].instead = Some(if has_index { name } else { own.to_owned() });
         } else {
             let message = format!("`{name}` is alive at step {step}, but not listed");
             let rows = rows_of(dump, value.key.0, has_index.then_some(value.key.1));
@@ -328,7 +335,7 @@ fn members(dump: &Dump, peak: &Peak, lines: &[Line], step: u64) -> Vec<Differenc
                 message,
                 before: None,
                 rows,
-                is_pair: false,
+                instead: None,
             });
         }
     }
@@ -361,7 +368,7 @@ fn strangers(
                 message: format!("`{name}{index}` is listed, but not alive at step {step}"),
                 before,
                 rows: rows.unwrap_or_default(),
-                is_pair: false,
+                instead: None,
             });
         }
     }

@@ -166,7 +166,8 @@ impl<'d> Report<'_, 'd> {
                         Finding::new(Code::ReportTotal, own.place(row.bytes.span), message);
                     if let Some(total) = total {
                         finding = finding
-                            .related(total.place(total.row.bytes.span), "the assignment's total");
+                            .related(total.place(total.row.bytes.span), "the assignment's total")
+                            .fixed_by(expected.to_string());
                     }
                     findings.push(finding);
                 }
@@ -529,7 +530,8 @@ impl<'d> Report<'_, 'd> {
             here.value, row.message
         );
         let finding = Finding::new(Code::ReportTotal, stray.place(here.span), message);
-        Some(finding.related(row.at.place(row.span), "the row"))
+        let finding = finding.related(row.at.place(row.span), "the row");
+        Some(finding.fixed_by(there.value.to_string()))
     }
 }
 

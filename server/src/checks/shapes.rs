@@ -73,7 +73,14 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
                 color.value, allocation.color
             );
             let finding = Finding::new(Code::ColorMismatch, placement.place(color.span), message);
-            findings.push(finding.related(header.place(header.row.line), "the allocation"));
+            let finding = finding.related(header.place(header.row.line), "the allocation");
+            let value = &dump.values[at as usize];
+            let is_sure = color_in_values(context, value) == Some(allocation.color);
+            findings.push(if is_sure {
+                finding.fixed_by(allocation.color.to_string())
+            } else {
+                finding
+            });
         }
         for (at, placement) in agreeing {
             let color = placement.row.value.color;
@@ -158,22 +165,36 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
             };
             is_sound && bytes::is_possible_size(shape, value.size, dump.platforms)
         };
+        let is_whole = std::ptr::eq(result, part.unwrap_or(shape));
+        let mended = |finding: Finding, by: &str| {
+            if is_whole {
+                finding.fixed_by(by)
+            } else {
+                finding
+            }
+        };
         let finding = match part {
             Some(part) if fits(shape) && !fits(part) => {
                 let message = format!(
                     "`{}` is not the shape of `{name}{index}` in its allocation",
                     cut(instruction.text(instruction.row.shape))
                 );
-                Finding::new(Code::ValueShape, there, message)
-                    .related(here, "the shape in its allocation, which fits its size")
+                let finding = Finding::new(Code::ValueShape, there, message)
+                    .related(here, "the shape in its allocation, which fits its size");
+                mended(finding, placement.text(placement.row.shape))
             }
-            Some(_) => {
+            Some(part) => {
                 let message = format!(
                     "`{}` is not the shape of `{name}{index}`",
                     cut(placement.text(placement.row.shape))
                 );
-                Finding::new(Code::ValueShape, here, message)
-                    .related(there, "the instruction's shape")
+                let finding = Finding::new(Code::ValueShape, here, message)
+                    .related(there, "the instruction's shape");
+                if fits(part) && !fits(shape) {
+                    mended(finding, instruction.text(instruction.row.shape))
+                } else {
+                    finding
+                }
             }
             None => {
                 let message = format!("the result of `{name}` has no part {index}");
@@ -239,7 +260,7 @@ pub(super) fn size_denied(context: &Context, at: u32, told: u64) -> Option<Findi
     let is_possible = |size| bytes::is_possible_size(shape, size, dump.platforms);
     let is_denied = is_possible(told) && !is_possible(value.size);
     let placement = dump.placement(value).filter(|_| is_denied)?;
-    Some(wrong_size(value.size, Some(told), &placement))
+    Some(wrong_size(value.size, Some(told), &placement).fixed_by(told.to_string()))
 }
 
 /// The size that a shape gives a value; `None` for a tuple, and where [`bytes::taken`] is.

@@ -53,6 +53,7 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                         format!("`{name}` has the id {other} here and {id} in its allocation");
                     Finding::new(Code::UnknownValue, there, message)
                         .related(here, format!("the id {id}"))
+                        .fixed_by(id.to_string())
                 } else {
                     let code = if first.is_some() {
                         Code::DuplicateValue
@@ -61,7 +62,13 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                     };
                     let message =
                         format!("`{name}` has the id {id} here and {other} below `Used values:`");
-                    Finding::new(code, here, message).related(there, format!("the id {other}"))
+                    let finding =
+                        Finding::new(code, here, message).related(there, format!("the id {other}"));
+                    if fits(other) && !fits(id) && dump.value_with_id(other).is_none() {
+                        finding.fixed_by(other.to_string())
+                    } else {
+                        finding
+                    }
                 };
                 doubts.values.insert(at as u32);
                 findings.push(finding);
@@ -283,6 +290,7 @@ fn check_alike(
         );
         Finding::new(Code::ValueMismatch, there_place, message)
             .related(here_place, "in its allocation")
+            .fixed_by(here_text)
     } else {
         let message = format!(
             "the {what} of value {id} is {} here and {} below `Used values:`",
@@ -315,9 +323,15 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
             position.text(position.row.index),
             used.text(header.index)
         );
-        let place = position.place(position.row.name.to(position.row.index));
-        let finding = Finding::new(Code::ValueName, place, message);
-        findings.push(finding.related(used.place(header.span), "the value"));
+        let is_named_alike = position.text(position.row.name) == name;
+        let (wrong, right) = if is_named_alike && !position.row.index.is_empty() {
+            (position.row.index, header.index)
+        } else {
+            (position.row.name, header.name)
+        };
+        let finding = Finding::new(Code::ValueName, position.place(wrong), message);
+        let finding = finding.related(used.place(header.span), "the value");
+        findings.push(finding.fixed_by(used.text(right)));
     }
     let Some(instruction) = dump.instruction(value) else {
         return;
