@@ -47,11 +47,8 @@ pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Fin
                 doubts.allocations.extend([before, at as u32]);
                 doubts.headers.extend([before, at as u32]);
             }
-            findings.push(if is_missing || is_neighbour || !is_single {
-                finding
-            } else {
-                finding.fixed_by(expected.to_string())
-            });
+            let is_certain = is_single && !is_missing && !is_neighbour;
+            findings.push(finding.fixed_if(is_certain, expected.to_string()));
         }
         expected = if is_missing || is_blamed {
             allocation.index.saturating_add(1)
@@ -350,11 +347,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                 );
                 let place = placement.place(placement.row.offset.span);
                 let finding = Finding::new(Code::ValueOffset, place, message);
-                findings.push(if is_single && value.size <= allocation.size {
-                    finding.fixed_by("0")
-                } else {
-                    finding
-                });
+                let is_certain = is_single && value.size <= allocation.size;
+                findings.push(finding.fixed_if(is_certain, "0"));
                 doubts.allocations.insert(number);
                 continue;
             }

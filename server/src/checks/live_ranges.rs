@@ -105,10 +105,9 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
                 placement.place(placement.row.value.name),
                 "a value without a live range",
             );
-            if is_single && !index.is_empty() {
-                let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
-                finding = finding.fixed_by(format!("{name}{index}"));
-            }
+            let is_certain = is_single && !index.is_empty();
+            let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
+            finding = finding.fixed_if(is_certain, format!("{name}{index}"));
         }
         findings.push(finding);
     }
@@ -291,10 +290,9 @@ fn problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
         &dump.names[value.name]
     );
     let [start, _] = places()?;
-    let mut finding = Finding::new(Code::LiveRange, start, message);
-    if opcode.is_some_and(|opcode| opcode != "parameter") {
-        finding = finding.fixed_by(defined.to_string());
-    }
+    let is_certain = opcode.is_some_and(|opcode| opcode != "parameter");
+    let finding = Finding::new(Code::LiveRange, start, message);
+    let mut finding = finding.fixed_if(is_certain, defined.to_string());
     if let Some(step) = dump
         .steps
         .get(defined as usize)

@@ -97,6 +97,15 @@ impl Finding {
         }
     }
 
+    /// [`Finding::fixed_by`], if that is certain.
+    fn fixed_if(self, is_certain: bool, text: impl Into<String>) -> Self {
+        if is_certain {
+            self.fixed_by(text)
+        } else {
+            self
+        }
+    }
+
     /// The text at the finding's place is certainly to be `text`. What is not printed is not mended:
     /// nothing tells where it belongs.
     fn fixed_by(mut self, text: impl Into<String>) -> Self {

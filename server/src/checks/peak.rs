@@ -448,11 +448,7 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
             let finding = Finding::new(Code::PeakBytes, line.place(line.row.bytes.span), message);
             let finding = finding.related(place, "the shape");
             let is_certain = rise == Some(expected.into());
-            findings.push(if is_certain {
-                finding.fixed_by(expected.to_string())
-            } else {
-                finding
-            });
+            findings.push(finding.fixed_if(is_certain, expected.to_string()));
             sum = if is_certain {
                 sum + u128::from(expected)
             } else {

@@ -174,11 +174,7 @@ impl<'d> Numbers<'d> {
     fn wrong(&self, at: usize, [number, expected]: [u64; 2]) -> Option<Finding> {
         let message = format!("step {number} where step {expected} is expected");
         let finding = Finding::new(Code::Sequence, self.place(at)?, message);
-        Some(if self.are_shifted() {
-            finding
-        } else {
-            finding.fixed_by(expected.to_string())
-        })
+        Some(finding.fixed_if(!self.are_shifted(), expected.to_string()))
     }
 
     /// Where the errors of the schedule's file begin, ascending.

@@ -75,12 +75,8 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
             let finding = Finding::new(Code::ColorMismatch, placement.place(color.span), message);
             let finding = finding.related(header.place(header.row.line), "the allocation");
             let value = &dump.values[at as usize];
-            let is_sure = color_in_values(context, value) == Some(allocation.color);
-            findings.push(if is_sure {
-                finding.fixed_by(allocation.color.to_string())
-            } else {
-                finding
-            });
+            let is_certain = color_in_values(context, value) == Some(allocation.color);
+            findings.push(finding.fixed_if(is_certain, allocation.color.to_string()));
         }
         for (at, placement) in agreeing {
             let color = placement.row.value.color;
@@ -166,35 +162,25 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
             is_sound && bytes::is_possible_size(shape, value.size, dump.platforms)
         };
         let is_whole = std::ptr::eq(result, part.unwrap_or(shape));
-        let mended = |finding: Finding, by: &str| {
-            if is_whole {
-                finding.fixed_by(by)
-            } else {
-                finding
-            }
-        };
         let finding = match part {
             Some(part) if fits(shape) && !fits(part) => {
                 let message = format!(
                     "`{}` is not the shape of `{name}{index}` in its allocation",
                     cut(instruction.text(instruction.row.shape))
                 );
-                let finding = Finding::new(Code::ValueShape, there, message)
-                    .related(here, "the shape in its allocation, which fits its size");
-                mended(finding, placement.text(placement.row.shape))
+                Finding::new(Code::ValueShape, there, message)
+                    .related(here, "the shape in its allocation, which fits its size")
+                    .fixed_if(is_whole, placement.text(placement.row.shape))
             }
             Some(part) => {
                 let message = format!(
                     "`{}` is not the shape of `{name}{index}`",
                     cut(placement.text(placement.row.shape))
                 );
-                let finding = Finding::new(Code::ValueShape, here, message)
-                    .related(there, "the instruction's shape");
-                if fits(part) && !fits(shape) {
-                    mended(finding, instruction.text(instruction.row.shape))
-                } else {
-                    finding
-                }
+                let is_certain = is_whole && fits(part) && !fits(shape);
+                Finding::new(Code::ValueShape, here, message)
+                    .related(there, "the instruction's shape")
+                    .fixed_if(is_certain, instruction.text(instruction.row.shape))
             }
             None => {
                 let message = format!("the result of `{name}` has no part {index}");

@@ -87,10 +87,6 @@ pub(super) fn check_human(total: &At<facts::Total>, is_certain: bool, findings: 
         );
         let finding = Finding::new(Code::HumanBytes, total.place(total.row.human), message)
             .related(total.place(total.row.bytes.span), "the number of bytes");
-        findings.push(if is_certain {
-            finding.fixed_by(expected)
-        } else {
-            finding
-        });
+        findings.push(finding.fixed_if(is_certain, expected));
     }
 }

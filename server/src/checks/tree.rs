@@ -61,11 +61,7 @@ fn check_nodes(
         let finding = Finding::new(Code::TreeBytes, node.place(printed.span), message);
         // A line that is doubled or missing gives a node other nodes below it; its percentage tells.
         let is_certain = is_percentage(node, expected, total);
-        findings.push(if is_certain {
-            finding.fixed_by(grouped(expected))
-        } else {
-            finding
-        });
+        findings.push(finding.fixed_if(is_certain, grouped(expected)));
     }
     let is_sound = is_sound
         && nodes

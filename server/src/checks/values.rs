@@ -62,13 +62,11 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
                     };
                     let message =
                         format!("`{name}` has the id {id} here and {other} below `Used values:`");
-                    let finding =
-                        Finding::new(code, here, message).related(there, format!("the id {other}"));
-                    if fits(other) && !fits(id) && dump.value_with_id(other).is_none() {
-                        finding.fixed_by(other.to_string())
-                    } else {
-                        finding
-                    }
+                    let is_certain =
+                        fits(other) && !fits(id) && dump.value_with_id(other).is_none();
+                    Finding::new(code, here, message)
+                        .related(there, format!("the id {other}"))
+                        .fixed_if(is_certain, other.to_string())
                 };
                 doubts.values.insert(at as u32);
                 findings.push(finding);
@@ -290,7 +288,7 @@ fn check_alike(
         );
         Finding::new(Code::ValueMismatch, there_place, message)
             .related(here_place, "in its allocation")
-            .fixed_by(here_text)
+            .fixed_if(!there_span.is_empty(), here_text)
     } else {
         let message = format!(
             "the {what} of value {id} is {} here and {} below `Used values:`",
@@ -323,15 +321,19 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
             position.text(position.row.index),
             used.text(header.index)
         );
-        let is_named_alike = position.text(position.row.name) == name;
-        let (wrong, right) = if is_named_alike && !position.row.index.is_empty() {
-            (position.row.index, header.index)
+        let has_index = position.text(position.row.index) == used.text(header.index);
+        let (wrong, right, is_certain) = if position.text(position.row.name) != name {
+            (position.row.name, header.name, has_index)
+        } else if position.row.index.is_empty() {
+            (position.row.name, header.name, false)
         } else {
-            (position.row.name, header.name)
+            (position.row.index, header.index, true)
         };
-        let finding = Finding::new(Code::ValueName, position.place(wrong), message);
-        let finding = finding.related(used.place(header.span), "the value");
-        findings.push(finding.fixed_by(used.text(right)));
+        let finding = Finding::new(Code::ValueName, position.place(wrong), message)
+            .related(used.place(header.span), "the value")
+            // The assignment names it as this entry does.
+            .fixed_if(is_certain && value.placement.is_some(), used.text(right));
+        findings.push(finding);
     }
     let Some(instruction) = dump.instruction(value) else {
         return;
