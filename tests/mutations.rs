@@ -88,20 +88,18 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
     let spot = site.number.spot;
     let mut files = files.to_vec();
     let document = &mut files[spot.file].document;
-    *document = document
-        .edit(bytes_of(facts, spot), text)
-        .expect("a small text");
+    let bytes = bytes_of(facts, spot);
+    *document = document.edit(bytes.clone(), text).expect("a small text");
     let dump = Dump::new(files);
     let findings: Vec<Finding> = checks::check(&dump)
         .into_iter()
         .filter(|finding| finding.code.severity() >= Severity::Warning)
         .collect();
     let names = |place: &Place| place.file == spot.file && lines(&dump, place).contains(&spot.line);
-    let start = bytes_of(facts, spot).start;
-    let end = start + text.len() as u32;
+    let end = bytes.start + text.len() as u32;
     let is_there = findings.iter().any(|finding| {
         let Place { file, range } = &finding.place;
-        *file == spot.file && range.start < end && start < range.end
+        *file == spot.file && range.start < end && bytes.start < range.end
     });
     let offered = findings.iter().filter_map(|finding| finding.fix.as_ref());
     let mended = offered.map(|fix| {

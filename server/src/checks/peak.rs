@@ -90,33 +90,15 @@ fn check_members(
     let is_blamed = |row: &Row| blamed.contains(row);
     // So does one that is missing.
     let is_missing = |rows: &[Row]| rows.is_empty() && doubts.live_ranges_incomplete;
-    // A list that adds up lacks no value, and has none too many.
-    if let ([difference], Some(_)) = (&differing[..], by_rule)
-        && difference.instead.is_none()
-        && let [row] = difference.rows[..]
-        && !is_blamed(&row)
-        && adds_up(dump, lines)
-        && let Some(line) = dump.at::<facts::LiveRange>(row)
-    {
-        // Where it begins is known from the schedule.
-        let number = if printed < line.row.start.value {
-            line.row.start
-        } else {
-            line.row.end
-        };
-        let finding = Finding::new(
-            Code::PeakMembers,
-            line.place(number.span),
-            difference.message.clone(),
-        );
-        let list = difference.place.clone();
-        findings.push(finding.related(list, "the peak list, which adds up"));
-        return;
-    }
     let is_single = differing.len() == 1 && by_rule.is_some();
     for difference in differing.into_iter().filter(|difference| {
         !difference.rows.iter().any(is_blamed) && !is_missing(&difference.rows)
     }) {
+        let of_live_range = is_single.then(|| of_live_range(dump, printed, lines, &difference));
+        if let Some(finding) = of_live_range.flatten() {
+            findings.push(finding);
+            continue;
+        }
         let mut finding = Finding::new(Code::PeakMembers, difference.place, difference.message);
         // Of two lines that list the same, either may be the wrong one.
         let is_sure = is_single && difference.before.is_none();
@@ -265,6 +247,32 @@ struct Difference {
     rows: Vec<Row>,
     /// The value that is not listed, but another one in its place.
     instead: Option<String>,
+}
+
+/// The only difference as a finding on the live range of its value, where that must be wrong: a list that adds up lacks
+/// no value, and has none too many.
+fn of_live_range(
+    dump: &Dump,
+    step: u64,
+    lines: &[Line],
+    difference: &Difference,
+) -> Option<Finding> {
+    let [row] = difference.rows[..] else {
+        return None;
+    };
+    if difference.instead.is_some() || !adds_up(dump, lines) {
+        return None;
+    }
+    let line = dump.at::<facts::LiveRange>(row)?;
+    // Where it begins is known from the schedule.
+    let number = if step < line.row.start.value {
+        line.row.start
+    } else {
+        line.row.end
+    };
+    let message = difference.message.clone();
+    let finding = Finding::new(Code::PeakMembers, line.place(number.span), message);
+    Some(finding.related(difference.place.clone(), "the peak list, which adds up"))
 }
 
 /// Whether each line has a running sum, of its bytes and those above it, and the tree the sum of all.

@@ -300,13 +300,18 @@ mod tests {
     fn a_number_stays_with_its_unit() {
         let text = "it takes (1,024 bytes), 3.76 MiB, 12 % of 7 values";
         let words: Vec<String> = words(text).collect();
-        let [.., before, last] = &words[..] else {
-            panic!("{words:?}");
-        };
-        assert_eq!((&**before, &**last), ("7", "values"));
         assert_eq!(
-            words[2..5],
-            ["(1,024 bytes),", "3.76 MiB,", "12 %"].map(String::from)
+            words,
+            [
+                "it",
+                "takes",
+                "(1,024 bytes),",
+                "3.76 MiB,",
+                "12 %",
+                "of",
+                "7",
+                "values"
+            ]
         );
     }
 
