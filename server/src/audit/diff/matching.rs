@@ -75,18 +75,21 @@ enum Number {
     Equal,
     /// Any; the last are left over.
     Any,
+    /// One on both sides.
+    One,
 }
-use Number::{Any, Equal};
+use Number::{Any, Equal, One};
 
 /// By number first if the name is the same, then by name, and by number alone at last: an argument
-/// that is added in front of others moves their numbers.
-const PARAMETERS: [(Number, Key); 4] = [
+/// that is added in front of others moves their numbers. Some frameworks call all of them the same.
+const PARAMETERS: [(Number, Key); 5] = [
     (Any, |it| {
         Some(hash((it.parameter?, it.op_name, it.base, it.array?)))
     }),
     (Any, |it| {
         Some(hash((it.parameter?.1, it.op_name?, it.array?)))
     }),
+    (One, |it| Some(hash((it.parameter?.1, it.op_name?)))),
     (Any, |it| Some(hash((it.parameter?, it.array?)))),
     (Any, |it| Some(hash(it.parameter?))),
 ];
@@ -289,7 +292,8 @@ impl Matching<'_> {
             }
         }
         for [before, after] in groups.into_values() {
-            if number == Equal && before.len() != after.len() {
+            let sizes = [before.len(), after.len()];
+            if number == Equal && sizes[0] != sizes[1] || number == One && sizes != [1; 2] {
                 continue;
             }
             for (before, after) in before.into_iter().zip(after) {

@@ -179,6 +179,29 @@ fn parameters_are_what_the_caller_gives() {
 }
 
 #[test]
+fn a_parameter_that_grew_and_moved_is_known_by_its_name() {
+    let argument = |path: &str, number: usize| -> &'static str {
+        Box::leak(format!("parameter({number}), metadata={{op_name=\"{path}\"}}").into_boxed_str())
+    };
+    check(
+        &[
+            ("p.1", "f32[16]", argument("p['a'][0]", 0), Parameter(0)),
+            ("p.2", "f32[16]", argument("p['a'][1]", 1), Parameter(1)),
+        ],
+        &[
+            ("p.1", "f32[16]", argument("mask", 0), Parameter(0)),
+            ("p.2", "f32[32]", argument("p['a'][0]", 1), Parameter(1)),
+            ("p.3", "f32[64]", argument("p['a'][1]", 2), Parameter(2)),
+        ],
+        &expect![[r#"
+            p.1 = p.2 by parameter, other shape
+            p.2 = p.3 by parameter, other shape
+            new p.1
+        "#]],
+    );
+}
+
+#[test]
 fn trace_paths_tell_before_names_do() {
     check(
         &[

@@ -223,21 +223,50 @@ fn dimensions(shape: &Shape) -> Option<u64> {
 }
 
 /// The levels of a trace path, without `jit(main)` and the parameters in brackets that older
-/// versions print.
+/// versions print. What tells arguments apart stays: `params['layers'][0]` is one level.
 fn levels(path: &str) -> Vec<String> {
-    let (mut levels, mut level, mut depth) = (Vec::new(), String::new(), 0_usize);
-    for char in path.chars() {
-        match char {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            '/' if depth == 0 => levels.push(std::mem::take(&mut level)),
-            _ if depth == 0 => level.push(char),
-            _ => {}
-        }
+    let (mut levels, mut level, mut rest) = (Vec::new(), String::new(), path);
+    while let Some(at) = rest.find(['/', '[']) {
+        let (head, tail) = rest.split_at(at);
+        level.push_str(head);
+        rest = if let Some(rest) = tail.strip_prefix('/') {
+            levels.push(std::mem::take(&mut level));
+            rest
+        } else {
+            let (brackets, rest) = tail.split_at(end_of_brackets(tail));
+            if !has_parameters(brackets) {
+                level.push_str(brackets);
+            }
+            rest
+        };
     }
+    level.push_str(rest);
     levels.push(level);
     levels.retain(|level| level != "jit(main)");
     levels
+}
+
+/// Where the brackets end that `text` begins with.
+fn end_of_brackets(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, char) in text.char_indices() {
+        match char {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// Whether these brackets hold what a primitive was called with, as `[axes=(0,) x=1]`.
+fn has_parameters(brackets: &str) -> bool {
+    let inner = brackets.trim_start_matches('[').trim_start();
+    let end = inner.find(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+    end.is_some_and(|end| end > 0 && inner[end..].starts_with('='))
 }
 
 /// The name without the numbers that tell equal ones apart: `fusion.clone` of `fusion.12.clone.3`.
@@ -296,6 +325,15 @@ mod tests {
         let old = levels("jit(f)/jit(main)/reduce_max[axes=(3,) x=a/b]");
         assert_eq!(old, ["jit(f)", "reduce_max"]);
         assert_eq!(old, levels("jit(f)/reduce_max"));
-        assert_eq!(levels("]a[/"), ["a"]);
+        assert_eq!(levels("]a[/"), ["]a[/"]);
+        assert_eq!(levels("f/sort[\n  key=[1]\n]/b"), ["f", "sort", "b"]);
+        for argument in [
+            "a[199]",
+            "params['layers'][0]['a/b']",
+            "x['a=b']",
+            "x[<flat index 0>]",
+        ] {
+            assert_eq!(levels(argument), [argument]);
+        }
     }
 }
