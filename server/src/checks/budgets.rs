@@ -99,6 +99,13 @@ pub fn check(
     if is_cut(dump, found) {
         return check.nothing(budgets, before, "the dump is broken off");
     }
+    if found.iter().any(|it| it.code == Code::OtherCompilation) {
+        return check.nothing(
+            budgets,
+            before,
+            "one of its files is of another compilation",
+        );
+    }
     if measured.is_empty() {
         return check.nothing(budgets, before, "the allocations are not there");
     }

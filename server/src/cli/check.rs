@@ -314,7 +314,7 @@ fn check_all(
     let check = |loaded: Loaded| {
         let findings = checks::check_with(&loaded.dump, thresholds);
         let measured = is_measured
-            .then(|| account::measure(&loaded.dump))
+            .then(|| account::measure(&loaded, &findings))
             .flatten();
         (loaded, findings, measured)
     };
@@ -342,7 +342,6 @@ fn check_all(
             } else {
                 totals.counts.dumps += 1;
             }
-            let measured = measured.as_deref();
             let mut all = measured.map_or_else(Vec::new, |measured| {
                 account.findings(&loaded.dump, &findings, measured)
             });
@@ -376,7 +375,12 @@ fn check_all(
 /// Whether what was found says that numbers are missing.
 fn is_broken(findings: &[Finding]) -> bool {
     let mut codes = findings.iter().map(|finding| finding.code);
-    codes.any(|code| matches!(code, Code::Syntax | Code::Truncated))
+    codes.any(|code| {
+        matches!(
+            code,
+            Code::Syntax | Code::Truncated | Code::OtherCompilation
+        )
+    })
 }
 
 /// Whether all files are of this kind.

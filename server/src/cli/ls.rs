@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::dumps;
-use super::one::{is_broken, no_dump, or_complain};
+use super::one::{is_broken, no_dump, or_complain, without};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;
@@ -120,10 +120,11 @@ fn read(loaded: Loaded) -> Read {
         .any(|(part, _)| workspace::has_part(dump, *part));
     let path = dump.files[loaded.file].path.clone();
     let listed = if is_part {
-        let audit = Audit::new(dump, Libraries::default());
-        let mut listed = records::listed(&audit, &path);
-        let strangers = checks::strangers(dump).into_iter();
-        listed.problems.extend(strangers.map(|finding| {
+        let strangers = checks::strangers(dump);
+        let own = without(loaded.clone(), &strangers);
+        let audit = Audit::new(&own.dump, Libraries::default());
+        let mut listed = records::listed(&audit, dump, &path);
+        listed.problems.extend(strangers.into_iter().map(|finding| {
             let path = &dump.files[finding.place.file].path;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             format!("{name}: {}", finding.message)

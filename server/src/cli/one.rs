@@ -13,7 +13,7 @@ use super::dumps::drop_aside;
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
-use crate::checks;
+use crate::checks::{self, Finding};
 use crate::model::source::Libraries;
 use crate::model::{Dump, FileId, Part, Place, space};
 use crate::report::records::{FileLocation, Source, space_problem};
@@ -135,6 +135,11 @@ impl One {
 /// it. Each is noted.
 pub fn without_strangers(loaded: Loaded) -> Loaded {
     let strangers = checks::strangers(&loaded.dump);
+    without(loaded, &strangers)
+}
+
+/// The same where they have been found: `strangers` are the findings about them.
+pub fn without(loaded: Loaded, strangers: &[Finding]) -> Loaded {
     if strangers.is_empty() {
         return loaded;
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::audit::Audit;
-use crate::checks::Finding;
 use crate::checks::budgets::{self, Baseline, Budgets, Key, Space};
+use crate::checks::{Code, Finding};
 use crate::cli::config::Module;
-use crate::cli::one::is_dump;
+use crate::cli::one::{is_dump, without};
 use crate::model::source::Libraries;
 use crate::model::{Dump, space};
 use crate::report::records::module_name;
+use crate::workspace::Loaded;
 
 /// So many modules are named in a note.
 const NAMED: usize = 10;
@@ -49,9 +50,26 @@ pub struct Outcome {
     pub problems: Vec<String>,
 }
 
-/// What the program of a dump takes; `None` if it says nothing about memory.
-pub fn measure(dump: &Dump) -> Option<Vec<Space>> {
-    is_dump(dump).then(|| budgets::spaces(&Audit::new(dump, Libraries::default())))
+/// What a program takes.
+#[derive(Debug)]
+pub struct Measured {
+    /// What it is called.
+    module: String,
+    /// The memory spaces.
+    spaces: Vec<Space>,
+}
+
+/// What the program of a dump takes, by the files that are not of another compilation by what was
+/// `found`; `None` if they say nothing about memory.
+pub fn measure(loaded: &Loaded, found: &[Finding]) -> Option<Measured> {
+    let strangers = found.iter();
+    let strangers = strangers.filter(|finding| finding.code == Code::OtherCompilation);
+    let strangers: Vec<Finding> = strangers.cloned().collect();
+    let own = without(loaded.clone(), &strangers);
+    is_dump(&own.dump).then(|| Measured {
+        module: module_name(&own.dump),
+        spaces: budgets::spaces(&Audit::new(&own.dump, Libraries::default())),
+    })
 }
 
 impl Account {
@@ -88,8 +106,8 @@ impl Account {
 
     /// The budgets that a dump does not keep, in which all of this was `found`. Dumps have to come in
     /// the order of their paths.
-    pub fn findings(&mut self, dump: &Dump, found: &[Finding], measured: &[Space]) -> Vec<Finding> {
-        let module = module_name(dump);
+    pub fn findings(&mut self, dump: &Dump, found: &[Finding], measured: Measured) -> Vec<Finding> {
+        let Measured { module, spaces } = measured;
         let mut budgets = self.base.clone();
         for (section, is_met) in self.modules.iter().zip(&mut self.met) {
             if section.name.is_match(&module) {
@@ -104,9 +122,9 @@ impl Account {
             *self.spaces.entry(name.to_owned()).or_default() |= can_be;
         }
         let platform = space::platform(dump.platforms);
-        let key = self.now.add(&module, platform, measured.to_vec());
+        let key = self.now.add(&module, platform, spaces.clone());
         let before = self.before.as_ref().map(|before| before.get(&key));
-        let findings = budgets::check(dump, found, &budgets, measured, before.flatten());
+        let findings = budgets::check(dump, found, &budgets, &spaces, before.flatten());
         if before == Some(None) {
             self.unknown.push(key);
         }

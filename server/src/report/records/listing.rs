@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::SCHEMA;
 use super::summary::{Module, module, sort_by_peak};
 use crate::audit::Audit;
+use crate::model::Dump;
 use crate::workspace::{self, PARTS};
 
 /// Compilations, in the order of their paths.
@@ -72,9 +73,9 @@ impl Listing {
     }
 }
 
-/// The record of a compilation that was read for the sake of the file at `path`.
-pub fn listed(audit: &Audit, path: &Path) -> Listed {
-    let dump = audit.dump;
+/// The record of a compilation that was read for the sake of the file at `path`, with all the files of
+/// `dump`, of which `audit` is without those of another compilation.
+pub fn listed(audit: &Audit, dump: &Dump, path: &Path) -> Listed {
     let (there, missing): (Vec<_>, Vec<_>) = PARTS
         .iter()
         .partition(|(part, _)| workspace::has_part(dump, *part));
