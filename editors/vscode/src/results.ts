@@ -63,6 +63,8 @@ export interface Peak {
   spaces: Space[];
   /** Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `null` where no peak is known. */
   missing_live_ranges: number | null;
+  /** How many bytes the allocations lack of the total that the compiler prints, as where a file is cut. `null` where either is not known. */
+  missing_bytes: number | null;
   values: PeakValue[];
   values_left_out: number;
   /** Where there is no peak, the largest values of the memory space. */

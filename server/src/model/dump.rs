@@ -72,6 +72,15 @@ pub struct Place {
     pub range: Range<u32>,
 }
 
+impl Place {
+    /// Whether `other` lies within it.
+    pub fn contains(&self, other: &Self) -> bool {
+        self.file == other.file
+            && self.range.start <= other.range.start
+            && other.range.end <= self.range.end
+    }
+}
+
 /// A row of facts with the block that its spans count from.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'d, T> {
@@ -495,6 +504,22 @@ impl Dump {
         totals
             .map(|total| total.bytes.value)
             .reduce(u64::saturating_add)
+    }
+
+    /// The bytes of all allocations as the compiler prints them, as the total or else in the report.
+    pub fn printed_bytes(&self) -> Option<u64> {
+        match self.total.and_then(|row| self.at::<facts::Total>(row)) {
+            Some(total) => total.row.bytes.get(),
+            None => self.reported_bytes(),
+        }
+    }
+
+    /// How many bytes the allocations lack of those that the compiler prints, as where a file is cut; `None`
+    /// where either is not known.
+    pub fn missing_bytes(&self) -> Option<u64> {
+        let sizes = self.allocations.iter().map(|allocation| allocation.size);
+        let there = sizes.reduce(u64::saturating_add)?;
+        Some(self.printed_bytes()?.saturating_sub(there))
     }
 
     /// The bytes that the compiler's peak list adds up to: unpadded, all memory spaces mixed.

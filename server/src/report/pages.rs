@@ -12,7 +12,7 @@ pub mod peak;
 pub mod summary;
 
 use super::records::{Moment, Value};
-use crate::model::bytes::{counted, rounded};
+use crate::model::bytes::{counted, display, rounded};
 
 /// What all numbers have in common, said once on each page.
 const STATIC: &str = "Static, this module only.";
@@ -56,17 +56,26 @@ fn short_source(source: Option<&str>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// A sentence about values whose live ranges are not printed.
-fn missing(values: usize) -> Option<String> {
-    let (verb, them) = match values {
-        0 => return None,
-        1 => ("lacks", "it is"),
-        _ => ("lack", "they are"),
-    };
-    Some(format!(
-        "{} {verb} a live range or a place in an allocation: {them} left out, and the true peak may be higher.",
-        counted(values, "value")
-    ))
+/// What makes the numbers of a dump too small: values whose live ranges are not printed, and bytes of
+/// allocations that are not there.
+fn missing(values: Option<usize>, bytes: Option<u64>) -> impl Iterator<Item = String> {
+    let values = values.filter(|&values| values > 0).map(|values| {
+        let (verb, them) = match values {
+            1 => ("lacks", "it is"),
+            _ => ("lack", "they are"),
+        };
+        format!(
+            "{} {verb} a live range or a place in an allocation: {them} left out, and the true peak may be higher.",
+            counted(values, "value")
+        )
+    });
+    let bytes = bytes.filter(|&bytes| bytes > 0).map(|bytes| {
+        format!(
+            "Allocations of {} that the compiler counts are not there, as where a file is cut: the numbers here are too small.",
+            display(bytes)
+        )
+    });
+    bytes.into_iter().chain(values)
 }
 
 /// `3.2 %`

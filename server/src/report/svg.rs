@@ -190,6 +190,12 @@ fn foot(map: &Map, other: &[&super::records::MapSpace], options: &Options) -> Ve
             "{values} values lack a live range or a place and are on no map: the true peak may be higher."
         ));
     }
+    if let Some(bytes) = map.missing_bytes.filter(|&bytes| bytes > 0) {
+        let bytes = rounded(bytes);
+        lines.push(format!(
+            "Allocations of {bytes} that the compiler counts are not there, as where a file is cut."
+        ));
+    }
     lines.push("Static, this module only. A rectangle is a value: its bytes in the allocation, and the steps at which it is alive.".to_owned());
     lines
 }

@@ -391,6 +391,12 @@ impl<'c> TextMap<'c> {
                 "{values} without live range or place: the true peak may be higher."
             ));
         }
+        if let Some(bytes) = map.missing_bytes.filter(|&bytes| bytes > 0) {
+            let bytes = rounded(bytes);
+            notes.push(format!(
+                "Allocations of {bytes} that the compiler counts are not there."
+            ));
+        }
         notes
     }
 }

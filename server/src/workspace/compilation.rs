@@ -3,6 +3,7 @@
 use buflens_syntax::facts::Heading;
 
 use super::names::{module_name, stem_or_path};
+use crate::model::bytes::rounded;
 use crate::model::{Dump, Part};
 
 /// The parts that a compilation consists of, in the order of [`super::SUFFIXES`], with what they
@@ -83,6 +84,12 @@ pub fn problems(dump: &Dump) -> Vec<String> {
         problems.push(format!(
             "there is no assignment beside the {}: where values lie is not known",
             there.join(", ")
+        ));
+    }
+    if let Some(bytes) = dump.missing_bytes().filter(|&bytes| bytes > 0) {
+        problems.push(format!(
+            "allocations of {} that the compiler counts are not there, as where a file is cut",
+            rounded(bytes)
         ));
     }
     problems

@@ -23,7 +23,7 @@ export function synthetic(count) {
   return {
     schema: 1, module: 'synthetic', platform: 'tpu', reason: null, steps: count, instructions,
     spaces: [{ color: 0, name: 'HBM', reserved_bytes: allocation.bytes, thread_local_bytes: 0, padding_bytes: 0, ...curveOf(values, texts) }],
-    xla_peak: null, allocations: [allocation], values, values_left_out: 0, missing_live_ranges: 0, texts,
+    xla_peak: null, allocations: [allocation], values, values_left_out: 0, missing_live_ranges: 0, missing_bytes: 0, texts,
   };
 }
 

@@ -73,6 +73,7 @@ pub fn write(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
         "module": records::module_name(audit.dump),
         "platform": map.platform,
         "missing_live_ranges": map.missing_live_ranges,
+        "missing_bytes": map.missing_bytes,
     });
     write!(
         out,

@@ -11,7 +11,7 @@
  *   op_name: (number | null)[], source: (number | null)[]}} MapValues
  * @typedef {{module: string, platform: string, reason: string | null, steps: number | null, instructions: number[], spaces: MapSpace[],
  *   xla_peak: {step: number} | null, allocations: MapAllocation[], values: MapValues, values_left_out: number,
- *   missing_live_ranges: number | null, texts: string[]}} MapData What `buflens map --format json` writes.
+ *   missing_live_ranges: number | null, missing_bytes: number | null, texts: string[]}} MapData What `buflens map --format json` writes.
  */
 /**
  * @typedef {'kind' | 'op_name' | 'opcode' | 'source'} MapColouring

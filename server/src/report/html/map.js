@@ -167,6 +167,7 @@ function buflensMap(root, data, host = {}) {
     if (total > drawn + merged) notes.push(`${grouped(total - drawn - merged)} outside of what is seen`);
     if (data.values_left_out > 0) notes.push(`${counted(data.values_left_out, 'smaller value')} not loaded`);
     if (missing > 0) notes.push(`${counted(missing, 'value')} without live range or place ${missing === 1 ? 'is' : 'are'} missing: the true peak may be higher`);
+    if (data.missing_bytes) notes.push(`allocations of ${bytes(data.missing_bytes)} that the compiler counts are not there`);
     const text = `${notes.join('; ')}.`;
     if (status.textContent !== text) status.textContent = text;
   }

@@ -45,7 +45,7 @@ pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
     }
     if padding.values_left_out > 0 {
         page.text(format!(
-            "... and {} with less.",
+            "... and {} with no more.",
             counted(padding.values_left_out, "value")
         ));
     }
@@ -68,7 +68,7 @@ fn is_negligible<L>(padding: &Padding<L>) -> bool {
 }
 
 fn verdict<L>(module: &str, padding: &Padding<L>) -> String {
-    if padding.values.is_empty() {
+    if padding.values.is_empty() && padding.values_left_out == 0 {
         return match padding.reason.filter(|_| padding.spaces.is_empty()) {
             Some(reason) => format!("{module}: no padding is known: {reason}"),
             None => format!("{module}: no value has padding"),

@@ -60,7 +60,7 @@ pub fn of_space<L>(
     if let Some(sentence) = idle(peak) {
         page.text(sentence);
     }
-    if let Some(sentence) = peak.missing_live_ranges.and_then(missing) {
+    for sentence in missing(peak.missing_live_ranges, peak.missing_bytes) {
         page.text(sentence);
     }
     if let Some(kernels) = peak.kernels.filter(|&kernels| kernels > 0) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{STATIC, counted, missing};
-use crate::model::bytes::display;
+use crate::model::bytes::{display, rounded};
 use crate::report::page::Page;
 use crate::report::records::{Module, Space, Summary};
 use crate::report::table::{Cell, Column, Place, Table};
@@ -27,7 +27,13 @@ fn one(module: &Module) -> Page {
     let total = module.total_bytes;
     let total = total.map_or_else(
         || "the bytes are not known".to_owned(),
-        |bytes| format!("{} in all", display(bytes)),
+        |bytes| match module.missing_bytes {
+            Some(missing) if missing > 0 => {
+                let printed = rounded(bytes.saturating_add(missing));
+                format!("{} of {printed} in all", display(bytes))
+            }
+            _ => format!("{} in all", display(bytes)),
+        },
     );
     // What is not there is not counted.
     let what: Vec<String> = [
@@ -59,10 +65,11 @@ fn one(module: &Module) -> Page {
     ]);
     table.rows = module.spaces.iter().map(space_row).collect();
     page.table(table);
+    for sentence in missing(module.missing_live_ranges, module.missing_bytes) {
+        page.text(sentence);
+    }
     if let Some(reason) = module.reason {
         page.text(format!("No peak is known: {reason}."));
-    } else if let Some(sentence) = module.missing_live_ranges.and_then(missing) {
-        page.text(sentence);
     }
     if let Some(printed) = &module.xla_peak {
         page.text(format!("XLA prints step {} as its peak.", printed.step));
@@ -153,6 +160,16 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     for (reason, count) in reasons {
         let of = counted(count, "dump");
         page.text(format!("Of {of} no peak is known: {reason}."));
+    }
+    let cut = modules
+        .iter()
+        .filter(|module| module.missing_bytes.is_some_and(|bytes| bytes > 0))
+        .count();
+    if cut > 0 {
+        let of = counted(cut, "dump");
+        page.text(format!(
+            "In {of} allocations that the compiler counts are not there, as where a file is cut: the numbers here are too small."
+        ));
     }
     let unsure = modules
         .iter()

@@ -39,6 +39,9 @@ pub struct Map {
     pub values_left_out: usize,
     /// Values that should have a live range and have none, or lie in no allocation: they are on no map.
     pub missing_live_ranges: Option<usize>,
+    /// How many bytes the allocations lack of the total that the compiler prints, as where a file is cut;
+    /// `None` where either is not known.
+    pub missing_bytes: Option<u64>,
     /// Names, shapes and paths, each once.
     pub texts: Vec<String>,
 }
@@ -192,6 +195,7 @@ pub fn map(audit: &Audit, limit: usize) -> Map {
         values,
         values_left_out,
         missing_live_ranges: missing_live_ranges(dump),
+        missing_bytes: dump.missing_bytes(),
         texts: texts.texts,
     }
 }

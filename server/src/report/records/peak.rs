@@ -64,6 +64,9 @@ pub struct Peak<L> {
     /// Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `None`
     /// without a peak.
     pub missing_live_ranges: Option<usize>,
+    /// How many bytes the allocations lack of the total that the compiler prints, as where a file is cut;
+    /// `None` where either is not known.
+    pub missing_bytes: Option<u64>,
     /// How many kernels there are whose scratch is in no allocation, if it is known what the
     /// instructions are.
     pub kernels: Option<usize>,
@@ -204,6 +207,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         next: None,
         xla_peak: peak::printed(audit, query.color).map(PrintedPeak::from),
         missing_live_ranges: missing_live_ranges(dump),
+        missing_bytes: dump.missing_bytes(),
         kernels: dump
             .knows_instructions()
             .then(|| kernels::kernels(audit).len()),

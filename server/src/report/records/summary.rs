@@ -30,6 +30,9 @@ pub struct Module {
     pub platform: &'static str,
     /// The sizes of all allocations.
     pub total_bytes: Option<u64>,
+    /// How many bytes the allocations lack of the total that the compiler prints, as where a file is cut;
+    /// `None` where either is not known.
+    pub missing_bytes: Option<u64>,
     /// How many allocations, if they are there.
     pub allocations: Option<usize>,
     /// How many values, if a section is there that names them all.
@@ -92,6 +95,7 @@ pub fn module(audit: &Audit, path: &Path) -> Module {
         stem: stem_or_path(path).to_string_lossy().into_owned(),
         platform: space::platform(dump.platforms),
         total_bytes: total_bytes(dump),
+        missing_bytes: dump.missing_bytes(),
         allocations: has_allocations.then_some(dump.allocations.len()),
         values: has_values.then_some(dump.values.len()),
         steps: steps(dump),
@@ -105,11 +109,7 @@ pub fn module(audit: &Audit, path: &Path) -> Module {
 /// The sizes of all allocations; where these are not there, the total that the compiler prints.
 fn total_bytes(dump: &Dump) -> Option<u64> {
     if dump.allocations.is_empty() {
-        let printed = || {
-            let at = dump.at::<buflens_syntax::facts::Total>(dump.total?)?;
-            at.row.bytes.get()
-        };
-        return printed().or_else(|| dump.reported_bytes());
+        return dump.printed_bytes();
     }
     let sizes = dump.allocations.iter().map(|allocation| allocation.size);
     Some(sizes.fold(0, u64::saturating_add))

@@ -237,6 +237,7 @@ fn synthetic(count: u64) -> Map {
         values,
         values_left_out: 0,
         missing_live_ranges: Some(0),
+        missing_bytes: Some(0),
         texts: [
             "fusion.1".to_owned(),
             "{}".to_owned(),
