@@ -2,11 +2,11 @@
 //!
 //! Each is one finding at the end of the file, not one for everything that the rest of the dump has.
 
-use buflens_syntax::facts::{self, Heading, ReportRow};
+use buflens_syntax::facts::{Heading, ReportRow};
 
-use super::structure::{Section, end_of};
+use super::structure::{Section, end_of, ends_openly};
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, FileId, Part, Place, Value};
+use crate::model::{Dump, FileId, Part, Place, Value, bytes};
 
 /// `truncated`: the values file ends between two entries. Its ids ascend, so what is cut off is all
 /// above the last one.
@@ -56,9 +56,7 @@ pub(super) fn check_values_end(dump: &Dump, doubts: &mut Doubts, findings: &mut 
 /// `truncated`: the assignment ends between two of its lines. Values that lie in no allocation, bytes
 /// that the total counts and numbers in the report tell so; one of them alone may be wrong itself.
 pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    if !doubts.are_whole(&[Section::Allocations, Section::Values])
-        || findings.has(Code::AllocationIndex)
-    {
+    if !doubts.are_whole(&[Section::Allocations]) || findings.has(Code::AllocationIndex) {
         return;
     }
     let last = dump.allocations.last();
@@ -69,17 +67,20 @@ pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &
     if !headings_of(dump, file).all(|heading| *heading == Heading::Assignment) {
         return;
     }
+    let missing = dump.missing_bytes().filter(|&bytes| bytes > 0);
+    // A total alone may be wrong itself.
+    let is_open = missing.is_some() && ends_openly(&dump.files[file].document);
     // What the file still has, the rest of the dump has alike, or it is of another compilation.
     let is_known = |value: &Value| value.placement.is_none() || value.is_alike();
-    if dump.has_used_values() && !dump.values.iter().all(is_known) {
+    let has_values = dump.has_used_values() && !is_open;
+    if has_values && !(doubts.are_whole(&[Section::Values]) && dump.values.iter().all(is_known)) {
         return;
     }
     let unplaced = dump.values.iter().filter(|value| value.placement.is_none());
     let unplaced = unplaced.count();
-    let sum: u128 = dump.allocations.iter().map(|it| u128::from(it.size)).sum();
     let named = allocations_reported(dump).saturating_sub(dump.allocations.len() as u64);
-    let is_cut = if bytes_elsewhere(dump).is_some_and(|total| total > sum) {
-        unplaced > 0 || named > 0
+    let is_cut = if missing.is_some() {
+        unplaced > 0 || named > 0 || is_open
     } else {
         named == 0 && unplaced > 1 && are_behind_the_last(dump)
     };
@@ -90,7 +91,13 @@ pub(super) fn check_assignment_end(dump: &Dump, doubts: &mut Doubts, findings: &
         format!("the file ends inside its allocations: {unplaced} of the used values lie in none")
     } else {
         let number = last.row.index.value;
-        format!("the file ends behind allocation {number}: the report has {named} more")
+        let more = if named > 0 {
+            format!("the report has {named} more")
+        } else {
+            let bytes = missing.map_or_else(String::new, bytes::display);
+            format!("{bytes} of the total are missing")
+        };
+        format!("the file ends behind allocation {number}: {more}")
     };
     doubts.broken.insert(Section::Allocations);
     doubts.values_unplaced = true;
@@ -119,16 +126,6 @@ fn are_behind_the_last(dump: &Dump) -> bool {
         && unplaced
             .map(|value| value.id)
             .all(|it| id.is_none_or(|id| it > id))
-}
-
-/// The bytes of all allocations by the total, or else by the report.
-fn bytes_elsewhere(dump: &Dump) -> Option<u128> {
-    if let Some(total) = dump.total.and_then(|row| dump.at::<facts::Total>(row)) {
-        return Some(total.row.bytes.value.into());
-    }
-    let file = dump.file_of(Part::Report)?;
-    let mut blocks = dump.files[file].document.blocks();
-    blocks.find_map(|(_, block)| Some(block.totals().first()?.bytes.value.into()))
 }
 
 /// How many allocations there are by the numbers in a report of the older form.

@@ -18,6 +18,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         if !value.has_live_range()
             || is_plain(dump, value, &scale)
             || doubts.steps.contains(&value.name)
+            || doubts.live_ranges.contains(&(number as u32))
         {
             continue;
         }

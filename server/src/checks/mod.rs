@@ -201,6 +201,7 @@ fn contradictions(dump: &Dump) -> Findings {
     });
     findings.join(of_values);
     findings.join(of_lives);
+    structure::forget_last_lines(dump, &mut findings);
     findings
 }
 
@@ -338,6 +339,18 @@ impl Findings {
             finding.place.file == place.file && finding.place.range.end >= place.range.start
         };
         self.list.iter().any(is_there)
+    }
+
+    /// Without those that `keep` says no of.
+    fn retain(&mut self, keep: impl Fn(&Finding) -> bool) {
+        let counts = &mut self.counts;
+        self.list.retain(|finding| {
+            let is_kept = keep(finding);
+            if !is_kept && let Some(count) = counts.get_mut(&finding.code) {
+                *count -= 1;
+            }
+            is_kept
+        });
     }
 
     fn finish(mut self) -> Vec<Finding> {

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::structure::Section;
+use super::structure::{Section, ends_openly, is_on_last_line};
 use super::{Code, Context, Doubts, Finding, Findings, keep_single_fix};
 use crate::model::shapes::index_numbers;
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
@@ -75,8 +75,8 @@ fn check_members(
     }
     if breaks_off(dump, peak, &differing) {
         let message = format!(
-            "the file ends inside the peak list: {} values are missing",
-            differing.len()
+            "the file ends inside the peak list, which lacks {}",
+            bytes::counted(differing.len(), "value")
         );
         findings.push(Finding::new(Code::Truncated, peak.place.clone(), message));
         return;
@@ -385,20 +385,17 @@ fn strangers(
 
 /// Whether the list stands at the end of its file and is short of several values.
 fn breaks_off(dump: &Dump, peak: &Peak, differing: &[Difference]) -> bool {
-    let Some(last) = peak
-        .values
-        .last()
-        .and_then(|&row| dump.at::<facts::PeakValue>(row))
-    else {
-        return false;
-    };
-    let end = last.start + last.block.text().len() as u32;
-    differing.len() > 1
+    let last = peak.values.last();
+    let last = last.and_then(|&row| dump.at::<facts::PeakValue>(row));
+    let end = last.map_or(peak.place.range.start, |last| {
+        last.place(last.row.bytes.span).range.start
+    });
+    let document = &dump.files[peak.place.file].document;
+    (differing.len() > 1 || last.is_none() || ends_openly(document))
         && differing
             .iter()
             .all(|difference| difference.place == peak.place)
-        && dump.tree.is_none()
-        && dump.files[peak.place.file].document.len() == end
+        && is_on_last_line(document, end)
 }
 
 /// The live ranges of the values with this name, and with this index if the list prints it.

@@ -13,7 +13,7 @@ use buflens_syntax::facts::{self, ReportRow, Span, Total};
 use self::running::Sum;
 use self::slots::Slots;
 use self::spaces::{Space, spaces};
-use super::structure::Section;
+use super::structure::{Section, is_on_last_line};
 use super::totals::check_human;
 use super::{Code, Context, Doubts, Finding, Findings};
 use super::{allocations, shapes};
@@ -40,7 +40,9 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
     }
     report.check_totals(findings);
     if are_known {
-        report.check_end(doubts, findings);
+        if report.check_end(doubts, findings) {
+            return;
+        }
     }
     // A value that is missing is missing in the tables, too.
     if doubts.values_unplaced {
@@ -51,6 +53,9 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
         report.check_allocations(doubts, findings);
     }
 }
+
+/// So many allocations of a memory space have a table in the newer form.
+const MOST_TABLES: usize = 50;
 
 struct Report<'c, 'd> {
     context: &'c Context<'d>,
@@ -292,11 +297,11 @@ impl<'d> Report<'_, 'd> {
         }
     }
 
-    /// The newer form has a table for each allocation of a memory space, at least for the first 50.
+    /// The newer form has a table for each allocation of a memory space, at least for the first [`MOST_TABLES`].
     fn check_counts(&self, tables: &BTreeMap<u64, (Place, usize)>, findings: &mut Findings) {
         let mut differing = tables.iter().filter_map(|(&color, (place, count))| {
             let allocations = self.context.dump.allocations_in(color).count();
-            (allocations != *count && allocations <= 50).then_some((
+            (allocations != *count && allocations <= MOST_TABLES).then_some((
                 color,
                 place,
                 count,
@@ -503,7 +508,18 @@ impl<'d> Report<'_, 'd> {
                     "the table has no row for {left} of {} offsets of allocation {number}",
                     slots.len()
                 );
-                findings.push(Finding::new(Code::ReportTotal, heading, message));
+                let last = rows.clone().filter_map(|at| match at.row {
+                    ReportRow::Slot { offset, .. } => Some(at.place(offset.span).range.start),
+                    _ => None,
+                });
+                let last = last.last().unwrap_or(heading.range.start);
+                let document = &self.context.dump.files[self.file].document;
+                let code = if is_on_last_line(document, last) {
+                    Code::Truncated
+                } else {
+                    Code::ReportTotal
+                };
+                findings.push(Finding::new(code, heading, message));
                 doubts.allocations.insert(number);
             }
         }

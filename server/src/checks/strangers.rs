@@ -9,7 +9,7 @@
 use buflens_syntax::facts::{self, ReportRow};
 use rustc_hash::FxHashMap;
 
-use super::structure::{Section, first_line};
+use super::structure::{Section, ends_openly, first_line};
 use super::{Code, Doubts, Finding};
 use crate::model::shapes::ShapeId;
 use crate::model::{Dump, FileId, Part, Place, Value, bytes};
@@ -188,6 +188,12 @@ impl<'a> Pairs<'a> {
         pairs
     }
 
+    /// Whether a section may go on behind the end of its file: that is cut, or ends in the middle of a line.
+    fn may_end(&self, file: Option<FileId>, section: Section) -> bool {
+        let is_open = |file: FileId| ends_openly(&self.dump.files[file].document);
+        !self.doubts.are_whole(&[section]) || file.is_some_and(is_open)
+    }
+
     fn placement(&self, at: usize) -> Option<Place> {
         let placement = self.dump.placement(&self.dump.values[at])?;
         Some(placement.place(placement.row.value.span))
@@ -201,9 +207,18 @@ impl<'a> Pairs<'a> {
     /// What is behind a cut is missing on one side alone.
     fn used_values(&self) -> Option<(String, Place)> {
         let values = &self.dump.values;
-        let is_same = |value: &Value| value.is_alike() && self.has_its_shape(value);
-        let absent = Absent::of(self.placed, |at| Some(is_same(&values[at])))?;
-        let is_used = |at: usize| values[at].is_used().then(|| is_same(&values[at]));
+        let may_end = |file, section| self.may_end(file, section);
+        // Where both are cut, what only one of them has may stand behind the cut of the other.
+        let are_cut =
+            may_end(self.assignment, Section::Allocations) && may_end(self.values, Section::Values);
+        let is_in_both = |value: &Value| value.placement.is_some() && value.is_used();
+        let is_same = |at: usize| {
+            let value = &values[at];
+            let counts = !are_cut || is_in_both(value);
+            counts.then(|| value.is_alike() && self.has_its_shape(value))
+        };
+        let absent = Absent::of(self.placed, is_same)?;
+        let is_used = |at: usize| values[at].is_used().then(|| is_same(at)).flatten();
         // The entries may be few, and none of them in a sample.
         Absent::of_every(1, values.len(), is_used)?;
         let evidence = format!(
@@ -248,7 +263,10 @@ impl<'a> Pairs<'a> {
             return Some((evidence, self.placement(absent.first)?));
         }
         // Strays may be values behind a cut, unless the used values have none.
-        let is_cut = !dump.has_used_values() || values.len() > self.placed;
+        let is_cut = !dump.has_used_values()
+            || values.len() > self.placed
+            || self.may_end(self.assignment, Section::Allocations)
+                && self.may_end(self.values, Section::Values);
         if strays.len() < 2 || is_cut {
             return None;
         }

@@ -97,7 +97,15 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             if breaks_off && has_broken_off {
                 continue;
             }
-            has_broken_off |= breaks_off;
+            if breaks_off {
+                has_broken_off = true;
+                // Of which kind the last instruction is may not be known either.
+                if section == Section::Values {
+                    let used = (0..).zip(&dump.values).filter(|(_, it)| it.is_used());
+                    let last = used.max_by_key(|(_, value)| value.id);
+                    doubts.live_ranges.extend(last.map(|(at, _)| at));
+                }
+            }
             let (code, message) = if breaks_off {
                 (
                     Code::Truncated,
@@ -340,6 +348,14 @@ fn module_end(document: &Document) -> Option<&'static str> {
     let has_entry = document
         .blocks()
         .any(|(_, block)| block.computations().iter().any(|header| header.entry));
+    let has_computation = || {
+        document
+            .blocks()
+            .any(|(_, it)| !it.computations().is_empty())
+    };
+    if is_on_last_line(document, first_line(document).start) && !has_computation() {
+        return Some("the module ends before its first computation");
+    }
     // Of a text without, as people write it, the last computation is the entry. Compilers print the entry's
     // layout on the first line, and the entry last.
     if !has_entry && first_line_has_layout(document) {
@@ -378,6 +394,34 @@ pub(super) fn first_line(document: &Document) -> Range<u32> {
 fn text_start(text: &str) -> Option<u32> {
     text.find(|character: char| !character.is_whitespace())
         .map(|at| at as u32)
+}
+
+/// Takes back what was found on the last line of a file that is cut in the middle of it: what stands there
+/// may not be all of it.
+pub(super) fn forget_last_lines(dump: &Dump, findings: &mut Findings) {
+    let is_cut = |finding: &&Finding| finding.code == Code::Truncated;
+    let cut = findings.list.iter().filter(is_cut);
+    let last_line = |finding: &Finding| {
+        let file = finding.place.file;
+        let document = &dump.files[file].document;
+        // Behind a line end there is one more, an empty one.
+        let range = document.line_range(document.line_count() - 1)?;
+        (!range.is_empty()).then_some(Place { file, range })
+    };
+    let lines: Vec<Place> = cut.filter_map(last_line).collect();
+    let is_there = |finding: &Finding| lines.iter().any(|line| line.contains(&finding.place));
+    findings.retain(|finding| finding.code == Code::Truncated || !is_there(finding));
+}
+
+/// Whether the last line has no end, as every line of a compiler's file has: it may be cut.
+pub(super) fn ends_openly(document: &Document) -> bool {
+    let last = document.blocks().last();
+    last.is_some_and(|(_, last)| !last.text().ends_with('\n'))
+}
+
+/// Whether the byte at `offset` of a document is on the last line that holds text.
+pub(super) fn is_on_last_line(document: &Document, offset: u32) -> bool {
+    end_of(0, document).range.contains(&offset)
 }
 
 /// The last line that holds text.

@@ -2,7 +2,7 @@
 
 use buflens_syntax::facts;
 
-use super::structure::Section;
+use super::structure::{Section, is_on_last_line};
 use super::{Code, Doubts, Finding, Findings, keep_single_fix};
 use crate::model::{At, Dump, Place};
 
@@ -22,12 +22,12 @@ pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
     if nodes.is_empty() {
         if total.value != 0 {
             let message = format!("a peak of {} bytes without a breakdown", total.value);
-            findings.push(Finding::new(Code::TreeBytes, place.clone(), message));
+            findings.push(missing_behind(dump, place.clone(), message));
         }
         return;
     }
     let mut of_nodes = findings.fork();
-    let is_complete = check_nodes(&nodes, total.value, place, &mut of_nodes);
+    let is_complete = check_nodes(dump, &nodes, total.value, place, &mut of_nodes);
     keep_single_fix(&mut of_nodes.list);
     for finding in of_nodes.list.iter_mut().filter(|_| !is_complete) {
         finding.fix = None;
@@ -37,12 +37,13 @@ pub(super) fn check_tree(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
 
 /// Whether the nodes have all the bytes of the total above them: else some are missing or there twice.
 fn check_nodes(
+    dump: &Dump,
     nodes: &[At<facts::TreeNode>],
     total: u64,
     place: &Place,
     findings: &mut Findings,
 ) -> bool {
-    let Ok(currents) = check_remaining(nodes, total, place, findings) else {
+    let Ok(currents) = check_remaining(dump, nodes, total, place, findings) else {
         return true;
     };
     let expected = totals(nodes, &currents);
@@ -77,6 +78,7 @@ fn check_nodes(
 /// Compares `current` with the way `remaining` runs down, which tells which of the two is wrong, and
 /// gives the bytes that each node truly has.
 fn check_remaining(
+    dump: &Dump,
     nodes: &[At<facts::TreeNode>],
     total: u64,
     place: &Place,
@@ -172,10 +174,21 @@ fn check_remaining(
             grouped(before)
         );
         let place = last.place(last.row.remaining.span);
-        findings.push(Finding::new(Code::TreeBytes, place, message));
+        findings.push(missing_behind(dump, place, message));
         return Err(());
     }
     Ok(currents)
+}
+
+/// The finding at `place` that something is missing behind it: where the file ends there, it was cut.
+fn missing_behind(dump: &Dump, place: Place, message: String) -> Finding {
+    let document = &dump.files[place.file].document;
+    let code = if is_on_last_line(document, place.range.start) {
+        Code::Truncated
+    } else {
+        Code::TreeBytes
+    };
+    Finding::new(code, place, message)
 }
 
 /// Each node's bytes with all below it.

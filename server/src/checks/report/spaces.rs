@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use buflens_syntax::facts::{ReportRow, Total};
 use rustc_hash::FxHashSet;
 
-use super::Report;
+use super::{MOST_TABLES, Report};
 use crate::checks::structure::end_of;
 use crate::checks::{Code, Doubts, Finding, Findings};
 use crate::model::{At, Dump, Place};
@@ -99,20 +99,25 @@ impl Report<'_, '_> {
         false
     }
 
-    /// The newer form has all memory spaces with bytes, the older one all allocations with their values.
-    pub(super) fn check_end(&self, doubts: &Doubts, findings: &mut Findings) {
+    /// The newer form has all memory spaces with bytes, the older one all allocations with their values. Whether
+    /// the file is cut.
+    pub(super) fn check_end(&self, doubts: &Doubts, findings: &mut Findings) -> bool {
         let is_doubted = !doubts.headers.is_empty() || !doubts.allocations.is_empty();
         if is_doubted || findings.has(Code::ReportTotal) || findings.has(Code::ColorMismatch) {
-            return;
+            return false;
         }
         let (mut printed, mut listed) = (FxHashSet::default(), 0);
+        // Memory spaces ascend, each with a table for each of its allocations, at least for the first 50.
+        let (mut last, mut tables) = (None, 0);
         let mut is_running = false;
         for at in self.rows() {
             match at.row {
                 ReportRow::Space { color, .. } => {
                     printed.insert(color.value);
+                    (last, tables) = (Some(color.value), 0);
                 }
                 ReportRow::Allocation(_) if !is_running => listed += 1,
+                ReportRow::Table(_) => tables += 1,
                 _ => {}
             }
             is_running = matches!(at.row, ReportRow::Running { .. });
@@ -128,6 +133,16 @@ impl Report<'_, '_> {
             );
             (Code::Truncated, message)
         } else if !is_older
+            && let Some(last) = last
+            && let Some(space) = self.spaces.get(&last)
+            && tables < space.by_size.len().min(MOST_TABLES)
+        {
+            let message = format!(
+                "the report ends behind {tables} of {} tables of memory space {last}",
+                space.by_size.len()
+            );
+            (Code::Truncated, message)
+        } else if !is_older
             && let Some((color, space)) = self
                 .spaces
                 .iter()
@@ -137,11 +152,18 @@ impl Report<'_, '_> {
                 "the report says nothing of memory space {color}, whose allocations add up to {}",
                 space.sum
             );
-            (Code::ReportTotal, message)
+            let is_behind = printed.iter().all(|it| it < color);
+            let code = if is_behind {
+                Code::Truncated
+            } else {
+                Code::ReportTotal
+            };
+            (code, message)
         } else {
-            return;
+            return false;
         };
         findings.push(Finding::new(code, end_of(self.file, document), message));
+        code == Code::Truncated
     }
 
     /// Whether a space's total is not the sum of its allocations.

@@ -1,7 +1,10 @@
 //! Files that are cut between two lines or in one, and lines that are missing, doubled or in another
 //! place: one finding, and no fix that hides the damage.
 
-use super::{CONCAT, CONCAT_REPORT, Finding, check, dump};
+use std::path::Path;
+
+use super::{CONCAT, CONCAT_REPORT, Code, Finding, check, dump};
+use crate::model::FileId;
 
 /// The findings of `texts`, advice left out, as `line code: message`.
 fn found(texts: &[&str]) -> Vec<Finding> {
@@ -289,4 +292,66 @@ fn a_row_of_the_report_that_is_missing_or_stands_twice() {
             gives(&[&text, CONCAT], "report-total", "");
         }
     }
+}
+
+/// Of a dump that is cut anywhere, in one file or in two, each cut is one finding.
+#[test]
+fn each_cut_is_one_finding() {
+    const SUFFIXES: [&str; 5] = [
+        "-buffer-assignment.txt",
+        "-buffer-assignment-values.txt",
+        "-live-range.txt",
+        "-memory-usage-report.txt",
+        ".txt",
+    ];
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
+    let (mut cuts, mut misses) = (0, Vec::new());
+    for stem in [
+        "tpu-split/module_0032.jit_mlp_fwd.cl_933746096.after_optimizations",
+        "cpu-split/module_0047.jit_scan_cumsum.cpu_after_optimizations",
+    ] {
+        let read = |suffix| std::fs::read_to_string(dumps.join(format!("{stem}{suffix}")));
+        let texts = SUFFIXES.map(|suffix| read(suffix).expect("a fixture"));
+        for (file, text) in texts.iter().enumerate() {
+            // A file that ends within its first line may be anything.
+            let start = text.trim_start().find('\n').expect("lines") + 2;
+            for at in (start..text.len() - 1).step_by(11) {
+                let other = at / 11 % 5;
+                let mut files = texts.each_ref().map(String::as_str);
+                files[file] = &text[..text.floor_char_boundary(at)];
+                let mut expected = vec![file];
+                if other != file {
+                    let text = &texts[other];
+                    let end = text.len() / 2 + at % (text.len() / 3);
+                    files[other] = &text[..text.floor_char_boundary(end)];
+                    expected.push(other);
+                    expected.sort_unstable();
+                }
+                cuts += 1;
+                let findings = found(&files);
+                let mut places: Vec<FileId> = findings.iter().map(|it| it.place.file).collect();
+                places.sort_unstable();
+                // What one file lacks may be all that tells of the other's cut.
+                let is_told = !places.is_empty()
+                    && places.is_sorted_by(|one, next| one < next)
+                    && places.iter().all(|file| expected.contains(file));
+                if !is_told || findings.iter().any(|it| it.code != Code::Truncated) {
+                    let line = files[file].lines().next_back().unwrap_or_default();
+                    let shown = findings
+                        .iter()
+                        .map(|it| format!("{}: {}", it.code, it.message));
+                    misses.push(format!(
+                        "{expected:?} {line}: {:?}",
+                        shown.collect::<Vec<_>>()
+                    ));
+                }
+            }
+        }
+    }
+    println!("{} of {cuts} cuts are not one finding each", misses.len());
+    for miss in &misses {
+        println!("{miss}");
+    }
+    // The attributes of the last instruction may end anywhere, and a number is one with fewer digits too.
+    assert!(misses.len() * 200 <= cuts, "{} of {cuts}", misses.len());
 }
