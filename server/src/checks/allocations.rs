@@ -58,7 +58,8 @@ pub(super) fn check_indices(dump: &Dump, doubts: &mut Doubts, findings: &mut Fin
     }
 }
 
-/// `allocation-kind`: values lie side by side in temporary buffers alone, and a constant is one value.
+/// `allocation-kind`: each has a kind; values lie side by side in temporary buffers alone, a constant is one
+/// value, and the buffer of a parameter that is not donated holds nothing else.
 pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     if !doubts.are_whole(&[Section::Allocations]) {
         return;
@@ -68,13 +69,23 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
         let values = dump.held_by(allocation);
         let end = values.iter().map(Value::end).max().unwrap_or(0);
         let largest = values.iter().map(|value| value.size).max().unwrap_or(0);
-        let message = if !kinds.preallocated_temp && end == allocation.size && end > largest {
+        let is_of_one = values.iter().all(|value| value.id == values[0].id);
+        let message = if !has_kind(allocation) {
+            format!(
+                "allocation {index} is neither a parameter's nor `maybe-live-out`, `constant`, `thread-local` or `preallocated-temp`"
+            )
+        } else if !kinds.preallocated_temp && end == allocation.size && end > largest {
             format!(
                 "the values of allocation {index} lie side by side, but it is no `preallocated-temp`"
             )
-        } else if kinds.constant && values.iter().any(|value| value.id != values[0].id) {
+        } else if kinds.constant && !is_of_one {
             let values = values.len();
             format!("a `constant` is one value, but allocation {index} has {values}")
+        } else if allocation.parameter().is_some() && !kinds.maybe_live_out && !is_of_one {
+            let values = values.len();
+            format!(
+                "allocation {index} holds {values} values, as the buffer of a donated parameter does, but is not `maybe-live-out`"
+            )
         } else {
             continue;
         };
@@ -85,6 +96,17 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
             findings.push(Finding::new(Code::AllocationKind, place, message));
         }
     }
+}
+
+/// Whether the header says what the allocation is for, as each does.
+fn has_kind(allocation: &Allocation) -> bool {
+    let kinds = allocation.kinds();
+    allocation.parameter().is_some()
+        || allocation.has_output_shape()
+        || kinds.maybe_live_out
+        || kinds.constant
+        || kinds.thread_local
+        || kinds.preallocated_temp
 }
 
 /// `output-shape`: a parameter's header says its shape, and each leaf has one allocation.

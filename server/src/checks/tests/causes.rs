@@ -114,6 +114,29 @@ fn allocations_of_another_kind() {
         "|bf16[4,864]|, maybe-live-out, constant:",
         "allocation-kind",
     );
+    let texts = fixture(DONATED, &["buffer-assignment"]);
+    let header = texts[0].lines().find(|line| is_donated(line));
+    let header = header.expect("a donated parameter");
+    let finding = finds(
+        &[&texts[0]],
+        header,
+        &header.replace(", maybe-live-out", ""),
+        "allocation-kind",
+    );
+    assert!(finding.message.contains("donated"), "{}", finding.message);
+    finds(
+        &[CONCAT],
+        "size 23040, preallocated-temp:",
+        "size 23040:",
+        "allocation-kind",
+    );
+}
+
+/// A training step, whose parameters are donated.
+const DONATED: &str = "cpu-split/module_0012.jit_mlp_sgd.cpu_after_optimizations";
+
+fn is_donated(header: &str) -> bool {
+    header.contains(", parameter ") && header.contains("maybe-live-out")
 }
 
 #[test]
