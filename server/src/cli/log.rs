@@ -39,9 +39,9 @@ impl Log {
         let mut at = 0;
         while let Some(line) = all.get(at) {
             let before = plain.len();
-            let sentence = sentence(&all[at..]);
-            let (line, count) = match &sentence {
-                Some((sentence, count)) => (sentence.as_str(), *count),
+            let broken = sentence(&all[at..]).or_else(|| entry(&all[at..]));
+            let (line, count) = match &broken {
+                Some((whole, count)) => (whole.as_str(), *count),
                 None => (*line, 1),
             };
             push(&mut plain, line, MOST_NESTED);
@@ -101,6 +101,29 @@ fn sentence(lines: &[&str]) -> Option<(String, usize)> {
         .chain(whole)
         .find(is_end)
         .or(Some(shortest))
+}
+
+/// The line of the list of allocations, or of the sums above it, that `lines` begin with and that a terminal
+/// has broken: what goes on stands at its left edge, where no line of the message does without a blank one before.
+fn entry(lines: &[&str]) -> Option<(String, usize)> {
+    let content = |line: &&'_ str| line.trim_end_matches(['\r', '\n']).to_owned();
+    let (first, others) = lines.split_first()?;
+    let mut whole = content(first);
+    if !whole.starts_with("    ") || whole.trim().is_empty() {
+        return None;
+    }
+    let mut width = whole.chars().count();
+    let mut count = 1;
+    for part in others.iter().take(MOST_LINES - 1).map(content) {
+        let is_broken = whole.ends_with(' ') || width == TERMINAL;
+        if !is_broken || part.trim().is_empty() || part.starts_with("  ") {
+            break;
+        }
+        width = part.chars().count();
+        whole.push_str(&part);
+        count += 1;
+    }
+    (count > 1).then(|| (whole + "\n", count))
 }
 
 /// Whether a line has a sentence that says what ran out, with all of its sizes.
@@ -242,6 +265,26 @@ mod tests {
             &["Ran out of", "disk (2.0G)."],
             "Ran out of\ndisk (2.0G).",
         );
+    }
+
+    #[test]
+    fn lines_of_the_list_that_a_terminal_broke_are_whole_again() {
+        let path = format!("op_name=\"jit(f)/{}\"", "a".repeat(64));
+        let (start, end) = path.split_at(TERMINAL);
+        let broken = format!(
+            "  1. Size: 512B\n     Operator: \n{start}\n{end} source_file=\"a.py\" \nsource_line=3\n     \
+             Shape: (f32[8]{{0}}, \nf32[8]{{0}})\n     ==========\n\n  2. Size: 4B \nend\n"
+        );
+        let whole = format!(
+            "  1. Size: 512B\n     Operator: {path} source_file=\"a.py\" source_line=3\n     \
+             Shape: (f32[8]{{0}}, f32[8]{{0}})\n     ==========\n\n  2. Size: 4B \nend\n"
+        );
+        let log = Log::new(&broken).expect("a small text");
+        assert_eq!(log.document.text(), whole);
+        let at = |words: &str| log.line_at(whole.find(words).expect("the words") as u32);
+        assert_eq!((at("source_line"), at("Shape"), at("end")), (1, 5, 10));
+        let log = Log::new(&whole).expect("a small text");
+        assert_eq!(log.document.text(), whole);
     }
 
     #[test]
