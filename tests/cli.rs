@@ -312,7 +312,12 @@ fn what_is_reserved_is_compared_with_the_device() {
     assert!(above("v5e").contains(".cl_1."));
     assert!(above("T4").contains(".gpu_"));
     let (_, err) = check(&["check", &sound(), "--device", "v55"], 2);
-    assert!(err.contains("there is no device `v55`"), "{err}");
+    assert!(err.contains("'v55'") && err.contains("v5e"), "{err}");
+    // No CPU has such a memory space.
+    let path = "tests/fixtures/dumps/cpu-split/module_0012.jit_mlp_sgd.cpu_after_optimizations-buffer-assignment.txt";
+    let cpu = ["check", path, "--capacity", "hbm=1"];
+    let (_, err) = check(&cpu, 2);
+    assert!(err.contains("memory space `hbm`, so its capacity"), "{err}");
     let (_, err) = check(&["check", &sound(), "--capacity", "HBM=much"], 2);
     assert!(err.contains("expected a number of bytes"), "{err}");
 }

@@ -186,7 +186,10 @@ fn many_dumps_are_one_table() {
     assert!(joined.contains(&format!("below {folder}.")), "{out}");
     let (out, _) = run(&["summary", "tests/fixtures/dumps", "--limit", "3"], 0);
     assert!(
-        out.contains(&format!("... and {} dumps with less.", modules.len() - 3)),
+        out.contains(&format!(
+            "... and {} dumps with no more.",
+            modules.len() - 3
+        )),
         "{out}"
     );
     let (out, _) = run(

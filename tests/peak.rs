@@ -221,6 +221,8 @@ fn an_allocation_lists_its_values_in_time() {
         .filter(|value| value["at_step"] == true)
         .count();
     assert_eq!(at_peak, marked);
+    let first = ["peak", &file(), "--allocation", "8", "--limit", "1"];
+    assert_eq!(json_of(&first)["values_at_step"], marked);
     let (out, _) = run(&["peak", &file(), "--allocation", "8", "--limit", "1"], 0);
     assert!(
         out.contains("in allocation 8,") && out.contains("later; --limit"),

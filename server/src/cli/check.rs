@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use buflens_syntax::DocumentKind;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use self::account::{Account, Outcome};
@@ -15,11 +16,11 @@ use super::dumps;
 use super::one::no_dump;
 use super::output::{WhileRead, write_whole};
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
-use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
+use crate::checks::budgets::{self, Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
-use crate::model::Dump;
-use crate::model::device::Device;
+use crate::model::device::{DEVICES, Device};
 use crate::model::space;
+use crate::model::{Dump, Platforms};
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
 use crate::workspace::{self, Found, Loaded, Texts};
 
@@ -47,7 +48,7 @@ pub struct Check {
     severities: Vec<(String, String)>,
     /// The device whose main memory programs for its platform have to fit into: `v5e`, `H100-80GB`.
     /// What is reserved above that is a finding, `capacity`.
-    #[arg(long, value_parser = Device::named, value_name = "NAME")]
+    #[arg(long, value_parser = devices(), ignore_case = true, hide_possible_values = true, value_name = "NAME")]
     device: Option<Device>,
     /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. May be
     /// repeated; goes before what is known of the device.
@@ -116,6 +117,12 @@ impl Deny {
             Self::Never => false,
         }
     }
+}
+
+/// The devices that are known, by name.
+pub(super) fn devices() -> impl TypedValueParser<Value = Device> {
+    let names = PossibleValuesParser::new(DEVICES.map(|device| device.name));
+    names.try_map(|name| Device::named(&name))
 }
 
 /// `CODE=LEVEL`, of which both exist.
@@ -198,6 +205,7 @@ impl Check {
                 writer.finish(out, &totals.counts, &totals.notes)?;
             }
         }
+        self.tell_of_capacities(&mut totals);
         self.write_baseline(&settings.account.now, &mut totals);
         Ok(ExitCode::from(match totals {
             Totals {
@@ -249,8 +257,8 @@ impl Check {
             }
             None if account.limits_growth() && !is_written => {
                 return Err(
-                    "growth is limited, but against what? --baseline names the file, and \
-                     --write-baseline writes it"
+                    "growth is limited, but against what? --baseline, or `baseline` in \
+                     `buflens.toml`, names the file, and --write-baseline writes it"
                         .to_owned(),
                 );
             }
@@ -271,6 +279,25 @@ impl Check {
             deny: self.deny.or(config.deny).unwrap_or(Deny::Warning),
             account,
         })
+    }
+
+    /// Says which capacities no dump could be held against; without any, the run says nothing.
+    fn tell_of_capacities(&self, totals: &mut Totals) {
+        let is_met = |name: &str| {
+            let mut platforms = totals.platforms.iter();
+            platforms.any(|&platforms| budgets::applies(name, platforms))
+        };
+        let names = self.capacities.iter().map(|(name, _)| name.as_str());
+        let unmet: Vec<&str> = names.filter(|name| !is_met(name)).collect();
+        if totals.platforms.is_empty() || unmet.is_empty() {
+            return;
+        }
+        totals.is_unreadable |= unmet.len() == self.capacities.len();
+        for name in unmet {
+            complain(format_args!(
+                "no dump is of a platform that has a memory space `{name}`, so its capacity was not asked about"
+            ));
+        }
     }
 
     /// Writes the baseline, if all of it is there.
@@ -341,6 +368,7 @@ fn check_all(
                 totals.counts.texts += 1;
             } else {
                 totals.counts.dumps += 1;
+                totals.met(loaded.dump.platforms);
             }
             let mut all = measured.map_or_else(Vec::new, |measured| {
                 account.findings(&loaded.dump, &findings, measured)
@@ -398,9 +426,18 @@ struct Totals {
     notes: Vec<String>,
     /// The first file of a dump whose numbers are not all there.
     broken: Option<PathBuf>,
+    /// What the dumps are for, each once.
+    platforms: Vec<Platforms>,
 }
 
 impl Totals {
+    /// A dump is for these.
+    fn met(&mut self, platforms: Platforms) {
+        if !self.platforms.contains(&platforms) {
+            self.platforms.push(platforms);
+        }
+    }
+
     /// Something could not be read.
     fn unreadable(&mut self, problem: &impl ToString) {
         let problem = problem.to_string();

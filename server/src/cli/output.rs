@@ -142,6 +142,15 @@ pub fn named(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| *path != Path::new("-"))
 }
 
+/// The reason alone, of an error that names the temporary file.
+fn without_path(error: io::Error) -> io::Error {
+    let reason = error.get_ref().and_then(|inner| inner.source());
+    match reason.map(ToString::to_string) {
+        Some(reason) => io::Error::new(error.kind(), reason),
+        None => error,
+    }
+}
+
 /// Writes a file whole or not at all: who reads `path` sees the old text or the new one.
 pub fn write_whole(
     path: &Path,
@@ -162,7 +171,8 @@ pub fn write_whole(
     // As any new file: a temporary one would be for its owner alone.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let mut file = file.map_err(without_path)?;
     let mut out = BufWriter::new(&mut file);
     write(&mut out)?;
     out.flush()?;

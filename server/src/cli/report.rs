@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::check::chosen_capacity;
+use super::check::{chosen_capacity, devices};
 use super::one::{Given, Problem};
 use super::output::{named, write_about};
 use crate::checks::{Severities, Thresholds};
@@ -24,7 +24,7 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The device whose main memory the program has to fit into: `v5e`, `H100-80GB`.
-    #[arg(long, value_parser = Device::named, value_name = "NAME")]
+    #[arg(long, value_parser = devices(), ignore_case = true, hide_possible_values = true, value_name = "NAME")]
     device: Option<Device>,
     /// The bytes that the device has of a memory space: `HBM=15.75GiB`, `@1=16777216`. May be
     /// repeated; goes before what is known of the device.

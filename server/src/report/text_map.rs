@@ -363,7 +363,7 @@ impl<'c> TextMap<'c> {
         }
         let small = self.small.concat();
         let sizes = small.iter().map(|&place| chart.allocation(place).bytes);
-        if let Some(largest) = sizes.max() {
+        if let Some(largest) = sizes.max().filter(|&largest| largest > 0) {
             notes.push(format!(
                 "And {} of at most {}: {}.",
                 count(small.len(), "allocation"),

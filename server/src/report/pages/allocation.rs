@@ -32,10 +32,16 @@ pub fn page<L>(answer: &Answer<AllocationValues<L>>) -> Page {
         ));
     }
     if let Some(step) = found.step {
-        page.text(if found.values.iter().any(|it| it.at_step) {
-            format!("Marked with * are those alive at step {step}.")
-        } else {
-            format!("None of these is alive at step {step}.")
+        let shown = found.values.iter().filter(|it| it.at_step).count();
+        let behind = found.values_at_step.saturating_sub(shown);
+        let are = if behind == 1 { "is" } else { "are" };
+        page.text(match (shown, behind) {
+            (0, 0) => format!("None of them is alive at step {step}."),
+            (_, 0) => format!("Marked with * are those alive at step {step}."),
+            (0, _) => format!("Alive at step {step} {are} {behind} of those left out."),
+            _ => format!(
+                "Marked with * are those alive at step {step}, as {are} {behind} of those left out."
+            ),
         });
     }
     page

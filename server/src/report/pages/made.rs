@@ -90,7 +90,9 @@ fn verdict<L>(made: &Made<L>) -> String {
             let space = made.space.as_deref();
             format!(
                 "{asked} made no value {}in {}",
-                space.map(|it| format!("in {it} ")).unwrap_or_default(),
+                space
+                    .map(|it| format!("in {} ", of_space(it)))
+                    .unwrap_or_default(),
                 counted(made.dumps_read, "dump")
             )
         }
@@ -115,6 +117,15 @@ fn verdict<L>(made: &Made<L>) -> String {
             )
         }
     }
+}
+
+/// `memory space 2` of `2` or `@2`; a name as it is.
+fn of_space(text: &str) -> String {
+    let number = text.trim().trim_start_matches('@').parse();
+    number.map_or_else(
+        |_| text.to_owned(),
+        |number: u64| format!("memory space {number}"),
+    )
 }
 
 /// The memory space that they hold the most of at its peak.
@@ -156,6 +167,8 @@ fn nothing<L>(page: &mut Page, made: &Made<L>) {
                 _ => "None of them tells",
             }
         ));
+    } else if made.nearest.is_empty() && made.other_files.is_empty() {
+        page.text("What it made lies in other memory spaces.");
     } else if made.nearest.is_empty() {
         page.text(format!(
             "No value comes from a file of this name. Files that made values: {}.",

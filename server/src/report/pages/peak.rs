@@ -91,8 +91,19 @@ pub fn of_space<L>(
         );
     }
     if let Some(occupied) = peak.occupied_bytes.filter(|&bytes| bytes > 0) {
-        page.heading("The peak and its neighbours");
-        around(&mut page, peak, occupied);
+        let most = true_peak(peak).map(|most| most.step);
+        let is_other = peak.without.is_empty() && most != peak.step;
+        page.heading(if is_other {
+            "At this step"
+        } else {
+            "The peak and its neighbours"
+        });
+        if let Some(sentence) = by_kind(peak, occupied) {
+            page.text(sentence);
+        }
+        if !is_other {
+            around(&mut page, peak);
+        }
         for (by, groups) in attributed.iter().filter(|(_, groups)| !groups.is_empty()) {
             let mut groups = telling(*by, groups, occupied);
             page.heading(format!("By {}", title(*by)));
@@ -105,6 +116,10 @@ pub fn of_space<L>(
             if more > 0 {
                 page.text(format!("... and {} more.", grouped(more as u64)));
             }
+        }
+        if is_other {
+            page.heading("The true peak and its neighbours");
+            around(&mut page, peak);
         }
     }
     page
@@ -243,11 +258,8 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
     }
 }
 
-/// By kind, near the peak, other peaks, the compiler's own.
-fn around<L>(page: &mut Page, peak: &Peak<L>, occupied: u64) {
-    if let Some(sentence) = by_kind(peak, occupied) {
-        page.text(sentence);
-    }
+/// Near the peak, other peaks, the compiler's own.
+fn around<L>(page: &mut Page, peak: &Peak<L>) {
     if let Some(near) = peak.near.as_deref().filter(|near| !near.is_empty()) {
         let named: Vec<String> = near
             .iter()

@@ -149,7 +149,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     page.table(table);
     if modules.len() > limit {
         page.text(format!(
-            "... and {} with less.",
+            "... and {} with no more.",
             counted(modules.len() - limit, "dump")
         ));
     }

@@ -26,6 +26,8 @@ pub struct AllocationValues<L> {
     pub values: Vec<AllocatedValue<L>>,
     /// How many more there are.
     pub values_left_out: usize,
+    /// How many of all of them are alive at the step in question.
+    pub values_at_step: usize,
 }
 
 /// A value of an allocation.
@@ -56,6 +58,8 @@ pub fn allocation<L>(
     let mut values: Vec<u32> = found.values.clone().filter(|at| of(at).is_some()).collect();
     values.sort_by_key(|at| of(at).map(|it| (!it.has_live_range(), dump.live(it), it.offset)));
     let is_alive = |value: &DumpValue| step.is_some_and(|step| dump.is_alive(value, step));
+    let alive = values.iter().filter(|at| of(at).is_some_and(is_alive));
+    let values_at_step = alive.count();
     let shown = values.iter().take(limit).filter_map(|&at| {
         Some(AllocatedValue {
             value: value(source, at)?,
@@ -74,5 +78,6 @@ pub fn allocation<L>(
         step,
         values: shown.collect(),
         values_left_out: values.len().saturating_sub(limit),
+        values_at_step,
     })
 }

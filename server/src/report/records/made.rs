@@ -283,9 +283,11 @@ impl<L> Made<L> {
             (distance, name(line))
         });
         nearest.truncate(NEAREST);
-        let other_files = match &files[..] {
-            [] => all_files.into_iter().take(MOST_FILES).collect(),
-            _ => Vec::new(),
+        // What a file made may lie in other memory spaces alone.
+        let other_files = if likeness == 0 {
+            all_files.into_iter().take(MOST_FILES).collect()
+        } else {
+            Vec::new()
         };
         Self {
             schema: SCHEMA,
