@@ -237,7 +237,10 @@ fn what_is_no_baseline_is_refused() {
         assert!(err.contains(part), "{text}: {err}");
     }
     let (_, err) = check(&[MLP, "--max-growth", "3%"], 2);
-    assert!(err.contains("--baseline names the file"), "{err}");
+    assert!(
+        err.contains("names the file, and --write-baseline"),
+        "{err}"
+    );
     let (_, err) = check(&[MLP, "--baseline", path], 2);
     assert!(err.contains("without --max-growth"), "{err}");
 }

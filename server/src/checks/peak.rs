@@ -383,7 +383,8 @@ fn strangers(
     strangers
 }
 
-/// Whether the list stands at the end of its file and is short of several values.
+/// Whether the list stands at the end of its file and is short of several values, or of one where it has none or its
+/// last line has no end.
 fn breaks_off(dump: &Dump, peak: &Peak, differing: &[Difference]) -> bool {
     let last = peak.values.last();
     let last = last.and_then(|&row| dump.at::<facts::PeakValue>(row));
@@ -391,7 +392,9 @@ fn breaks_off(dump: &Dump, peak: &Peak, differing: &[Difference]) -> bool {
         last.place(last.row.bytes.span).range.start
     });
     let document = &dump.files[peak.place.file].document;
-    (differing.len() > 1 || last.is_none() || ends_openly(document))
+    let may_be = differing.len() > 1 || last.is_none() || ends_openly(document);
+    may_be
+        && !differing.is_empty()
         && differing
             .iter()
             .all(|difference| difference.place == peak.place)

@@ -39,10 +39,8 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
         return;
     }
     report.check_totals(findings);
-    if are_known {
-        if report.check_end(doubts, findings) {
-            return;
-        }
+    if are_known && report.check_end(doubts, findings) {
+        return;
     }
     // A value that is missing is missing in the tables, too.
     if doubts.values_unplaced {

@@ -93,6 +93,6 @@ pub fn listed(audit: &Audit, dump: &Dump, path: &Path) -> Listed {
         there: names(there),
         missing: names(missing),
         stage_texts: 0,
-        problems: workspace::problems(dump),
+        problems: workspace::problems(audit.dump),
     }
 }
