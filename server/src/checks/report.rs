@@ -13,7 +13,7 @@ use buflens_syntax::facts::{self, ReportRow, Span, Total};
 use self::running::Sum;
 use self::slots::Slots;
 use self::spaces::{Space, spaces};
-use super::structure::{Section, is_on_last_line};
+use super::structure::{Section, code_behind};
 use super::totals::check_human;
 use super::{Code, Context, Doubts, Finding, Findings};
 use super::{allocations, shapes};
@@ -512,11 +512,7 @@ impl<'d> Report<'_, 'd> {
                 });
                 let last = last.last().unwrap_or(heading.range.start);
                 let document = &self.context.dump.files[self.file].document;
-                let code = if is_on_last_line(document, last) {
-                    Code::Truncated
-                } else {
-                    Code::ReportTotal
-                };
+                let code = code_behind(document, last, Code::ReportTotal);
                 findings.push(Finding::new(code, heading, message));
                 doubts.allocations.insert(number);
             }

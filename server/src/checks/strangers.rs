@@ -188,10 +188,14 @@ impl<'a> Pairs<'a> {
         pairs
     }
 
-    /// Whether a section may go on behind the end of its file: that is cut, or ends in the middle of a line.
-    fn may_end(&self, file: Option<FileId>, section: Section) -> bool {
+    /// Whether both the allocations and the used values may go on behind the ends of their files, which are cut or
+    /// end in the middle of a line: what only one of them has may stand behind the cut of the other.
+    fn are_cut(&self) -> bool {
         let is_open = |file: FileId| ends_openly(&self.dump.files[file].document);
-        !self.doubts.are_whole(&[section]) || file.is_some_and(is_open)
+        let is_cut = |file: Option<FileId>, section| {
+            !self.doubts.are_whole(&[section]) || file.is_some_and(is_open)
+        };
+        is_cut(self.assignment, Section::Allocations) && is_cut(self.values, Section::Values)
     }
 
     fn placement(&self, at: usize) -> Option<Place> {
@@ -207,10 +211,7 @@ impl<'a> Pairs<'a> {
     /// What is behind a cut is missing on one side alone.
     fn used_values(&self) -> Option<(String, Place)> {
         let values = &self.dump.values;
-        let may_end = |file, section| self.may_end(file, section);
-        // Where both are cut, what only one of them has may stand behind the cut of the other.
-        let are_cut =
-            may_end(self.assignment, Section::Allocations) && may_end(self.values, Section::Values);
+        let are_cut = self.are_cut();
         let is_in_both = |value: &Value| value.placement.is_some() && value.is_used();
         let is_same = |at: usize| {
             let value = &values[at];
@@ -263,10 +264,7 @@ impl<'a> Pairs<'a> {
             return Some((evidence, self.placement(absent.first)?));
         }
         // Strays may be values behind a cut, unless the used values have none.
-        let is_cut = !dump.has_used_values()
-            || values.len() > self.placed
-            || self.may_end(self.assignment, Section::Allocations)
-                && self.may_end(self.values, Section::Values);
+        let is_cut = !dump.has_used_values() || values.len() > self.placed || self.are_cut();
         if strays.len() < 2 || is_cut {
             return None;
         }
@@ -492,18 +490,12 @@ mod tests {
 
     use buflens_syntax::Document;
 
+    use crate::checks::tests::SUFFIXES;
     use crate::checks::{Code, Finding, Severity, check};
     use crate::model::{Dump, File};
 
     const MLP: &str = "tpu-split/module_0032.jit_mlp_fwd.cl_933746096.after_optimizations";
     const ATTENTION: &str = "tpu-split/module_0055.jit_attention.cl_933746096.after_optimizations";
-    const SUFFIXES: [&str; 5] = [
-        "-buffer-assignment.txt",
-        "-buffer-assignment-values.txt",
-        "-live-range.txt",
-        "-memory-usage-report.txt",
-        ".txt",
-    ];
 
     fn text(stem: &str, suffix: &str) -> String {
         let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");

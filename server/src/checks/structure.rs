@@ -97,7 +97,7 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
             if breaks_off && has_broken_off {
                 continue;
             }
-            if breaks_off {
+            let (code, message) = if breaks_off {
                 has_broken_off = true;
                 // Of which kind the last instruction is may not be known either.
                 if section == Section::Values {
@@ -105,8 +105,6 @@ pub(super) fn check_syntax(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
                     let last = used.max_by_key(|(_, value)| value.id);
                     doubts.live_ranges.extend(last.map(|(at, _)| at));
                 }
-            }
-            let (code, message) = if breaks_off {
                 (
                     Code::Truncated,
                     format!("the file ends in the middle of a line: {message}"),
@@ -353,7 +351,7 @@ fn module_end(document: &Document) -> Option<&'static str> {
             .blocks()
             .any(|(_, it)| !it.computations().is_empty())
     };
-    if is_on_last_line(document, first_line(document).start) && !has_computation() {
+    if !has_computation() && is_on_last_line(document, first_line(document).start) {
         return Some("the module ends before its first computation");
     }
     // Of a text without, as people write it, the last computation is the entry. Compilers print the entry's
@@ -415,8 +413,19 @@ pub(super) fn forget_last_lines(dump: &Dump, findings: &mut Findings) {
 
 /// Whether the last line has no end, as every line of a compiler's file has: it may be cut.
 pub(super) fn ends_openly(document: &Document) -> bool {
-    let last = document.blocks().last();
+    let last = document.blocks().len().checked_sub(1);
+    let last = last.and_then(|at| document.block(at));
     last.is_some_and(|(_, last)| !last.text().ends_with('\n'))
+}
+
+/// What it is called that something is missing behind the byte at `offset`: where the file ends there, it was
+/// cut.
+pub(super) fn code_behind(document: &Document, offset: u32, otherwise: Code) -> Code {
+    if is_on_last_line(document, offset) {
+        Code::Truncated
+    } else {
+        otherwise
+    }
 }
 
 /// Whether the byte at `offset` of a document is on the last line that holds text.

@@ -15,6 +15,15 @@ pub(super) const CONCAT: &str = include_str!("testdata/concat.txt");
 pub(super) const CONCAT_REPORT: &str = include_str!("testdata/concat-report.txt");
 const TPU_CONCAT: &str = include_str!("testdata/tpu-concat.txt");
 
+/// What stands behind the stem in the names of the files of a dump, the assignment first and the HLO text last.
+pub(super) const SUFFIXES: [&str; 5] = [
+    "-buffer-assignment.txt",
+    "-buffer-assignment-values.txt",
+    "-live-range.txt",
+    "-memory-usage-report.txt",
+    ".txt",
+];
+
 pub(super) fn dump(texts: &[&str]) -> Dump {
     let file = |text: &&str| File {
         path: PathBuf::from("dump.txt"),

@@ -2,7 +2,7 @@
 
 use buflens_syntax::facts;
 
-use super::structure::{Section, is_on_last_line};
+use super::structure::{Section, code_behind};
 use super::{Code, Doubts, Finding, Findings, keep_single_fix};
 use crate::model::{At, Dump, Place};
 
@@ -180,14 +180,10 @@ fn check_remaining(
     Ok(currents)
 }
 
-/// The finding at `place` that something is missing behind it: where the file ends there, it was cut.
+/// The finding at `place` that something is missing behind it.
 fn missing_behind(dump: &Dump, place: Place, message: String) -> Finding {
     let document = &dump.files[place.file].document;
-    let code = if is_on_last_line(document, place.range.start) {
-        Code::Truncated
-    } else {
-        Code::TreeBytes
-    };
+    let code = code_behind(document, place.range.start, Code::TreeBytes);
     Finding::new(code, place, message)
 }
 

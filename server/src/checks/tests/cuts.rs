@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{CONCAT, CONCAT_REPORT, Code, Finding, check, dump};
+use super::{CONCAT, CONCAT_REPORT, Code, Finding, SUFFIXES, check, dump};
 use crate::model::FileId;
 
 /// The findings of `texts`, advice left out, as `line code: message`.
@@ -297,13 +297,6 @@ fn a_row_of_the_report_that_is_missing_or_stands_twice() {
 /// Of a dump that is cut anywhere, in one file or in two, each cut is one finding.
 #[test]
 fn each_cut_is_one_finding() {
-    const SUFFIXES: [&str; 5] = [
-        "-buffer-assignment.txt",
-        "-buffer-assignment-values.txt",
-        "-live-range.txt",
-        "-memory-usage-report.txt",
-        ".txt",
-    ];
     let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
     let (mut cuts, mut misses) = (0, Vec::new());
     for stem in [
