@@ -372,7 +372,7 @@ fn a_memory_space_that_is_not_there_is_an_error_everywhere() {
     for command in ["peak", "padding", "map"] {
         for format in ["text", "json"] {
             let (out, err) = run(&[command, &file(), "--space", "9", "--format", format], 2);
-            let problem = "there is no memory space 9; the dump has HBM (@0), VMEM (@1)";
+            let problem = "there is no pinned HBM (@9); the dump has HBM (@0), VMEM (@1)";
             assert!(out.is_empty() && err.contains(problem), "{out}{err}");
             run(
                 &[command, &file(), "--space", "host", "--format", format],

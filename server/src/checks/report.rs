@@ -8,7 +8,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use buflens_syntax::facts::{self, ReportRow, Span, Total};
+use buflens_syntax::facts::{self, Number, ReportRow, Span, Total};
+use rustc_hash::FxHashSet;
 
 use self::running::Sum;
 use self::slots::Slots;
@@ -38,7 +39,7 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
     if are_known && !findings.has(Code::ColorMismatch) && !report.has_its_spaces(findings) {
         return;
     }
-    report.check_totals(findings);
+    let off = report.check_totals(findings);
     if are_known && report.check_end(doubts, findings) {
         return;
     }
@@ -47,7 +48,7 @@ pub(super) fn check_report(context: &Context, doubts: &mut Doubts, findings: &mu
         return;
     }
     if are_known {
-        report.check_tables(doubts, findings);
+        report.check_tables(&off, doubts, findings);
         report.check_allocations(doubts, findings);
     }
 }
@@ -95,8 +96,10 @@ impl<'d> Report<'_, 'd> {
             })
     }
 
-    fn check_totals(&self, findings: &mut Findings) {
+    /// Gives the memory spaces whose totals are not the sums of their allocations.
+    fn check_totals(&self, findings: &mut Findings) -> FxHashSet<u64> {
         let dump = self.context.dump;
+        let mut off = FxHashSet::default();
         let mut color = None;
         let (mut sum, mut spaces) = (0_u128, 0);
         for at in self.rows() {
@@ -111,11 +114,12 @@ impl<'d> Report<'_, 'd> {
                     };
                     spaces += 1;
                     sum += u128::from(total.row.bytes.value);
-                    let is_off = color.filter(|_| self.are_known).is_some_and(|color| {
+                    let is_off = |color: &Number| {
                         self.check_space(color.value, at.place(color.span), &total, findings)
-                    });
-                    if !is_off {
-                        check_human(&total, !dump.allocations.is_empty(), findings);
+                    };
+                    match color.filter(|_| self.are_known).filter(is_off) {
+                        Some(color) => _ = off.insert(color.value),
+                        None => check_human(&total, !dump.allocations.is_empty(), findings),
                     }
                 }
                 _ => {}
@@ -176,10 +180,12 @@ impl<'d> Report<'_, 'd> {
                 }
             }
         }
+        off
     }
 
-    /// Compares each table of slots with the allocation it belongs to.
-    fn check_tables(&self, doubts: &mut Doubts, findings: &mut Findings) {
+    /// Compares each table of slots with the allocation it belongs to. Of memory spaces that are `off` it is not
+    /// known which one that is, where tables are sorted by size.
+    fn check_tables(&self, off: &FxHashSet<u64>, doubts: &mut Doubts, findings: &mut Findings) {
         let mut tables: BTreeMap<u64, (Place, usize)> = BTreeMap::new();
         let mut color = 0;
         let mut of_space: &[u32] = &[];
@@ -202,8 +208,9 @@ impl<'d> Report<'_, 'd> {
                 ReportRow::Space { color: space, .. } => {
                     self.check_table(allocation, heading.take(), &own, doubts, findings);
                     (color, tables_of_space) = (space.value, 0);
-                    of_space = self.spaces.get(&color).map_or(&[], |space| &space.by_size);
                     tables.insert(color, (at.place(space.span), 0));
+                    let space = self.spaces.get(&color).filter(|_| !off.contains(&color));
+                    of_space = space.map_or(&[], |space| &space.by_size);
                     count = 0;
                 }
                 ReportRow::Allocation(header) => {

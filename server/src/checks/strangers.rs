@@ -383,7 +383,8 @@ impl<'a> Pairs<'a> {
         let blocks = || dump.files[file].document.blocks();
         let sizes = dump.allocations.iter().map(|it| it.size);
         let sum = sizes.reduce(u64::saturating_add);
-        if dump.reported_bytes() == sum {
+        let reported = dump.reported_bytes();
+        if reported == sum {
             return None;
         }
         let numbered = dump.allocations.iter().rev();
@@ -446,10 +447,17 @@ impl<'a> Pairs<'a> {
         if !is_whole && (is_known || do_headers_fit && is_cut()) {
             return None;
         }
-        let evidence = format!(
+        let rows_of = format!(
             "{absent} of {} rows of the report are of no allocation as it is in the assignment",
             rows.len()
         );
+        // Few rows say little where the totals say all.
+        let evidence = match reported.zip(sum) {
+            Some((reported, sum)) => format!(
+                "it has {reported} bytes in all where the allocations have {sum}, and {rows_of}"
+            ),
+            None => rows_of,
+        };
         let first = rows.into_iter().find(|(is_its, _)| !is_its)?;
         Some((evidence, first.1))
     }

@@ -27,8 +27,8 @@ const CURVE: u64 = 4;
 const AROUND: usize = 16;
 /// At most so many columns for a step.
 const MOST_REPEATED: usize = 8;
-/// A step number below every so many columns.
-const TICK: usize = 10;
+/// At least so many columns are free between step numbers.
+const TICK: u64 = 6;
 /// Steps, names and numbers need so many columns.
 const LEAST_WIDTH: usize = 56;
 /// A name is not cut to less.
@@ -196,14 +196,24 @@ impl<'c> TextMap<'c> {
     }
 
     fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
+        let first = self.chart.first;
+        let behind = first.saturating_add(self.columns.len() as u64 * self.per_column);
+        let widest = behind.to_string().len() as u64;
+        let is_wide = |steps: &u64| {
+            let columns = u128::from(*steps) * self.repeated as u128 / u128::from(self.per_column);
+            columns >= u128::from(widest + TICK)
+        };
+        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+        let mut round = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
+        let every = round.find(is_wide).unwrap_or(u64::MAX);
+        let later = (first / every + 1..).map_while(|at| at.checked_mul(every));
         let mut line = format!("{:NAME$}", "step");
-        for at in 0..self.columns.len() {
-            let step = self.chart.first + at as u64 * self.per_column;
-            let column = NAME + at * self.repeated;
+        for step in std::iter::once(first).chain(later.take_while(|&step| step < behind)) {
+            let column = NAME + ((step - first) / self.per_column) as usize * self.repeated;
             let length = line.chars().count();
-            let is_due = at == 0 || column >= length + TICK / 2;
             let text = step.to_string();
-            if is_due && column + text.len() <= self.width {
+            let is_apart = step == first || column >= length + 2;
+            if is_apart && column + text.len() <= self.width {
                 line.push_str(&" ".repeat(column - length));
                 line.push_str(&text);
             }

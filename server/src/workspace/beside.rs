@@ -12,7 +12,7 @@ use buflens_syntax::{Document, DocumentKind};
 use lru::LruCache;
 
 use super::buffer::lock;
-use super::find::find;
+use super::find::{find, head_problem};
 use super::load::{length, read};
 use super::names::module_name;
 use crate::model::failure::{Failure, Form, failures, is_main_memory};
@@ -162,7 +162,7 @@ fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document, totals: &Tot
     if let [one] = &called[..] {
         return Beside::One(one.clone());
     }
-    let candidates = if !called.is_empty() {
+    let mut candidates = if !called.is_empty() {
         called.clone()
     } else if programs.is_empty() {
         found
@@ -175,6 +175,10 @@ fn among(mut found: Vec<PathBuf>, path: &Path, document: &Document, totals: &Tot
         }
         found
     };
+    // A compiler that fails may leave an empty file behind.
+    if candidates.len() <= MOST_ADDED_UP {
+        candidates.retain(|path| head_problem(path).is_none());
+    }
     if candidates.is_empty() {
         return Beside::None;
     }
@@ -391,6 +395,11 @@ mod tests {
         );
         let nameless = below.join(format!("mine{SUFFIX}"));
         fs::write(&nameless, "BufferAssignment:\n").expect("a file");
+        assert_eq!(
+            find("g.txt", &format!("{long}=\"jit(k)/add\"")),
+            Beside::Several(vec![nameless.clone()])
+        );
+        fs::write(below.join(format!("yours{SUFFIX}")), "").expect("a file");
         assert_eq!(
             find("g.txt", &format!("{long}=\"jit(k)/add\"")),
             Beside::Several(vec![nameless])

@@ -154,8 +154,9 @@ pub(super) fn part_of_name(path: &Path) -> Option<Part> {
 /// The part of a dump that a text beginning with `head` (some KiB are enough) is, by its headings:
 /// dumps get renamed.
 pub(super) fn part_of_head(head: &[u8]) -> Part {
-    Document::new(&String::from_utf8_lossy(head))
-        .map_or(Part::None, |document| Part::from(document.kind()))
+    let text = String::from_utf8_lossy(head);
+    let unmarked = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Document::new(unmarked).map_or(Part::None, |document| Part::from(document.kind()))
 }
 
 fn split(path: &Path) -> Option<(&str, Part)> {
@@ -316,6 +317,9 @@ mod tests {
         ));
         assert!(is_dump_head(b"HloModule jit_f, is_scheduled=true"));
         assert!(is_dump_head(b"Memory Space: HBM (color=0)\n"));
+        assert!(is_dump_head(
+            b"\xef\xbb\xbfHloModule jit_f, is_scheduled=true"
+        ));
         assert!(!is_dump_head(b""));
         assert!(!is_dump_head(b"\x7fELF\xff\xfe"));
         assert!(!is_dump_head(b"import jax\n"));

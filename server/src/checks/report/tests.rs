@@ -33,6 +33,40 @@ fn one_cause_is_one_finding() {
     assert_eq!(codes, ["unknown-value"]);
 }
 
+/// An allocation that grew since the report was written has another place among the tables, and moves those between.
+#[test]
+fn an_allocation_that_grew_is_one_finding() {
+    let folder =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps/new-report");
+    let read = |part: &str| {
+        let name = format!("module_0085.jit_reductions.cpu_after_optimizations-{part}.txt");
+        std::fs::read_to_string(folder.join(name)).expect("a fixture")
+    };
+    let (assignment, report) = (read("buffer-assignment"), read("memory-usage-report"));
+    let mut grown = assignment;
+    for (from, to) in [
+        ("allocation 2: size 4096,", "allocation 2: size 65536,"),
+        (
+            "ynn_fusion.2 @0> (size=4096,offset=0): f32[16,64]",
+            "ynn_fusion.2 @0> (size=65536,offset=0): f32[256,64]",
+        ),
+        (
+            "Total bytes used: 285742 (279.0KiB)",
+            "Total bytes used: 347182 (339.0KiB)",
+        ),
+    ] {
+        assert!(grown.contains(from), "{from}");
+        grown = grown.replacen(from, to, 1);
+    }
+    let found = check(&dump(&[&grown, &report]));
+    let of_report = found.iter().filter(|it| it.place.file == 1);
+    let messages: Vec<&str> = of_report.map(|it| it.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["total of 285742 bytes where the allocations of memory space 0 add up to 347182"]
+    );
+}
+
 /// The older form, with what it does not show, and a table of the newer that leaves out values.
 #[test]
 fn what_a_report_adds_up() {

@@ -128,12 +128,15 @@ fn recognised<L>(diff: &Diff<L>) -> String {
     if by_shape > 0 {
         text = format!("{text}; {by_shape} recognised by their shape alone");
     }
-    let unknown = diff.not_known.before + diff.not_known.after;
-    if unknown > 0 {
-        text = format!(
-            "{text}; of {} it cannot be known",
-            counted(unknown, "other value")
-        );
+    let (before, after) = (diff.not_known.before, diff.not_known.after);
+    // What cannot be recognised is counted on both sides, even if it is the same.
+    let unknown = match (before, after) {
+        (0, 0) => None,
+        (one, 0) | (0, one) => Some(counted(one, "other value")),
+        _ => Some(format!("{before} others before and {after} after")),
+    };
+    if let Some(unknown) = unknown {
+        text = format!("{text}; of {unknown} it cannot be known");
     }
     format!("{text}.")
 }

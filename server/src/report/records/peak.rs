@@ -173,7 +173,8 @@ pub fn space_problem(dump: &Dump, color: u64) -> Option<String> {
         .map(|space| space::short(space.color, dump.platforms))
         .collect();
     Some(format!(
-        "there is no memory space {color}; the dump has {}",
+        "there is no {}; the dump has {}",
+        space::short(color, dump.platforms),
         there.join(", ")
     ))
 }

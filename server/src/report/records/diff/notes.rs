@@ -55,8 +55,13 @@ pub(super) fn notes(
         "there are no allocations: no bytes are compared, and what is only in one of the dumps cannot be known to be new or gone",
     );
     let is_cut = [0, 1].map(|side| !found.is_whole[side] && !is_empty[side]);
+    let has_total = dumps.map(|dump| dump.total.is_some());
     about(
-        is_cut,
+        [0, 1].map(|side| is_cut[side] && has_total[side]),
+        "the allocations do not add up to the printed total: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
+    );
+    about(
+        [0, 1].map(|side| is_cut[side] && !has_total[side]),
         "the allocations may not all be there: no totals and peaks are compared, and what is only in the other one cannot be known to be new or gone",
     );
     about(
