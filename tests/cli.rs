@@ -55,6 +55,25 @@ fn sound() -> String {
     format!("tests/fixtures/readme/{STEM}-buffer-assignment.txt")
 }
 
+/// A number that is not read would else be missing in silence.
+#[test]
+fn lines_that_are_not_understood_are_told_with_every_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("f-buffer-assignment.txt");
+    let text = fs::read_to_string(root().join(sound())).expect("a dump");
+    let damaged = text.replacen("(size=", "(size=x", 1);
+    assert_ne!(text, damaged);
+    fs::write(&path, damaged).expect("a file");
+    let path = path.to_str().expect("a path");
+    for command in ["summary", "peak", "padding", "audit", "map", "export"] {
+        let (out, err) = check(&[command, path, "--format", "json"], 0);
+        let told = "a line is not understood, so that a number may be missing or wrong";
+        assert!(!out.is_empty() && err.contains(told), "{command}: {err}");
+        let (_, err) = check(&[command, &sound(), "--format", "json"], 0);
+        assert_eq!(err, "", "{command}");
+    }
+}
+
 /// Text of a dump that is sound and one that is not.
 fn texts() -> (String, String) {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

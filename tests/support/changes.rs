@@ -382,8 +382,11 @@ fn end_verdict(facts: &Facts, of: usize, new: u64) -> Verdict {
     if is_at_peak(range.end.value) != is_at_peak(new) {
         return Verdict::Caught;
     }
-    // Any other end is that of another program, unless it is in the way of a neighbour.
     let value = facts.values.iter().position(|value| value.live == Some(of));
+    if value.is_some_and(|at| has_told_end(facts, at)) {
+        return Verdict::Caught;
+    }
+    // Any other end is that of another program, unless it is in the way of a neighbour.
     let collides = value.is_some_and(|at| {
         let value = &facts.values[at];
         facts.collides(
@@ -398,6 +401,31 @@ fn end_verdict(facts: &Facts, of: usize, new: u64) -> Verdict {
     } else {
         Verdict::Sound
     }
+}
+
+/// Whether its readers and positions tell when a value ends: not if it goes through a loop, a branch or a call.
+fn has_told_end(facts: &Facts, at: usize) -> bool {
+    let Some(used) = facts.values[at].used.map(|used| &facts.used[used]) else {
+        return false;
+    };
+    let own = &used.header.name.text;
+    let positions = used.positions.iter().map(|(name, _)| &name.text);
+    let uses = used.uses.iter().map(|name| &name.text);
+    let is_simple = |name: &String| {
+        facts.opcodes.get(name).is_some_and(|opcode| {
+            let hands_on = ["while", "call", "conditional"].contains(&opcode.as_str());
+            !hands_on && !opcode.starts_with("async-")
+        })
+    };
+    let computation = |name: &String| facts.instructions.get(name).map(|it| &it.1);
+    let is_inner = |name: &String| computation(name) != Some(&facts.entry);
+    let is_inner_root = |name: &String| facts.roots.contains(name) && is_inner(name);
+    !facts.line(used.header.spot).contains(" (phi)")
+        && computation(own).is_some_and(|own| !facts.asynchronous.contains(own))
+        && facts.sequence.iter().any(|(_, name)| name.text == *own)
+        && used.instruction.opcode != "parameter"
+        && positions.clone().chain(uses).all(is_simple)
+        && !positions.clone().any(is_inner_root)
 }
 
 /// Another number near `old`: one off, a digit changed, two digits swapped.

@@ -176,6 +176,12 @@ pub struct Facts {
     pub computations: HashSet<String>,
     /// Computations that run beside the schedule.
     pub asynchronous: HashSet<String>,
+    /// The computation that the program begins with.
+    pub entry: String,
+    /// Instructions that give the results of their computations.
+    pub roots: HashSet<String>,
+    /// The opcodes of instructions of the HLO text.
+    pub opcodes: HashMap<String, String>,
     /// Where each instruction is named.
     pub names: HashMap<String, Vec<Spot>>,
     /// Words that may be taken for names: labels of the tree, signatures of computations.

@@ -247,6 +247,9 @@ impl Facts {
             if text.ends_with('{') && !text.starts_with(' ') && !text.starts_with("HloModule") {
                 let name = text.trim_start_matches("ENTRY ").trim_start_matches('%');
                 name[..word_length(name)].clone_into(&mut computation);
+                if text.starts_with("ENTRY ") {
+                    self.entry.clone_from(&computation);
+                }
                 self.computations.insert(computation.clone());
                 self.add_words(&line);
             } else if text.starts_with("  ") && text.contains(" = ") {
@@ -270,6 +273,10 @@ impl Facts {
                         self.add_name(operand);
                     }
                 }
+                if text.starts_with("  ROOT ") {
+                    self.roots.insert(name.text.clone());
+                }
+                self.opcodes.insert(name.text.clone(), instruction.opcode);
                 self.instructions
                     .entry(name.text)
                     .or_insert((name.spot, computation.clone()));

@@ -232,11 +232,13 @@ const NEEDING: [&str; 10] = [
 /// Of fusions with more instructions nothing is told.
 const MOST_FUSED: usize = 4096;
 
-/// Which instructions can write over what they read, each fusion read once.
+/// Which instructions can write over what they read, each read once.
 pub struct InPlace<'d> {
     dump: &'d Dump,
     /// The operands that a fusion needs until its result is whole.
     fused: FxHashMap<NameId, FxHashSet<u64>>,
+    /// Whether another instruction needs all of them.
+    needing: FxHashMap<NameId, bool>,
 }
 
 impl<'d> InPlace<'d> {
@@ -245,6 +247,7 @@ impl<'d> InPlace<'d> {
         Self {
             dump,
             fused: FxHashMap::default(),
+            needing: FxHashMap::default(),
         }
     }
 
@@ -252,9 +255,9 @@ impl<'d> InPlace<'d> {
     /// whole. Where nothing is known, it may write over it.
     pub fn makes_apart(&mut self, value: &Value, reader: NameId, output: u32) -> bool {
         let dump = self.dump;
-        let mut made = dump.values_of(reader);
-        made.any(|at| dump.values[at as usize].allocation() == Some(output))
-            && self.needs(value, reader)
+        // Not among all that the reader makes, which may be a value for each parameter.
+        let there = dump.held_by(&dump.allocations[output as usize]);
+        there.iter().any(|made| made.name == reader) && self.needs(value, reader)
     }
 
     /// Whether `reader` needs `value`, which it reads, until its result is whole.
@@ -274,7 +277,10 @@ impl<'d> InPlace<'d> {
                     operand.is_some_and(|operand| needed.contains(&operand.value))
                 })
             }
-            Some(opcode) if NEEDING.contains(&opcode) => parts().is_some_and(|it| is_needing(&it)),
+            Some(opcode) if NEEDING.contains(&opcode) => {
+                let is_needing = || parts().is_some_and(|it| is_needing(&it));
+                *self.needing.entry(reader).or_insert_with(is_needing)
+            }
             _ => false,
         }
     }

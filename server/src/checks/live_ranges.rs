@@ -208,7 +208,7 @@ fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<
 /// Whether the value may be one of a computation that runs asynchronously. Their live ranges begin
 /// elsewhere: at the step of the call's start since libtpu 0.0.51, at the start of the caller's
 /// computation in newer sources.
-fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
+pub(super) fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     // The root of such a computation is visible as the result of the call's start.
     let is_result = dump.positions_of(value).iter().any(|position| {
         position.name != value.name

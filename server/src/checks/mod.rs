@@ -11,6 +11,7 @@ mod code;
 mod cuts;
 mod inference;
 mod labels;
+mod live_ends;
 mod live_ranges;
 mod module;
 mod overlap;
@@ -185,6 +186,7 @@ fn contradictions(dump: &Dump) -> Findings {
     let check_lives = || {
         schedule::check_sequence(dump, &mut doubts_of_lives, &mut of_lives);
         live_ranges::check_ranges(dump, &mut doubts_of_lives, &mut of_lives);
+        live_ends::check_ends(dump, &mut doubts_of_lives, &mut of_lives);
     };
     join(check_lives, || {
         report::check_report(&context, &mut doubts, &mut of_values);

@@ -14,6 +14,7 @@ use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::checks::{self, Finding};
+use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::model::{Dump, FileId, Part, Place, space};
 use crate::report::records::{FileLocation, Source, space_problem};
@@ -108,7 +109,37 @@ pub fn load(path: &Path) -> Result<Loaded, Problem> {
     if !is_dump(&loaded.dump) {
         return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
     }
+    for problem in not_understood(&loaded.dump) {
+        complain(problem);
+    }
     Ok(loaded)
+}
+
+/// What is said of files with lines that are not understood: a number on one of them may be in no answer. Not of HLO
+/// text, in which compilers come up with attributes of their own.
+pub fn not_understood(dump: &Dump) -> Vec<String> {
+    let files = dump.files.iter();
+    let is_read = |part| !matches!(part, Part::Module | Part::None);
+    let files = files.filter(|file| is_read(Part::from(file.document.kind())));
+    let problems = files.filter_map(|file| {
+        let document = &file.document;
+        let errors = document.errors().into_iter();
+        let mut lines: Vec<u32> = errors.map(|(at, _)| document.line_at(at.start)).collect();
+        lines.dedup();
+        let what = match lines.len() {
+            0 => return None,
+            1 => "a line is not understood, so that a number".to_owned(),
+            count => format!(
+                "{} are not understood, so that numbers",
+                counted(count, "line")
+            ),
+        };
+        let path = file.path.display();
+        Some(format!(
+            "{path}: {what} may be missing or wrong: `buflens check` tells"
+        ))
+    });
+    problems.collect()
 }
 
 impl One {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use buflens_syntax::{Document, DocumentKind};
+use buflens_syntax::{Document, DocumentKind, TooLarge};
 use clap::Args;
 
 use super::log::Log;
@@ -103,14 +103,13 @@ impl Oom {
             locate: &locate,
         });
         let failures = failures(document);
-        let failures = failures.iter().map(|failure| {
-            let line = log.line_at(failure.line.start) + 1;
-            records::failed(failure, line, source.as_ref(), self.limit())
-        });
+        let failures = failures
+            .iter()
+            .map(|failure| (log.line_at(failure.line.start) + 1, failure));
         Ok(FailedText {
             file: path.to_string_lossy().into_owned(),
             reason,
-            failures: failures.collect(),
+            failures: records::failed(failures, source.as_ref(), self.limit()),
         })
     }
 
@@ -177,12 +176,17 @@ impl Oom {
 }
 
 fn read(path: &Path) -> Result<Log, Problem> {
+    // A document is no longer, and some files have no end.
+    let most = u64::from(u32::MAX) + 1;
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
-        io::stdin().lock().read_to_end(&mut bytes)
+        io::stdin().lock().take(most).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
     }
     .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 == most {
+        return Err(TooLarge { length: most }.to_string());
+    }
     Log::new(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_broken, is_dump, no_dump, or_complain, without_strangers};
+use super::one::{is_broken, is_dump, no_dump, not_understood, or_complain, without_strangers};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;
@@ -42,6 +42,8 @@ struct Read {
     /// It is called a part of a dump, and is none.
     is_broken: bool,
     notes: std::sync::Arc<[Note]>,
+    /// See [`not_understood`].
+    not_understood: Vec<String>,
 }
 
 impl Summary {
@@ -58,6 +60,9 @@ impl Summary {
                     for note in read.notes.iter() {
                         complain(note);
                         is_unreadable = true;
+                    }
+                    for problem in &read.not_understood {
+                        complain(problem);
                     }
                     let is_meant = read.is_broken || self.paths.contains(&read.path);
                     let module = or_complain(read.module, &read.path, is_meant, &mut is_unreadable);
@@ -112,6 +117,7 @@ fn read(loaded: Loaded) -> Read {
         path,
         is_broken: is_broken(&loaded),
         module,
+        not_understood: not_understood(&loaded.dump),
         notes: loaded.notes,
     }
 }

@@ -357,6 +357,10 @@ fn loaded(view: &View) -> std::result::Result<Loaded, String> {
         let loaded = view.snapshot.load();
         loaded.map_err(|_| problem("its text is not known at this moment"))?
     } else {
+        // Whoever reads a pipe waits for somebody to write.
+        if !path.is_file() {
+            return Err(problem("there is no such file"));
+        }
         // Nobody would close it, so it is not kept.
         workspace::load(path, Texts::Held).map_err(|error| problem(&error.reason.to_string()))?
     };

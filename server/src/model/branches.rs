@@ -38,10 +38,32 @@ impl Dump {
 
     /// Whether a value begins in a branch of a conditional that begins behind `step`.
     fn begins_in_branch(&self, value: &Value, step: u64) -> bool {
-        let branches = self.branches.get_or_init(|| Branches::new(self));
         let begin = usize::try_from(self.live(value).0).ok();
-        let first = begin.and_then(|begin| branches.firsts.get(begin));
+        let first = begin.and_then(|begin| self.branches().firsts.get(begin));
         first.is_some_and(|&first| u64::from(first) > step)
+    }
+
+    /// Whether the instruction that runs at `step` may be in a branch of a conditional.
+    pub fn is_in_branch(&self, step: u32) -> bool {
+        let first = self.branches().firsts.get(step as usize);
+        first.is_some_and(|&first| first > 0)
+    }
+
+    fn branches(&self) -> &Branches {
+        self.branches.get_or_init(|| Branches::new(self))
+    }
+
+    /// The first and the last step of each of [`Dump::computations`], of those in the schedule.
+    pub fn steps_of_computations(&self) -> Vec<Option<(u32, u32)>> {
+        let mut extents = vec![None; self.computations.len()];
+        for (step, entry) in (0..).zip(&self.steps) {
+            let instruction = self.instructions.get(&entry.name);
+            let computation = instruction.and_then(|it| it.computation);
+            if let Some(extent) = computation.and_then(|at| extents.get_mut(at as usize)) {
+                extent.get_or_insert((step, step)).1 = step;
+            }
+        }
+        extents
     }
 }
 
@@ -50,14 +72,7 @@ impl Branches {
         let Some(file) = dump.file_of(Part::Module) else {
             return Self::possible(dump);
         };
-        let mut extents = vec![None; dump.computations.len()];
-        for (step, entry) in (0..).zip(&dump.steps) {
-            let instruction = dump.instructions.get(&entry.name);
-            let computation = instruction.and_then(|it| it.computation);
-            if let Some(extent) = computation.and_then(|at| extents.get_mut(at as usize)) {
-                extent.get_or_insert((step, step)).1 = step;
-            }
-        }
+        let extents = dump.steps_of_computations();
         let mut branches = Vec::new();
         for (_, block) in dump.files[file].document.blocks() {
             checkpoint();

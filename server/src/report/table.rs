@@ -224,7 +224,9 @@ impl Table {
 
     /// Writes the table as comma-separated values, with the keys in the first line.
     pub fn write_csv(&self, out: impl Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
+        // It looks through the rest of a field for quotes each time this is full, and shapes may take megabytes.
+        let mut writer = csv::WriterBuilder::new();
+        let mut writer = writer.buffer_capacity(1 << 20).from_writer(out);
         let columns = self.columns.iter().enumerate();
         let columns: Vec<(usize, &Column)> = columns.filter(|(_, it)| !it.key.is_empty()).collect();
         let keys = columns.iter().map(|(_, column)| column.key);

@@ -31,6 +31,8 @@ const MOST_REPEATED: usize = 8;
 const TICK: u64 = 6;
 /// Steps, names and numbers need so many columns.
 const LEAST_WIDTH: usize = 56;
+/// Nobody sees more columns and lines at once.
+const MOST: usize = 1000;
 /// A name is not cut to less.
 const LEAST_NAME: usize = 8;
 /// Eighths of a line.
@@ -112,7 +114,7 @@ struct TextMap<'c> {
 
 impl<'c> TextMap<'c> {
     fn new(chart: &'c Chart<'c>, options: &Options) -> Self {
-        let width = options.width.max(LEAST_WIDTH);
+        let width = options.width.clamp(LEAST_WIDTH, MOST);
         let cells = width - NAME - SIZE;
         let per_column = chart.steps().div_ceil(cells as u64);
         let count = chart.steps().div_ceil(per_column) as usize;
@@ -121,7 +123,7 @@ impl<'c> TextMap<'c> {
             chart.fullest(first, (first + (per_column - 1)).min(chart.last))
         });
         let columns: Vec<(u64, u64)> = columns.collect();
-        let room = options.height.saturating_sub(AROUND).max(4);
+        let room = options.height.min(MOST).saturating_sub(AROUND).max(4);
         // Half of the room is for the legend.
         let most_rows = room / 2;
         let share = 2 * most_rows as u64;

@@ -337,13 +337,11 @@ fn write_failures(source: &Source<'_, '_, FileLocation>) {
     for file in &source.audit.dump.files {
         for source in [None, Some(source)] {
             let failures = failures(&file.document);
-            let failures = failures
-                .iter()
-                .map(|failure| records::failed(failure, 1, source, LIMIT));
+            let failures = failures.iter().map(|failure| (1, failure));
             let text = records::FailedText {
                 file: "dump.txt".to_owned(),
                 reason: None,
-                failures: failures.collect(),
+                failures: records::failed(failures, source, LIMIT),
             };
             let answer = OutOfMemory::new(vec![text]);
             write(

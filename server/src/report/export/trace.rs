@@ -10,7 +10,7 @@ use serde_json::json;
 use super::lanes::Lanes;
 use crate::audit::Audit;
 use crate::model::bytes::{display, rounded};
-use crate::report::records::{self, Map, MapAllocation, PrintedPeak, SCHEMA};
+use crate::report::records::{self, Map, MapAllocation, MapSpace, PrintedPeak, SCHEMA};
 
 /// The process of the schedule; those of the memory spaces follow.
 const SCHEDULE: u64 = 1;
@@ -211,11 +211,11 @@ impl Trace<'_> {
             bytes,
             ..
         } = *allocation;
-        let spaces = (SCHEDULE + 1..).zip(&map.spaces);
-        let mut spaces = spaces.filter(|(_, it)| it.space.color == allocation.space);
-        let Some((pid, _)) = spaces.next() else {
+        let color = |it: &MapSpace| it.space.color;
+        let Ok(space) = map.spaces.binary_search_by_key(&allocation.space, color) else {
             return Ok(());
         };
+        let pid = SCHEDULE + 1 + space as u64;
         let name = format!("allocation {number}: {kind}, {}", rounded(bytes));
         let (mut lanes, mut threads) = (Lanes::default(), Vec::new());
         let values = &map.values;

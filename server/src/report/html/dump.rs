@@ -265,24 +265,38 @@ fn against(space: &Space, capacity: u64, device: Option<Device>) -> String {
 fn nothing(map: &Map) -> String {
     match map.reason {
         Some(reason) => format!("When bytes are occupied is not known: {reason}."),
+        None if map.values_left_out > 0 => format!(
+            "{} steps are too many for the map on this page: `buflens map` draws any of them.",
+            grouped(map.steps.unwrap_or(0))
+        ),
         None => "Nothing is occupied at any step.".to_owned(),
     }
 }
 
-/// The map, and the same as JSON of at most `most` bytes: the smallest values are left out for it.
+/// The map, and the same as JSON of at most `most` bytes: the smallest values are left out for it, all of them where
+/// steps and allocations alone are too much.
 fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
-    let mut limit = MOST_MAPPED;
-    loop {
+    let of_largest = |limit| {
         let map = Answer::new(audit.dump, records::map(audit, limit));
-        let values = map.content.values.len();
         let data = json(&map).ok();
         let bytes = data.as_ref().map_or(0, String::len);
-        if bytes <= most || values == 0 {
-            return (map, data);
-        }
+        (map, data, bytes)
+    };
+    let (mut map, mut data, mut bytes) = of_largest(MOST_MAPPED);
+    if bytes <= most {
+        return (map, data);
+    }
+    let empty = of_largest(0);
+    while bytes > most && empty.2 < most {
         // Fewer than before, as it was too much.
-        let fitting = values as u128 * most as u128 / bytes as u128;
-        limit = usize::try_from(fitting).unwrap_or(0) * 9 / 10;
+        let of_values = (bytes - empty.2) as u128;
+        let fitting = map.content.values.len() as u128 * (most - empty.2) as u128 / of_values;
+        (map, data, bytes) = of_largest(usize::try_from(fitting).unwrap_or(0) * 9 / 10);
+    }
+    if bytes <= most {
+        (map, data)
+    } else {
+        (empty.0, empty.1)
     }
 }
 
@@ -420,7 +434,9 @@ mod tests {
         assert!(data.unwrap().len() < bytes && !content.values.is_empty());
         let all = whole.content.values.len();
         assert_eq!(content.values.len() + content.values_left_out, all);
-        assert!(mapped(&audit, 1).0.content.values.is_empty());
+        let (none, _) = mapped(&audit, 1);
+        assert!(none.content.values.is_empty());
+        assert!(nothing(&none.content).contains(" steps are too many for the map"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Map {
     pub steps: Option<u64>,
     /// What runs at each step, from step 0. The last steps may have none.
     pub instructions: Vec<TextId>,
-    /// The memory spaces.
+    /// The memory spaces, by number.
     pub spaces: Vec<MapSpace>,
     /// What the compiler prints; `occupied_bytes` are those of memory space 0.
     pub xla_peak: Option<PrintedPeak>,

@@ -1,5 +1,9 @@
 //! What failures say, and what the dump of the program says besides.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
@@ -74,8 +78,8 @@ pub struct FailureRecord<L> {
     pub amounts: Vec<AmountRecord>,
     /// The largest allocations, as listed.
     pub entries: Vec<EntryRecord>,
-    /// What the dump says; `null` without one.
-    pub dump: Option<FailedDump<L>>,
+    /// What the dump says; `null` without one. Of failures alike it is the same.
+    pub dump: Option<Rc<FailedDump<L>>>,
 }
 
 /// A line of the sums.
@@ -167,23 +171,75 @@ fn size(printed: Printed) -> Size {
     }
 }
 
-/// The record of a failure at `line`, with what the dump says if there is one.
-pub fn failed<L>(
+/// The records of failures, each with its line, and with what the dump says if there is one. A log may tell of
+/// thousands: what they have in common is looked up once.
+pub fn failed<'f, L>(
+    failures: impl Iterator<Item = (u32, &'f failure::Failure<'f>)>,
+    source: Option<&Source<'_, '_, L>>,
+    limit: usize,
+) -> Vec<FailureRecord<L>> {
+    let (mut matches, mut dumps) = (FxHashMap::default(), FxHashMap::default());
+    let record = |(line, failure): (u32, &'f failure::Failure<'f>)| {
+        let color = space_of(failure);
+        let found = |entry: &'f failure::Entry<'f>| {
+            let of_dump = || source.map(|it| Rc::new(values_of(it.audit.dump, color, entry)));
+            let size = entry.size.map(|size| size.0);
+            let found = matches.entry((color, entry.name, entry.shape, size));
+            found
+                .or_insert_with(|| of_dump().unwrap_or_default())
+                .clone()
+        };
+        let found: Vec<Rc<Match>> = failure.entries.iter().map(found).collect();
+        let dump = source.map(|source| {
+            let told = Told::of(source, failure, &found);
+            let known = dumps.entry(told);
+            let known = known.or_insert_with_key(|told| Rc::new(failed_dump(source, told, limit)));
+            known.clone()
+        });
+        failure_record(failure, line, source, &found, dump)
+    };
+    failures.map(record).collect()
+}
+
+/// All of a failure that it depends on what a dump says of it.
+#[derive(PartialEq, Eq, Hash)]
+struct Told<'f> {
+    color: u64,
+    /// The ids of the values that are certainly listed.
+    listed: BTreeSet<u64>,
+    wanted: Option<&'f str>,
+    /// The name and index in the message's tag.
+    tagged: Option<(&'f str, &'f str)>,
+}
+
+impl<'f> Told<'f> {
+    fn of<L>(
+        source: &Source<'_, '_, L>,
+        failure: &failure::Failure<'f>,
+        found: &[Rc<Match>],
+    ) -> Self {
+        let exact = found.iter().filter(|found| found.is_exact);
+        let values = exact.flat_map(|found| &found.values);
+        let id = |&at: &u32| Some(source.audit.dump.values.get(at as usize)?.id);
+        let message = failure.message;
+        Self {
+            color: space_of(failure),
+            listed: values.filter_map(id).collect(),
+            wanted: message.and_then(|message| Some(message.wanted?.0)),
+            tagged: message.and_then(|message| message.tagged()),
+        }
+    }
+}
+
+fn failure_record<L>(
     failure: &failure::Failure,
     line: u32,
     source: Option<&Source<'_, '_, L>>,
-    limit: usize,
+    found: &[Rc<Match>],
+    dump: Option<Rc<FailedDump<L>>>,
 ) -> FailureRecord<L> {
-    let color = space_of(failure);
-    let matches: Vec<Match> = failure
-        .entries
-        .iter()
-        .map(|entry| {
-            source.map_or_else(Match::default, |it| values_of(it.audit.dump, color, entry))
-        })
-        .collect();
     let message = failure.message;
-    let entries = failure.entries.iter().zip(&matches);
+    let entries = failure.entries.iter().zip(found);
     FailureRecord {
         line,
         message: message.map(|message| message.text.trim().to_owned()),
@@ -209,7 +265,7 @@ pub fn failed<L>(
         entries: entries
             .map(|(entry, found)| entry_record(source.map(|it| it.audit), entry, found))
             .collect(),
-        dump: source.map(|source| failed_dump(source, failure, &matches, limit)),
+        dump,
     }
 }
 
@@ -239,25 +295,14 @@ fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, found: &Match) ->
     }
 }
 
-fn failed_dump<L>(
-    source: &Source<'_, '_, L>,
-    failure: &failure::Failure,
-    matches: &[Match],
-    limit: usize,
-) -> FailedDump<L> {
-    let (audit, color) = (source.audit, space_of(failure));
+fn failed_dump<L>(source: &Source<'_, '_, L>, told: &Told, limit: usize) -> FailedDump<L> {
+    let (audit, color) = (source.audit, told.color);
     let dump = audit.dump;
     let kinds = reserved_by_kind(audit.dump, color);
     let sum = kinds
         .iter()
         .fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
     let [parameter_bytes, output_bytes, constant_bytes, temp_bytes] = kinds;
-    let listed: Vec<u64> = matches
-        .iter()
-        .filter(|found| found.is_exact)
-        .flat_map(|found| &found.values)
-        .filter_map(|&at| Some(dump.values.get(at as usize)?.id))
-        .collect();
     let query = PeakQuery {
         color,
         step: None,
@@ -268,7 +313,7 @@ fn failed_dump<L>(
     let (in_list, mut unlisted): (Vec<_>, Vec<_>) = found.values.into_iter().partition(|held| {
         // The list names the first of those that hold the same bytes one after the other.
         let mut names = held.buffer.iter().chain([&held.value.id]);
-        names.any(|id| listed.contains(id))
+        names.any(|id| told.listed.contains(id))
     });
     let own = |held: &[PeakValue<L>]| {
         held.iter()
@@ -279,8 +324,7 @@ fn failed_dump<L>(
     unlisted.sort_by_key(|held| std::cmp::Reverse(held.own_bytes));
     let unlisted_left_out = unlisted.len().saturating_sub(limit);
     unlisted.truncate(limit);
-    let wanted = failure.message.and_then(|message| message.wanted);
-    let is = |bytes| wanted.is_some_and(|wanted| wanted.is_of(bytes));
+    let is = |bytes| told.wanted.is_some_and(|text| Printed(text).is_of(bytes));
     let path = dump.files.first().map(|file| stem_or_path(&file.path));
     FailedDump {
         module: module_name(dump),
@@ -292,8 +336,7 @@ fn failed_dump<L>(
         output_bytes,
         constant_bytes,
         temp_bytes,
-        tagged: failure.message.and_then(|message| {
-            let (name, index) = message.tagged()?;
+        tagged: told.tagged.and_then(|(name, index)| {
             let (name, index) = (dump.names.get(name)?, dump.names.get(index)?);
             value(source, dump.values_at(name, index).next()?)
         }),

@@ -1,0 +1,274 @@
+//! The ends of live ranges: a value is alive until it is read for the last time.
+
+use std::cell::LazyCell;
+
+use buflens_syntax::{InstructionParts, facts};
+
+use super::live_ranges::is_asynchronous;
+use super::structure::Section;
+use super::{Code, Doubts, Finding, Findings};
+use crate::model::origin::called;
+use crate::model::{Dump, NameId, Place, Value, is_async_call};
+
+/// Opcodes that hand values on to computations whose ends nobody prints.
+const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
+
+/// `live-range`: each ends at the last step at which its value is read or shown, that of what a computation gives at
+/// the end of it, and that of what a loop changes where the loop begins (`HloLiveRange`). Nothing is said of values
+/// that loops and branches merge: their ranges are cut where others take their place.
+pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
+    let sections = [Section::Values, Section::LiveRanges, Section::Module];
+    if dump.instructions.is_empty()
+        || doubts.steps_shifted
+        || !doubts.are_whole(&sections)
+        || findings.has(Code::Sequence)
+    {
+        return;
+    }
+    let computations = LazyCell::new(|| dump.steps_of_computations());
+    let ends = Ends {
+        dump,
+        root: entry_root(dump),
+        computations: &|at| *computations.get(at as usize)?,
+    };
+    for (number, value) in (0..).zip(&dump.values) {
+        if value.has_live_range()
+            && value.is_used()
+            && !doubts.values.contains(&number)
+            && !doubts.live_ranges.contains(&number)
+            && let Some(finding) = ends.problem(value)
+        {
+            doubts.live_ranges.insert(number);
+            findings.push(finding);
+        }
+    }
+}
+
+/// The instruction that gives the result of the program.
+fn entry_root(dump: &Dump) -> Option<NameId> {
+    let is_entry = |&row: &_| {
+        let header = dump.at::<facts::Computation>(row);
+        header.is_some_and(|header| header.row.entry)
+    };
+    let entry = dump.computations.iter().position(is_entry)?;
+    let blocks = dump.blocks_of(entry as u32).rev();
+    let mut rows = blocks.flat_map(|(_, block, rows)| {
+        let rows = block.rows_in::<facts::Instruction>(rows).rev();
+        rows.map(move |row| (block.text(), row))
+    });
+    let (text, root) = rows.find(|(text, row)| is_root(text, row))?;
+    dump.names.get(root.name.text(text))
+}
+
+/// Whether `ROOT` stands before an instruction of this text.
+fn is_root(text: &str, row: &facts::Instruction) -> bool {
+    let before = text.get(..row.span.start as usize);
+    before.is_some_and(|before| before.ends_with("ROOT "))
+}
+
+struct Ends<'d> {
+    dump: &'d Dump,
+    /// Of the entry computation.
+    root: Option<NameId>,
+    /// The first and last steps of a computation.
+    computations: &'d dyn Fn(u32) -> Option<(u32, u32)>,
+}
+
+/// Where a live range has to end.
+#[derive(Clone, Copy)]
+struct End {
+    step: u64,
+    /// The same where calls do not count as readers, as for newer compilers.
+    without_calls: u64,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The last that reads, shows or makes the value.
+    Seen,
+    /// The end of a computation whose result it is, or a part of it.
+    Given,
+    /// The start of a loop, by its `while`.
+    Loop(NameId),
+}
+
+impl Ends<'_> {
+    fn problem(&self, value: &Value) -> Option<Finding> {
+        let dump = self.dump;
+        let (start, found) = dump.live(value);
+        // Nearly all are only read and shown.
+        if start > found || self.last_seen(value) == Some(found) {
+            return None;
+        }
+        let end = self.end(value)?;
+        // A parameter that is not donated is there to the end.
+        let is_kept = || {
+            let stays = found == dump.steps.len() as u64;
+            stays && dump.opcode(value.name) == Some("parameter")
+        };
+        if [end.step, end.without_calls].contains(&found) || is_kept() {
+            return None;
+        }
+        let step = end.step;
+        let (why, there) = match end.reason {
+            Reason::Seen => self.seen_at(value, step)?,
+            Reason::Given => ("what it is a result of ends".to_owned(), None),
+            Reason::Loop(name) => (format!("the loop `{}` begins", &dump.names[name]), None),
+        };
+        let line = dump.live_range(value)?;
+        let place = line.place(line.row.end.span);
+        let message = format!("the live range ends at step {found} where {why} at step {step}");
+        let finding = Finding::new(Code::LiveRange, place, message);
+        // Whoever runs where it ends does not read the value, so that no line about it is missing.
+        let at_end = dump.steps.get(found as usize).map(|step| step.name);
+        let is_certain =
+            step == end.without_calls && !at_end.is_some_and(|name| self.reads(name, value));
+        let finding = finding.fixed_if(is_certain, step.to_string());
+        Some(match there {
+            Some(there) => finding.related(there, "the last line of it"),
+            None => finding,
+        })
+    }
+
+    /// The last step at which an instruction reads or shows the value; of a part of the program's result the end of
+    /// the schedule.
+    fn last_seen(&self, value: &Value) -> Option<u64> {
+        let dump = self.dump;
+        let positions = dump.positions_of(value).iter().map(|it| it.name);
+        if positions.clone().any(|name| Some(name) == self.root) {
+            return Some(dump.steps.len() as u64);
+        }
+        let uses = dump.uses_of(value).iter().map(|it| it.name);
+        let steps = positions.chain(uses).filter_map(|name| dump.step_of(name));
+        steps.chain(dump.step_of(value.name)).max().map(u64::from)
+    }
+
+    /// Where the live range has to end, if its lines tell.
+    fn end(&self, value: &Value) -> Option<End> {
+        let dump = self.dump;
+        if dump.used(value)?.row.value.phi || is_asynchronous(dump, value) {
+            return None;
+        }
+        let own = u64::from(dump.step_of(value.name)?);
+        let mut end = End {
+            step: own,
+            without_calls: own,
+            reason: Reason::Seen,
+        };
+        let is_hiding = |opcode: &str| HIDING.contains(&opcode) || is_async_call(opcode);
+        let mut goes_through = false;
+        for position in dump.positions_of(value) {
+            let opcode = dump.opcode(position.name).filter(|it| !is_hiding(it))?;
+            goes_through |= opcode == "while";
+            let (step, reason) = match self.given_at(position.name)? {
+                Some(step) => (Some(step), Reason::Given),
+                None => (dump.step_of(position.name).map(u64::from), Reason::Seen),
+            };
+            end.extend(step, reason, true);
+        }
+        let mut first_loop: Option<(u64, NameId)> = None;
+        for reader in dump.uses_of(value) {
+            let opcode = dump.opcode(reader.name).filter(|it| !is_hiding(it))?;
+            if opcode == "while" {
+                let begin = (self.begin_of(reader.name)?, reader.name);
+                first_loop = Some(first_loop.map_or(begin, |first| first.min(begin)));
+            } else {
+                let step = dump.step_of(reader.name).map(u64::from);
+                end.extend(step, Reason::Seen, opcode != "call");
+            }
+        }
+        Some(match first_loop {
+            // The loop's own takes its place.
+            Some((step, name)) if !goes_through => End {
+                step,
+                without_calls: step,
+                reason: Reason::Loop(name),
+            },
+            _ => end,
+        })
+    }
+
+    /// Where the computation ends whose root `name` is, if it is one: `None` where nobody knows, as of branches, which
+    /// all end with their conditional.
+    fn given_at(&self, name: NameId) -> Option<Option<u64>> {
+        let dump = self.dump;
+        if Some(name) == self.root {
+            return Some(Some(dump.steps.len() as u64));
+        }
+        let instruction = dump.instructions.get(&name)?;
+        let line = dump.at::<facts::Instruction>(instruction.row)?;
+        if !is_root(line.block.text(), &line.row) {
+            return Some(None);
+        }
+        let (_, last) = (self.computations)(instruction.computation?)?;
+        (!dump.is_in_branch(last)).then_some(Some(u64::from(last) + 1))
+    }
+
+    /// The first step of a loop's condition and body.
+    fn begin_of(&self, name: NameId) -> Option<u64> {
+        let text = self.dump.instruction_text(name)?;
+        let parts = InstructionParts::read(text);
+        let begin = |key| {
+            let computation = called(self.dump, &parts, key)?;
+            Some((self.computations)(computation)?.0)
+        };
+        let begins = [begin("condition"), begin("body")];
+        begins.into_iter().flatten().min().map(u64::from)
+    }
+
+    /// Which instruction reads, shows or makes the value at `step`, and where that is said.
+    fn seen_at(&self, value: &Value, step: u64) -> Option<(String, Option<Place>)> {
+        let dump = self.dump;
+        let runs = |name| dump.step_of(name).map(u64::from) == Some(step);
+        let told = |name, what, place| {
+            let name = &dump.names[name];
+            (format!("`{name}`, {what}, runs"), Some(place))
+        };
+        if let Some(last) = dump.uses_of(value).iter().find(|it| runs(it.name)) {
+            let line = dump.at::<facts::Use>(last.row)?;
+            return Some(told(
+                last.name,
+                "the last to read it",
+                line.place(line.row.name),
+            ));
+        }
+        let mut positions = dump.positions_of(value).iter();
+        let last = positions.find(|it| runs(it.name))?;
+        let line = dump.at::<facts::Position>(last.row)?;
+        let what = if last.name == value.name {
+            "which nobody reads later"
+        } else {
+            "the last to show it"
+        };
+        Some(told(last.name, what, line.place(line.row.name)))
+    }
+
+    /// Whether the instruction `name` has an operand in which the value is seen.
+    fn reads(&self, name: NameId, value: &Value) -> bool {
+        let dump = self.dump;
+        let Some(text) = dump.instruction_text(name) else {
+            return false;
+        };
+        let positions = dump.positions_of(value);
+        let is_seen = |operand| {
+            let operand = dump.names.get(operand);
+            operand.is_some_and(|operand| positions.iter().any(|it| it.name == operand))
+        };
+        let operands = InstructionParts::read(text).operands;
+        operands.iter().any(|operand| is_seen(operand.name))
+    }
+}
+
+impl End {
+    /// At least to `step`.
+    fn extend(&mut self, step: Option<u64>, reason: Reason, is_certain: bool) {
+        let Some(step) = step else { return };
+        if step > self.step {
+            (self.step, self.reason) = (step, reason);
+        }
+        if is_certain {
+            self.without_calls = self.without_calls.max(step);
+        }
+    }
+}
