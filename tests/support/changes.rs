@@ -420,7 +420,8 @@ fn has_told_end(facts: &Facts, at: usize) -> bool {
     let computation = |name: &String| facts.instructions.get(name).map(|it| &it.1);
     let is_inner = |name: &String| computation(name) != Some(&facts.entry);
     let is_inner_root = |name: &String| facts.roots.contains(name) && is_inner(name);
-    !facts.line(used.header.spot).contains(" (phi)")
+    let is_merged = facts.line(used.header.spot).contains(" (phi)");
+    !is_merged
         && computation(own).is_some_and(|own| !facts.asynchronous.contains(own))
         && facts.sequence.iter().any(|(_, name)| name.text == *own)
         && used.instruction.opcode != "parameter"

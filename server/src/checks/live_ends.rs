@@ -147,10 +147,13 @@ impl Ends<'_> {
     /// Where the live range has to end, if its lines tell.
     fn end(&self, value: &Value) -> Option<End> {
         let dump = self.dump;
-        if dump.used(value)?.row.value.phi || is_asynchronous(dump, value) {
+        let own = dump.step_of(value.name)?;
+        // What a loop gives is cut nowhere, unless a branch gives it on.
+        let is_cut = || dump.opcode(value.name) != Some("while") || dump.is_in_branch(own);
+        if (dump.used(value)?.row.value.phi && is_cut()) || is_asynchronous(dump, value) {
             return None;
         }
-        let own = u64::from(dump.step_of(value.name)?);
+        let own = u64::from(own);
         let mut end = End {
             step: own,
             without_calls: own,
@@ -160,7 +163,7 @@ impl Ends<'_> {
         let mut goes_through = false;
         for position in dump.positions_of(value) {
             let opcode = dump.opcode(position.name).filter(|it| !is_hiding(it))?;
-            goes_through |= opcode == "while";
+            goes_through |= opcode == "while" && position.name != value.name;
             let (step, reason) = match self.given_at(position.name)? {
                 Some(step) => (Some(step), Reason::Given),
                 None => (dump.step_of(position.name).map(u64::from), Reason::Seen),

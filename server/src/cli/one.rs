@@ -126,6 +126,8 @@ pub fn not_understood(dump: &Dump) -> Vec<String> {
         let errors = document.errors().into_iter();
         let mut lines: Vec<u32> = errors.map(|(at, _)| document.line_at(at.start)).collect();
         lines.dedup();
+        // What a cut leaves out is told with the numbers.
+        lines.retain(|&line| line + 1 < document.line_count());
         let what = match lines.len() {
             0 => return None,
             1 => "a line is not understood, so that a number".to_owned(),
