@@ -198,12 +198,13 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             let finding =
                 Finding::new(Code::OutputShape, at.place(at.row.parameter_shape), message);
             findings.push(finding.related(first.place(first.row.shape), "the first value's shape"));
+            doubts.headers.insert(number as u32);
         }
     }
 }
 
 /// `output-shape`: one allocation holds the result, of which a value is the root, maybe seen through a bitcast.
-pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Findings) {
+pub(super) fn check_output(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     let mut strange = FxHashSet::default();
     for (number, allocation) in (0..)
@@ -244,6 +245,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
             }
             strange.insert(number);
             findings.push(finding);
+            doubts.headers.insert(number);
         }
     }
     check_output_kind(dump, &strange, doubts, findings);
@@ -253,7 +255,7 @@ pub(super) fn check_output(context: &Context, doubts: &Doubts, findings: &mut Fi
 fn check_output_kind(
     dump: &Dump,
     strange: &FxHashSet<u32>,
-    doubts: &Doubts,
+    doubts: &mut Doubts,
     findings: &mut Findings,
 ) {
     let mut output: Option<&Allocation> = None;
@@ -275,11 +277,13 @@ fn check_output_kind(
                 at.place(at.row.output_shape),
                 message,
             ));
+            doubts.headers.insert(number);
         }
         if let Some(first) = output.and_then(|first| dump.header(first)) {
             let message = "a second allocation claims the root of the output";
             let finding = Finding::new(Code::OutputShape, at.place(at.row.output_shape), message);
             findings.push(finding.related(first.place(first.row.output_shape), "the first one"));
+            doubts.headers.insert(number);
         }
         output = output.or(Some(allocation));
     }

@@ -22,6 +22,7 @@ pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findin
         || doubts.steps_shifted
         || !doubts.are_whole(&sections)
         || findings.has(Code::Sequence)
+        || findings.has(Code::UnresolvedName)
     {
         return;
     }
@@ -120,10 +121,9 @@ impl Ends<'_> {
         let place = line.place(line.row.end.span);
         let message = format!("the live range ends at step {found} where {why} at step {step}");
         let finding = Finding::new(Code::LiveRange, place, message);
-        // Whoever runs where it ends does not read the value, so that no line about it is missing.
         let at_end = dump.steps.get(found as usize).map(|step| step.name);
-        let is_certain =
-            step == end.without_calls && !at_end.is_some_and(|name| self.reads(name, value));
+        let is_line_missing = at_end.is_some_and(|name| self.reads_untold(name, value));
+        let is_certain = step == end.without_calls && !is_line_missing;
         let finding = finding.fixed_if(is_certain, step.to_string());
         Some(match there {
             Some(there) => finding.related(there, "the last line of it"),
@@ -247,19 +247,23 @@ impl Ends<'_> {
         Some(told(last.name, what, line.place(line.row.name)))
     }
 
-    /// Whether the instruction `name` has an operand in which the value is seen.
-    fn reads(&self, name: NameId, value: &Value) -> bool {
+    /// Whether the instruction `name` has the value for an operand, though no line of the value says so.
+    fn reads_untold(&self, name: NameId, value: &Value) -> bool {
         let dump = self.dump;
-        let Some(text) = dump.instruction_text(name) else {
+        let positions = dump.positions_of(value).iter();
+        let uses = dump.uses_of(value).iter().map(|it| it.name);
+        let mut told = positions.clone().map(|it| it.name).chain(uses);
+        let Some(text) = dump
+            .instruction_text(name)
+            .filter(|_| !told.any(|it| it == name))
+        else {
             return false;
         };
-        let positions = dump.positions_of(value);
-        let is_seen = |operand| {
-            let operand = dump.names.get(operand);
-            operand.is_some_and(|operand| positions.iter().any(|it| it.name == operand))
-        };
+        // Of a tuple, anything may be read.
+        let whole = positions.filter(|it| &dump.names[it.index] == "{}");
+        let mut whole = whole.map(|it| &dump.names[it.name]);
         let operands = InstructionParts::read(text).operands;
-        operands.iter().any(|operand| is_seen(operand.name))
+        whole.any(|name| operands.iter().any(|operand| operand.name == name))
     }
 }
 
@@ -272,6 +276,45 @@ impl End {
         }
         if is_certain {
             self.without_calls = self.without_calls.max(step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::{finds, lstm_scan};
+
+    #[test]
+    fn a_live_range_ends_with_the_last_that_has_to_do_with_its_value() {
+        let parts = lstm_scan();
+        let mut texts = parts.each_ref().map(String::as_str);
+        texts.rotate_left(2);
+        for (from, to, problem) in [
+            (
+                "ynn_fusion{}:27-33",
+                "ynn_fusion{}:27-34",
+                "ends at step 34 where `tanh_multiply_fusion`, the last to read it, runs at step 33",
+            ),
+            (
+                "while.7{0}:36-36",
+                "while.7{0}:36-40",
+                "ends at step 40 where `while.7`, which nobody reads later, runs at step 36",
+            ),
+            (
+                "copy.15{}:10-13",
+                "copy.15{}:10-12",
+                "ends at step 12 where the loop `while.7` begins at step 13",
+            ),
+            (
+                "while.7{1}:36-41",
+                "while.7{1}:36-39",
+                "ends at step 39 where what it is a result of ends at step 41",
+            ),
+        ] {
+            let found = finds(&texts, from, to, "live-range");
+            assert_eq!(found.message, format!("the live range {problem}"));
+            let fixed = found.fix.unwrap_or_else(|| panic!("no fix of {from}")).text;
+            assert!(from.ends_with(&format!("-{fixed}")), "{fixed}");
         }
     }
 }

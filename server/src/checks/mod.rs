@@ -175,9 +175,10 @@ fn contradictions(dump: &Dump) -> Findings {
     let context = Context::new(dump);
     shapes::check_colors(&context, &mut doubts, &mut findings);
     values::check_references(dump, &mut doubts, &mut findings);
+    values::check_lines(dump, &doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
-    allocations::check_output(&context, &doubts, &mut findings);
+    allocations::check_output(&context, &mut doubts, &mut findings);
     allocations::check_sizes(&context, &mut doubts, &mut findings);
     totals::check_total(dump, &doubts, &mut findings);
     // What is left asks what has been found so far. What the values are and when they live ask nothing of each other.

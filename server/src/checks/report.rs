@@ -192,7 +192,9 @@ impl<'d> Report<'_, 'd> {
         let mut tables_of_space = 0;
         let mut allocation: Option<u32> = None;
         // The older form names each table's allocation, the newer one sorts them.
-        let mut is_named = false;
+        let (mut is_named, mut named) = (false, FxHashSet::default());
+        // The table of all allocations has their headers, too.
+        let mut is_running = false;
         let mut heading = None;
         let mut rows = self.rows();
         // Where those of the table begin that is being read, and how many they are.
@@ -218,6 +220,20 @@ impl<'d> Report<'_, 'd> {
                     count = 0;
                     is_named = true;
                     allocation = self.check_named(&at, &header, doubts, findings);
+                    let number = allocation.filter(|_| !is_running);
+                    if let Some(number) = number.filter(|&number| !named.insert(number)) {
+                        allocation = None;
+                        doubts.headers.insert(number);
+                        let message = format!("allocation {number} stands here twice");
+                        push(
+                            self.context.dump,
+                            &at,
+                            header.index.span,
+                            message,
+                            &[],
+                            findings,
+                        );
+                    }
                 }
                 ReportRow::Table(span) => {
                     if !is_named {
@@ -244,6 +260,7 @@ impl<'d> Report<'_, 'd> {
                 ReportRow::Rest(_) if count > 0 => count += 1,
                 ReportRow::Rest(_) | ReportRow::SpaceTotal(_) | ReportRow::Running { .. } => {}
             }
+            is_running = matches!(at.row, ReportRow::Running { .. });
         }
         if doubts.headers.is_empty() && doubts.allocations.is_empty() {
             self.check_counts(&tables, findings);
@@ -258,7 +275,7 @@ impl<'d> Report<'_, 'd> {
         let dump = self.context.dump;
         let sizes = dump.allocations.iter().map(|allocation| allocation.size);
         let mut sum = Sum::new(sizes.fold(0, u64::saturating_add));
-        let mut shown = 0;
+        let (mut shown, mut seen) = (0, FxHashSet::default());
         for at in self.rows() {
             match at.row {
                 ReportRow::Running {
@@ -271,6 +288,11 @@ impl<'d> Report<'_, 'd> {
                     let Some(size) = dump.allocations.get(number).map(|it| it.size) else {
                         return;
                     };
+                    if !seen.insert(number) {
+                        let message = format!("allocation {number} stands here twice");
+                        push(dump, &at, allocation.span, message, &[], findings);
+                        return;
+                    }
                     shown += 1;
                     // Behind a row that is missing or doubled, all sums are off.
                     if !sum.add(dump, &at, size, (cumulative, percentage), findings) {
@@ -363,12 +385,13 @@ impl<'d> Report<'_, 'd> {
         let expected = bytes::human(allocation.size);
         let found = at.text(header.size);
         let has_other_size = !doubts.allocations.contains(&number) && found != expected;
-        let has_other_header = header.color.value != allocation.color
-            || !allocation.is_of_parameter(header.parameter.get());
+        let there = self.context.dump.header(allocation)?;
+        let attributes = |line| attributes(line).unwrap_or_default();
+        let has_other_header =
+            attributes(at.text(header.line)) != attributes(there.text(there.row.line));
         if !has_other_size && !has_other_header {
             return Some(number);
         }
-        let there = self.context.dump.header(allocation)?;
         // Whose rows follow is not known then, and one finding is enough where two headers have the number.
         if doubts.headers.insert(number) {
             let finding = |span, message| Finding::new(Code::ReportTotal, at.place(span), message);
@@ -550,6 +573,12 @@ impl<'d> Report<'_, 'd> {
         let finding = finding.related(row.at.place(row.span), "the row");
         Some(finding.fixed_by(there.value.to_string()))
     }
+}
+
+/// What stands behind the size of an allocation, in a header of the report or the assignment.
+fn attributes(line: &str) -> Option<&str> {
+    let (_, size) = line.split_once(": size ")?;
+    size.find([',', ':']).map(|end| &size[end..])
 }
 
 /// The rows of a table: the `count` slots and remainders from `first` on.

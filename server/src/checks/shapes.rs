@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::labels::cut;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{Allocation, At, Dump, Platforms, Value, bytes};
+use crate::model::{Allocation, At, Dump, Platforms, Value, bytes, is_async_call};
 
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.
 pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
@@ -134,9 +134,10 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
         let (Some(shape), Some(result)) = (context.placed(at), context.result(at)) else {
             continue;
         };
-        // Equal texts are one shape.
-        let is_plain = std::ptr::eq(shape, result) || matches!(shape, Shape::Tuple(_));
-        if is_plain || doubts.values.contains(&at) {
+        // Equal texts are one shape. Contexts of asynchronous calls have shapes of their own.
+        let opcode = || value.opcode.map_or("", |opcode| &dump.names[opcode]);
+        let is_context = || matches!(shape, Shape::Tuple(_)) && is_async_call(opcode());
+        if std::ptr::eq(shape, result) || doubts.values.contains(&at) || is_context() {
             continue;
         }
         let index = &dump.names[value.index];
@@ -191,6 +192,50 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
         };
         doubts.values.insert(at);
         findings.push(finding);
+    }
+    check_results(context, doubts, findings);
+}
+
+/// `value-shape`: an instruction with several values is printed alike with each of them.
+fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
+    let dump = context.dump;
+    let result = |at: u32| context.result(at).map(std::ptr::from_ref);
+    for (at, value) in (0..).zip(&dump.values) {
+        let mut others = dump.values_of(value.name).filter(|&other| other != at);
+        let Some(other) = others.next().filter(|_| !doubts.values.contains(&at)) else {
+            continue;
+        };
+        let (Some(own), Some(its)) = (result(at), result(other)) else {
+            continue;
+        };
+        // Of two, the one that the HLO text has not is wrong; of more, the one that is alone.
+        let mut is_wrong = || {
+            let own_text = dump.instruction(value).map(|it| it.text(it.row.shape));
+            let in_module = dump.instructions.get(&value.name);
+            let in_module = in_module.and_then(|it| dump.at::<facts::Instruction>(it.row));
+            match others.next() {
+                Some(third) => result(third) == Some(its),
+                None => in_module.is_none_or(|it| own_text != Some(it.text(it.row.shape))),
+            }
+        };
+        if own == its || !is_wrong() {
+            continue;
+        }
+        let [here, there] = [at, other].map(|at| dump.instruction(&dump.values[at as usize]));
+        let Some((here, there)) = here.zip(there) else {
+            continue;
+        };
+        let message = format!(
+            "`{}` is printed with another shape for `{}{}`",
+            &dump.names[value.name],
+            &dump.names[dump.values[other as usize].name],
+            &dump.names[dump.values[other as usize].index]
+        );
+        let text = there.text(there.row.shape);
+        let finding = Finding::new(Code::ValueShape, here.place(here.row.shape), message);
+        let finding = finding.related(there.place(there.row.shape), "the other shape");
+        doubts.values.insert(at);
+        findings.push(finding.fixed_by(text));
     }
 }
 
@@ -266,4 +311,35 @@ fn wrong_size(size: u64, expected: Option<u64>, placement: &At<facts::Placement>
     let place = placement.place(placement.row.size.span);
     let finding = Finding::new(Code::ValueSize, place, message);
     finding.related(placement.place(placement.row.shape), "the shape")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::tests::{finds, lstm_scan};
+
+    /// The table of a tuple, and a part of a result that is another value's.
+    #[test]
+    fn all_parts_of_a_tuple_are_those_of_its_instruction() {
+        let parts = lstm_scan();
+        let mut texts = parts.each_ref().map(String::as_str);
+        let from = "(size=24,offset=0): (f32[8,128]{1,0}, f32[8,128]{1,0},";
+        let to = "(size=24,offset=0): (f32[8,128]{1,0}, f32[8,129]{1,0},";
+        finds(&texts, from, to, "value-shape");
+        texts.rotate_left(1);
+        let at = texts[0]
+            .find("<109 while.7{1} (phi) @0>")
+            .expect("the value");
+        let line = texts[0][at..]
+            .find(" from instruction: ")
+            .expect("its instruction");
+        let end = at + line + texts[0][at + line..].find('\n').expect("its end");
+        let from = &texts[0][at..end];
+        let found = finds(
+            &texts,
+            from,
+            &from.replace("f32[20,8,64]", "f32[20,8,65]"),
+            "value-shape",
+        );
+        assert!(found.fix.expect("a fix").text.contains("f32[20,8,64]"));
+    }
 }

@@ -24,6 +24,16 @@ pub(super) const SUFFIXES: [&str; 5] = [
     ".txt",
 ];
 
+/// A program with a loop: the texts of its files, by [`SUFFIXES`] without the report.
+pub(super) fn lstm_scan() -> [String; 4] {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps/loops");
+    [0, 1, 2, 4].map(|part| {
+        let stem = "module_0043.jit_lstm_scan.cpu_after_optimizations";
+        let path = folder.join(format!("{stem}{}", SUFFIXES[part]));
+        std::fs::read_to_string(path).expect("a fixture")
+    })
+}
+
 pub(super) fn dump(texts: &[&str]) -> Dump {
     let file = |text: &&str| File {
         path: PathBuf::from("dump.txt"),

@@ -4,7 +4,40 @@ use buflens_syntax::facts;
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{At, Dump, Place, Value};
+use crate::model::{At, Dump, NameId, Place, Value};
+
+/// `unresolved-name`: who shows and reads a value is an instruction of the HLO text. Not of the first line below
+/// `positions:`, which is the value's own.
+pub(super) fn check_lines(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    let sections = [Section::Values, Section::Module];
+    if dump.instructions.is_empty() || !doubts.are_whole(&sections) {
+        return;
+    }
+    let places = || dump.instructions.keys().map(|name| name.place());
+    let mut known = vec![false; places().max().map_or(0, |last| last + 1)];
+    places().for_each(|place| known[place] = true);
+    let is_unknown = |name: NameId| known.get(name.place()) != Some(&true);
+    let mut unknown = |place, name: NameId| {
+        let message = format!("the HLO text has no instruction `{}`", &dump.names[name]);
+        findings.push(Finding::new(Code::UnresolvedName, place, message));
+    };
+    let pairs = dump.positions.windows(2);
+    let others = pairs.filter(|pair| pair[0].value == pair[1].value);
+    for position in others.map(|pair| &pair[1]) {
+        if is_unknown(position.name)
+            && let Some(line) = dump.at::<facts::Position>(position.row)
+        {
+            unknown(line.place(line.row.name), position.name);
+        }
+    }
+    for reader in &dump.uses {
+        if is_unknown(reader.name)
+            && let Some(line) = dump.at::<facts::Use>(reader.row)
+        {
+            unknown(line.place(line.row.name), reader.name);
+        }
+    }
+}
 
 /// `duplicate-value` and `unknown-value`: both sections have the same ids, each once.
 pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -362,7 +395,7 @@ fn check_name(dump: &Dump, value: &Value, used: &At<facts::UsedValue>, findings:
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::{CONCAT, finds};
+    use crate::checks::tests::{CONCAT, finds, lstm_scan};
 
     /// Its id may be that of another value, as a part of it or as none.
     #[test]
@@ -379,6 +412,29 @@ mod tests {
             "<10 args_1_.1 @\n positions",
         ] {
             finds(&[CONCAT], header, to, "syntax");
+        }
+    }
+
+    #[test]
+    fn who_shows_and_reads_a_value_is_an_instruction() {
+        let parts = lstm_scan();
+        let mut texts = parts.each_ref().map(String::as_str);
+        texts.rotate_left(1);
+        for (from, to, name) in [
+            (
+                "  while.9\n  tuple.5 {0}",
+                "  while.9\n  tuple.55 {0}",
+                "tuple.55",
+            ),
+            (
+                "  ynn_fusion, operand 1\n",
+                "  ynn_fusiom, operand 1\n",
+                "ynn_fusiom",
+            ),
+        ] {
+            let found = finds(&texts, from, to, "unresolved-name");
+            let problem = format!("the HLO text has no instruction `{name}`");
+            assert_eq!(found.message, problem);
         }
     }
 }

@@ -91,6 +91,15 @@ fn what_a_report_adds_up() {
             "   95.0KiB( 95%);     6.5KiB;",
         ),
         ("The rest 10 allocations", "The rest 11 allocations"),
+        // A header is the assignment's, and there once.
+        (
+            "\nallocation 17: size 512B, parameter 183, shape |f32[8,16]|",
+            "\nallocation 17: size 512B, parameter 183, shape |f32[8,17]|",
+        ),
+        (
+            "\nallocation 17: size 512B, parameter 183,",
+            "\nallocation 16: size 512B, parameter 184,",
+        ),
     ] {
         finds(&[&report, &assignment], from, to, "report-total");
     }
