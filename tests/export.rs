@@ -256,7 +256,7 @@ fn a_trace_is_the_map_over_time() {
             }
         }
         for (track, slices) in &tracks {
-            assert!(nest(slices.clone()), "{}: track {track}", path);
+            assert!(nest(slices.clone()), "{path}: track {track}");
         }
         let column = |name: &str| {
             map["values"][name]
@@ -272,7 +272,7 @@ fn a_trace_is_the_map_over_time() {
             .collect();
         expected.sort_unstable();
         ids.sort_unstable();
-        assert_eq!(ids, expected, "{}", path);
+        assert_eq!(ids, expected, "{path}");
 
         let mut curves: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
         for event in of("C") {

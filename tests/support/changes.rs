@@ -410,7 +410,7 @@ fn has_told_end(facts: &Facts, at: usize) -> bool {
     };
     let own = &used.header.name.text;
     let positions = used.positions.iter().map(|(name, _)| &name.text);
-    let uses = used.uses.iter().map(|name| &name.text);
+    let readers = used.uses.iter().map(|name| &name.text);
     let is_simple = |name: &String| {
         facts.opcodes.get(name).is_some_and(|opcode| {
             let hands_on = ["while", "call", "conditional"].contains(&opcode.as_str());
@@ -425,7 +425,7 @@ fn has_told_end(facts: &Facts, at: usize) -> bool {
         && computation(own).is_some_and(|own| !facts.asynchronous.contains(own))
         && facts.sequence.iter().any(|(_, name)| name.text == *own)
         && used.instruction.opcode != "parameter"
-        && positions.clone().chain(uses).all(is_simple)
+        && positions.clone().chain(readers).all(is_simple)
         && !positions.clone().any(is_inner_root)
 }
 

@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 
 use buflens_syntax::{InstructionParts, facts};
+use rustc_hash::FxHashMap;
 
 use super::live_ranges::is_asynchronous;
 use super::structure::Section;
@@ -10,6 +11,8 @@ use super::{Code, Doubts, Finding, Findings};
 use crate::model::origin::called;
 use crate::model::{Dump, NameId, Place, Value, is_async_call};
 
+/// Of instructions with so many bytes it is not asked what they read, as thousands of findings may ask.
+const MOST_READ: usize = 1 << 16;
 /// Opcodes that hand values on to computations whose ends nobody prints.
 const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 
@@ -27,8 +30,9 @@ pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findin
         return;
     }
     let computations = LazyCell::new(|| dump.steps_of_computations());
-    let ends = Ends {
+    let mut ends = Ends {
         dump,
+        loops: FxHashMap::default(),
         root: entry_root(dump),
         computations: &|at| *computations.get(at as usize)?,
     };
@@ -73,6 +77,8 @@ struct Ends<'d> {
     root: Option<NameId>,
     /// The first and last steps of a computation.
     computations: &'d dyn Fn(u32) -> Option<(u32, u32)>,
+    /// The first steps of loops, by their `while`: each may be handed thousands of values.
+    loops: FxHashMap<NameId, Option<u64>>,
 }
 
 /// Where a live range has to end.
@@ -95,7 +101,7 @@ enum Reason {
 }
 
 impl Ends<'_> {
-    fn problem(&self, value: &Value) -> Option<Finding> {
+    fn problem(&mut self, value: &Value) -> Option<Finding> {
         let dump = self.dump;
         let (start, found) = dump.live(value);
         // Nearly all are only read and shown.
@@ -114,7 +120,7 @@ impl Ends<'_> {
         let step = end.step;
         let (why, there) = match end.reason {
             Reason::Seen => self.seen_at(value, step)?,
-            Reason::Given => ("what it is a result of ends".to_owned(), None),
+            Reason::Given => ("the computation that gives it ends".to_owned(), None),
             Reason::Loop(name) => (format!("the loop `{}` begins", &dump.names[name]), None),
         };
         let line = dump.live_range(value)?;
@@ -126,7 +132,7 @@ impl Ends<'_> {
         let is_certain = step == end.without_calls && !is_line_missing;
         let finding = finding.fixed_if(is_certain, step.to_string());
         Some(match there {
-            Some(there) => finding.related(there, "the last line of it"),
+            Some(there) => finding.related(there, "the line that says so"),
             None => finding,
         })
     }
@@ -145,7 +151,7 @@ impl Ends<'_> {
     }
 
     /// Where the live range has to end, if its lines tell.
-    fn end(&self, value: &Value) -> Option<End> {
+    fn end(&mut self, value: &Value) -> Option<End> {
         let dump = self.dump;
         let own = dump.step_of(value.name)?;
         // What a loop gives is cut nowhere, unless a branch gives it on.
@@ -164,10 +170,7 @@ impl Ends<'_> {
         for position in dump.positions_of(value) {
             let opcode = dump.opcode(position.name).filter(|it| !is_hiding(it))?;
             goes_through |= opcode == "while" && position.name != value.name;
-            let (step, reason) = match self.given_at(position.name)? {
-                Some(step) => (Some(step), Reason::Given),
-                None => (dump.step_of(position.name).map(u64::from), Reason::Seen),
-            };
+            let (step, reason) = self.shown_until(position.name)?;
             end.extend(step, reason, true);
         }
         let mut first_loop: Option<(u64, NameId)> = None;
@@ -192,32 +195,33 @@ impl Ends<'_> {
         })
     }
 
-    /// Where the computation ends whose root `name` is, if it is one: `None` where nobody knows, as of branches, which
-    /// all end with their conditional.
-    fn given_at(&self, name: NameId) -> Option<Option<u64>> {
+    /// To which step the instruction `name` shows what it has: its own, if it has one, or, where it is a root, the end
+    /// of its computation. `None` where nobody knows, as of branches, which all end with their conditional.
+    fn shown_until(&self, name: NameId) -> Option<(Option<u64>, Reason)> {
         let dump = self.dump;
         if Some(name) == self.root {
-            return Some(Some(dump.steps.len() as u64));
+            return Some((Some(dump.steps.len() as u64), Reason::Given));
         }
         let instruction = dump.instructions.get(&name)?;
         let line = dump.at::<facts::Instruction>(instruction.row)?;
         if !is_root(line.block.text(), &line.row) {
-            return Some(None);
+            return Some((dump.step_of(name).map(u64::from), Reason::Seen));
         }
         let (_, last) = (self.computations)(instruction.computation?)?;
-        (!dump.is_in_branch(last)).then_some(Some(u64::from(last) + 1))
+        let end = (Some(u64::from(last) + 1), Reason::Given);
+        (!dump.is_in_branch(last)).then_some(end)
     }
 
     /// The first step of a loop's condition and body.
-    fn begin_of(&self, name: NameId) -> Option<u64> {
-        let text = self.dump.instruction_text(name)?;
-        let parts = InstructionParts::read(text);
-        let begin = |key| {
-            let computation = called(self.dump, &parts, key)?;
-            Some((self.computations)(computation)?.0)
+    fn begin_of(&mut self, name: NameId) -> Option<u64> {
+        let (dump, computations) = (self.dump, self.computations);
+        let read = || {
+            let parts = InstructionParts::read(dump.instruction_text(name)?);
+            let begin = |key| Some(computations(called(dump, &parts, key)?)?.0);
+            let begins = [begin("condition"), begin("body")];
+            begins.into_iter().flatten().min().map(u64::from)
         };
-        let begins = [begin("condition"), begin("body")];
-        begins.into_iter().flatten().min().map(u64::from)
+        *self.loops.entry(name).or_insert_with(read)
     }
 
     /// Which instruction reads, shows or makes the value at `step`, and where that is said.
@@ -247,7 +251,7 @@ impl Ends<'_> {
         Some(told(last.name, what, line.place(line.row.name)))
     }
 
-    /// Whether the instruction `name` has the value for an operand, though no line of the value says so.
+    /// Whether the instruction `name` has, or may have, the value for an operand, though no line of the value says so.
     fn reads_untold(&self, name: NameId, value: &Value) -> bool {
         let dump = self.dump;
         let positions = dump.positions_of(value).iter();
@@ -259,6 +263,9 @@ impl Ends<'_> {
         else {
             return false;
         };
+        if text.len() > MOST_READ {
+            return true;
+        }
         // Of a tuple, anything may be read.
         let whole = positions.filter(|it| &dump.names[it.index] == "{}");
         let mut whole = whole.map(|it| &dump.names[it.name]);
@@ -308,7 +315,7 @@ mod tests {
             (
                 "while.7{1}:36-41",
                 "while.7{1}:36-39",
-                "ends at step 39 where what it is a result of ends at step 41",
+                "ends at step 39 where the computation that gives it ends at step 41",
             ),
         ] {
             let found = finds(&texts, from, to, "live-range");
