@@ -104,17 +104,15 @@ impl Ends<'_> {
     fn problem(&mut self, value: &Value) -> Option<Finding> {
         let dump = self.dump;
         let (start, found) = dump.live(value);
+        // A parameter that is not donated is there to the end.
+        let stays = found == dump.steps.len() as u64;
+        let is_kept = || stays && dump.opcode(value.name) == Some("parameter");
         // Nearly all are only read and shown.
-        if start > found || self.last_seen(value) == Some(found) {
+        if start > found || self.last_seen(value) == Some(found) || is_kept() {
             return None;
         }
         let end = self.end(value)?;
-        // A parameter that is not donated is there to the end.
-        let is_kept = || {
-            let stays = found == dump.steps.len() as u64;
-            stays && dump.opcode(value.name) == Some("parameter")
-        };
-        if [end.step, end.without_calls].contains(&found) || is_kept() {
+        if [end.step, end.without_calls].contains(&found) {
             return None;
         }
         let step = end.step;

@@ -32,7 +32,7 @@ const TICK: u64 = 6;
 /// Steps, names and numbers need so many columns.
 const LEAST_WIDTH: usize = 56;
 /// Nobody sees more columns and lines at once.
-const MOST: usize = 1000;
+const MOST: usize = 500;
 /// A name is not cut to less.
 const LEAST_NAME: usize = 8;
 /// Eighths of a line.

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
-    Moment, PeakQuery, PeakValue, SCHEMA, Source, Value, module_name, peak, source_line, value,
+    Moment, Peak, PeakQuery, PeakValue, SCHEMA, Source, Value, module_name, peak, source_line,
+    value,
 };
-use crate::audit::out_of_memory::{Match, space_of, values_of};
+use crate::audit::out_of_memory::{space_of, values_of};
 use crate::audit::{Audit, padding};
 use crate::model::failure::{self, Form, Printed};
 use crate::model::occupancy::reserved_by_kind;
@@ -118,8 +119,8 @@ pub struct EntryRecord {
     pub source: Option<String>,
     /// Whether `values` is the one that is meant, by name, shape and size.
     pub is_exact: bool,
-    /// The ids of the values in the dump that may be meant.
-    pub values: Vec<u64>,
+    /// The ids of the values in the dump that may be meant. Of entries alike they are the same.
+    pub values: Rc<[u64]>,
 }
 
 /// What the dump of the program says.
@@ -173,32 +174,76 @@ fn size(printed: Printed) -> Size {
 
 /// The records of failures, each with its line, and with what the dump says if there is one. A log may tell of
 /// thousands: what they have in common is looked up once.
-pub fn failed<'f, L>(
+pub fn failed<'f, L: Clone>(
     failures: impl Iterator<Item = (u32, &'f failure::Failure<'f>)>,
     source: Option<&Source<'_, '_, L>>,
     limit: usize,
 ) -> Vec<FailureRecord<L>> {
-    let (mut matches, mut dumps) = (FxHashMap::default(), FxHashMap::default());
+    let mut known = FxHashMap::default();
+    let (mut peaks, mut dumps) = (FxHashMap::default(), FxHashMap::default());
     let record = |(line, failure): (u32, &'f failure::Failure<'f>)| {
         let color = space_of(failure);
-        let found = |entry: &'f failure::Entry<'f>| {
-            let of_dump = || source.map(|it| Rc::new(values_of(it.audit.dump, color, entry)));
+        let meant = |entry: &'f failure::Entry<'f>| {
             let size = entry.size.map(|size| size.0);
-            let found = matches.entry((color, entry.name, entry.shape, size));
-            found
-                .or_insert_with(|| of_dump().unwrap_or_default())
+            let meant = known.entry((color, entry.name, entry.shape, size));
+            meant
+                .or_insert_with(|| Meant::of(source, color, entry))
                 .clone()
         };
-        let found: Vec<Rc<Match>> = failure.entries.iter().map(found).collect();
+        let meant: Vec<Meant> = failure.entries.iter().map(meant).collect();
         let dump = source.map(|source| {
-            let told = Told::of(source, failure, &found);
-            let known = dumps.entry(told);
-            let known = known.or_insert_with_key(|told| Rc::new(failed_dump(source, told, limit)));
-            known.clone()
+            let fullest = peaks.entry(color).or_insert_with(|| fullest(source, color));
+            let told = dumps.entry(Told::of(failure, &meant));
+            let told =
+                told.or_insert_with_key(|told| Rc::new(failed_dump(source, told, fullest, limit)));
+            Rc::clone(told)
         });
-        failure_record(failure, line, source, &found, dump)
+        failure_record(failure, line, source, &meant, dump)
     };
     failures.map(record).collect()
+}
+
+/// The values that an entry may mean.
+#[derive(Clone)]
+struct Meant {
+    is_exact: bool,
+    ids: Rc<[u64]>,
+}
+
+impl Meant {
+    fn of<L>(source: Option<&Source<'_, '_, L>>, color: u64, entry: &failure::Entry) -> Self {
+        let found = source.map(|it| values_of(it.audit.dump, color, entry));
+        let found = found.unwrap_or_default();
+        let id = |&at: &u32| Some(source?.audit.dump.values.get(at as usize)?.id);
+        Self {
+            is_exact: found.is_exact,
+            ids: found.values.iter().filter_map(id).collect(),
+        }
+    }
+}
+
+/// A memory space when it is fullest.
+struct Fullest<L> {
+    /// With the values that have the most bytes of their own first.
+    peak: Peak<L>,
+    padding_bytes: Option<u64>,
+}
+
+fn fullest<L>(source: &Source<'_, '_, L>, color: u64) -> Fullest<L> {
+    let query = PeakQuery {
+        color,
+        step: None,
+        without: &[],
+        limit: usize::MAX,
+    };
+    let (mut peak, _) = peak(source, &query);
+    peak.values
+        .sort_by_key(|held| std::cmp::Reverse(held.own_bytes));
+    let padding = |step| padding::at_step(source.audit, color, step);
+    Fullest {
+        padding_bytes: peak.step.map(padding),
+        peak,
+    }
 }
 
 /// All of a failure that it depends on what a dump says of it.
@@ -213,18 +258,12 @@ struct Told<'f> {
 }
 
 impl<'f> Told<'f> {
-    fn of<L>(
-        source: &Source<'_, '_, L>,
-        failure: &failure::Failure<'f>,
-        found: &[Rc<Match>],
-    ) -> Self {
-        let exact = found.iter().filter(|found| found.is_exact);
-        let values = exact.flat_map(|found| &found.values);
-        let id = |&at: &u32| Some(source.audit.dump.values.get(at as usize)?.id);
+    fn of(failure: &failure::Failure<'f>, meant: &[Meant]) -> Self {
+        let exact = meant.iter().filter(|meant| meant.is_exact);
         let message = failure.message;
         Self {
             color: space_of(failure),
-            listed: values.filter_map(id).collect(),
+            listed: exact.flat_map(|meant| meant.ids.iter().copied()).collect(),
             wanted: message.and_then(|message| Some(message.wanted?.0)),
             tagged: message.and_then(|message| message.tagged()),
         }
@@ -235,11 +274,11 @@ fn failure_record<L>(
     failure: &failure::Failure,
     line: u32,
     source: Option<&Source<'_, '_, L>>,
-    found: &[Rc<Match>],
+    meant: &[Meant],
     dump: Option<Rc<FailedDump<L>>>,
 ) -> FailureRecord<L> {
     let message = failure.message;
-    let entries = failure.entries.iter().zip(found);
+    let entries = failure.entries.iter().zip(meant);
     FailureRecord {
         line,
         message: message.map(|message| message.text.trim().to_owned()),
@@ -263,14 +302,13 @@ fn failure_record<L>(
             })
             .collect(),
         entries: entries
-            .map(|(entry, found)| entry_record(source.map(|it| it.audit), entry, found))
+            .map(|(entry, meant)| entry_record(source.map(|it| it.audit), entry, meant))
             .collect(),
         dump,
     }
 }
 
-fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, found: &Match) -> EntryRecord {
-    let id = |&at: &u32| Some(audit?.dump.values.get(at as usize)?.id);
+fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, meant: &Meant) -> EntryRecord {
     let by_frame = || {
         let (audit, frame) = audit.zip(entry.stack_frame)?;
         let origin = Origin {
@@ -290,12 +328,17 @@ fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, found: &Match) ->
         shape: entry.shape.map(str::to_owned),
         op_name: entry.op_name.clone(),
         source: entry.source.clone().or_else(by_frame),
-        is_exact: found.is_exact,
-        values: found.values.iter().filter_map(id).collect(),
+        is_exact: meant.is_exact,
+        values: Rc::clone(&meant.ids),
     }
 }
 
-fn failed_dump<L>(source: &Source<'_, '_, L>, told: &Told, limit: usize) -> FailedDump<L> {
+fn failed_dump<L: Clone>(
+    source: &Source<'_, '_, L>,
+    told: &Told,
+    fullest: &Fullest<L>,
+    limit: usize,
+) -> FailedDump<L> {
     let (audit, color) = (source.audit, told.color);
     let dump = audit.dump;
     let kinds = reserved_by_kind(audit.dump, color);
@@ -303,27 +346,23 @@ fn failed_dump<L>(source: &Source<'_, '_, L>, told: &Told, limit: usize) -> Fail
         .iter()
         .fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
     let [parameter_bytes, output_bytes, constant_bytes, temp_bytes] = kinds;
-    let query = PeakQuery {
-        color,
-        step: None,
-        without: &[],
-        limit: usize::MAX,
-    };
-    let (found, _) = peak(source, &query);
-    let (in_list, mut unlisted): (Vec<_>, Vec<_>) = found.values.into_iter().partition(|held| {
+    let (mut listed_bytes, mut unlisted_bytes) = (0_u64, 0_u64);
+    let (mut unlisted, mut unlisted_left_out) = (Vec::new(), 0);
+    let found = &fullest.peak;
+    for held in &found.values {
         // The list names the first of those that hold the same bytes one after the other.
         let mut names = held.buffer.iter().chain([&held.value.id]);
-        names.any(|id| told.listed.contains(id))
-    });
-    let own = |held: &[PeakValue<L>]| {
-        held.iter()
-            .fold(0_u64, |sum, held| sum.saturating_add(held.own_bytes))
-    };
-    let (listed_bytes, unlisted_bytes) = (own(&in_list), own(&unlisted));
-    unlisted.retain(|held| held.own_bytes > 0);
-    unlisted.sort_by_key(|held| std::cmp::Reverse(held.own_bytes));
-    let unlisted_left_out = unlisted.len().saturating_sub(limit);
-    unlisted.truncate(limit);
+        if names.any(|id| told.listed.contains(id)) {
+            listed_bytes = listed_bytes.saturating_add(held.own_bytes);
+            continue;
+        }
+        unlisted_bytes = unlisted_bytes.saturating_add(held.own_bytes);
+        if held.own_bytes > 0 && unlisted.len() < limit {
+            unlisted.push(held.clone());
+        } else {
+            unlisted_left_out += usize::from(held.own_bytes > 0);
+        }
+    }
     let is = |bytes| told.wanted.is_some_and(|text| Printed(text).is_of(bytes));
     let path = dump.files.first().map(|file| stem_or_path(&file.path));
     FailedDump {
@@ -348,17 +387,17 @@ fn failed_dump<L>(source: &Source<'_, '_, L>, told: &Told, limit: usize) -> Fail
             let counted = is_without.then_some("without_outputs");
             is(temp_bytes).then_some("temp").or(counted)
         },
-        padding_bytes: found.step.map(|step| padding::at_step(audit, color, step)),
+        padding_bytes: fullest.padding_bytes,
         unlisted_bytes: found.step.map(|_| unlisted_bytes),
         peak: found
             .step
             .zip(found.occupied_bytes)
             .map(|(step, occupied_bytes)| Moment {
                 step,
-                instruction: found.instruction,
+                instruction: found.instruction.clone(),
                 occupied_bytes,
             }),
-        reason: found.reason,
+        reason: found.reason.clone(),
         listed_bytes,
         unlisted,
         unlisted_left_out,
