@@ -209,14 +209,15 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
             continue;
         };
         // Of two, the one that the HLO text has not is wrong; of more, the one that is alone.
-        let mut is_wrong = || {
-            let own_text = dump.instruction(value).map(|it| it.text(it.row.shape));
-            let in_module = dump.instructions.get(&value.name);
-            let in_module = in_module.and_then(|it| dump.at::<facts::Instruction>(it.row));
-            match others.next() {
-                Some(third) => result(third) == Some(its),
-                None => in_module.is_none_or(|it| own_text != Some(it.text(it.row.shape))),
-            }
+        let is_in_module = || {
+            let in_module = dump.instructions.get(&value.name)?.row;
+            let in_module = dump.at::<facts::Instruction>(in_module)?;
+            let here = dump.instruction(value)?;
+            Some(here.text(here.row.shape) == in_module.text(in_module.row.shape))
+        };
+        let mut is_wrong = || match others.next() {
+            Some(third) => result(third) == Some(its),
+            None => is_in_module() != Some(true),
         };
         if own == its || !is_wrong() {
             continue;
