@@ -423,11 +423,19 @@ fn rows(chart: &Chart, groups: Vec<Vec<usize>>, most: usize, columns: &[(u64, u6
         let mut cells = vec![Vec::with_capacity(columns.len()); count as usize];
         for &(step, _) in columns {
             let alive = alive(chart, &places, step);
+            // How far each and those before it reach: a row asks only those that may be in it.
+            let reach = alive.iter().scan(0, |reach, &(_, _, end)| {
+                *reach = end.max(*reach);
+                Some(*reach)
+            });
+            let reach: Vec<u64> = reach.collect();
             for (row, cells) in (0..count).zip(&mut cells) {
                 let border =
                     |row: u64| (u128::from(bytes) * u128::from(row) / u128::from(count)) as u64;
                 let (from, to) = (border(row), border(row + 1));
-                cells.push(match holder(&alive, from, to) {
+                let behind = alive.partition_point(|&(_, start, _)| start < to);
+                let first = reach.partition_point(|&end| end <= from).min(behind);
+                cells.push(match holder(&alive[first..behind], from, to) {
                     Holder::Value(_) if places.len() > 1 => Holder::Many,
                     holder => holder,
                 });
