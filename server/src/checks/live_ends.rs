@@ -82,7 +82,6 @@ struct Ends<'d> {
 }
 
 /// Where a live range has to end.
-#[derive(Clone, Copy)]
 struct End {
     step: u64,
     /// The same where calls do not count as readers, as for newer compilers.
@@ -90,7 +89,6 @@ struct End {
     reason: Reason,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     /// The last that reads, shows or makes the value.
     Seen,

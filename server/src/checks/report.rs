@@ -193,7 +193,7 @@ impl<'d> Report<'_, 'd> {
         let mut allocation: Option<u32> = None;
         // The older form names each table's allocation, the newer one sorts them.
         let (mut is_named, mut named) = (false, FxHashSet::default());
-        // The table of all allocations has their headers, too.
+        // The table of all allocations has each of their headers once, too.
         let mut is_running = false;
         let mut heading = None;
         let mut rows = self.rows();
@@ -220,19 +220,13 @@ impl<'d> Report<'_, 'd> {
                     count = 0;
                     is_named = true;
                     allocation = self.check_named(&at, &header, doubts, findings);
-                    let number = allocation.filter(|_| !is_running);
-                    if let Some(number) = number.filter(|&number| !named.insert(number)) {
+                    let is_again = |number: &u32| !named.insert((is_running, *number));
+                    if let Some(number) = allocation.filter(is_again) {
                         allocation = None;
                         doubts.headers.insert(number);
                         let message = format!("allocation {number} stands here twice");
-                        push(
-                            self.context.dump,
-                            &at,
-                            header.index.span,
-                            message,
-                            &[],
-                            findings,
-                        );
+                        let place = at.place(header.index.span);
+                        findings.push(Finding::new(Code::ReportTotal, place, message));
                     }
                 }
                 ReportRow::Table(span) => {
@@ -275,7 +269,7 @@ impl<'d> Report<'_, 'd> {
         let dump = self.context.dump;
         let sizes = dump.allocations.iter().map(|allocation| allocation.size);
         let mut sum = Sum::new(sizes.fold(0, u64::saturating_add));
-        let (mut shown, mut seen) = (0, FxHashSet::default());
+        let mut shown = 0;
         for at in self.rows() {
             match at.row {
                 ReportRow::Running {
@@ -288,11 +282,6 @@ impl<'d> Report<'_, 'd> {
                     let Some(size) = dump.allocations.get(number).map(|it| it.size) else {
                         return;
                     };
-                    if !seen.insert(number) {
-                        let message = format!("allocation {number} stands here twice");
-                        push(dump, &at, allocation.span, message, &[], findings);
-                        return;
-                    }
                     shown += 1;
                     // Behind a row that is missing or doubled, all sums are off.
                     if !sum.add(dump, &at, size, (cumulative, percentage), findings) {

@@ -201,42 +201,44 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
     let dump = context.dump;
     let result = |at: u32| context.result(at).map(std::ptr::from_ref);
     for (at, value) in (0..).zip(&dump.values) {
-        let mut others = dump.values_of(value.name).filter(|&other| other != at);
+        // The first few of thousands tell.
+        let is_other = |other: &u32| *other != at && !doubts.values.contains(other);
+        let mut others = dump.values_of(value.name).take(8).filter(is_other);
         let Some(other) = others.next().filter(|_| !doubts.values.contains(&at)) else {
             continue;
         };
         let (Some(own), Some(its)) = (result(at), result(other)) else {
             continue;
         };
-        // Of two, the one that the HLO text has not is wrong; of more, the one that is alone.
+        if own == its {
+            continue;
+        }
         let is_in_module = || {
             let in_module = dump.instructions.get(&value.name)?.row;
             let in_module = dump.at::<facts::Instruction>(in_module)?;
             let here = dump.instruction(value)?;
             Some(here.text(here.row.shape) == in_module.text(in_module.row.shape))
         };
-        let mut is_wrong = || match others.next() {
-            Some(third) => result(third) == Some(its),
-            None => is_in_module() != Some(true),
+        // Of two, the one that the HLO text has not is wrong; of more, the one that is alone.
+        let is_right = match others.next() {
+            Some(third) => Some(result(third) != Some(its)),
+            None => is_in_module(),
         };
-        if own == its || !is_wrong() {
+        if is_right == Some(true) {
             continue;
         }
         let [here, there] = [at, other].map(|at| dump.instruction(&dump.values[at as usize]));
         let Some((here, there)) = here.zip(there) else {
             continue;
         };
-        let message = format!(
-            "`{}` is printed with another shape for `{}{}`",
-            &dump.names[value.name],
-            &dump.names[dump.values[other as usize].name],
-            &dump.names[dump.values[other as usize].index]
-        );
+        let name = &dump.names[value.name];
+        let index = &dump.names[dump.values[other as usize].index];
+        let message = format!("`{name}` is printed with another shape for `{name}{index}`");
         let text = there.text(there.row.shape);
         let finding = Finding::new(Code::ValueShape, here.place(here.row.shape), message);
         let finding = finding.related(there.place(there.row.shape), "the other shape");
         doubts.values.insert(at);
-        findings.push(finding.fixed_by(text));
+        findings.push(finding.fixed_if(is_right.is_some(), text));
     }
 }
 

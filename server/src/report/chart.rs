@@ -264,6 +264,20 @@ pub fn whole(length: f64) -> u64 {
     length.max(0.0) as u64
 }
 
+/// 1, 2 or 5 times a power of ten, at least `least`.
+pub fn nice(least: u64) -> u64 {
+    let mut unit = 1_u64;
+    loop {
+        for times in [1, 2, 5] {
+            let nice = unit.saturating_mul(times);
+            if nice >= least {
+                return nice;
+            }
+        }
+        unit = unit.saturating_mul(10);
+    }
+}
+
 /// How a length is shared out over sizes: each gets its part, but at least `floor`.
 pub fn shared(sizes: &[u64], length: f64, floor: f64) -> Vec<f64> {
     let mut is_low = vec![false; sizes.len()];

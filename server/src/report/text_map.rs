@@ -201,13 +201,8 @@ impl<'c> TextMap<'c> {
         let first = self.chart.first;
         let behind = first.saturating_add(self.columns.len() as u64 * self.per_column);
         let widest = behind.to_string().len() as u64;
-        let is_wide = |steps: &u64| {
-            let columns = u128::from(*steps) * self.repeated as u128 / u128::from(self.per_column);
-            columns >= u128::from(widest + TICK)
-        };
-        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
-        let mut round = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
-        let every = round.find(is_wide).unwrap_or(u64::MAX);
+        let columns = self.per_column.saturating_mul(widest + TICK);
+        let every = chart::nice(columns.div_ceil(self.repeated as u64));
         let later = (first / every + 1..).map_while(|at| at.checked_mul(every));
         let mut line = format!("{:NAME$}", "step");
         for step in std::iter::once(first).chain(later.take_while(|&step| step < behind)) {

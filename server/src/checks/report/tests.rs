@@ -100,6 +100,10 @@ fn what_a_report_adds_up() {
             "\nallocation 17: size 512B, parameter 183,",
             "\nallocation 16: size 512B, parameter 184,",
         ),
+        (
+            "91.5KiB; allocation 17: size 512B, parameter 183,",
+            "91.5KiB; allocation 16: size 512B, parameter 184,",
+        ),
     ] {
         finds(&[&report, &assignment], from, to, "report-total");
     }

@@ -279,25 +279,24 @@ fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
     let of_largest = |limit| {
         let map = Answer::new(audit.dump, records::map(audit, limit));
         let data = json(&map).ok();
-        let bytes = data.as_ref().map_or(0, String::len);
-        (map, data, bytes)
+        (map, data)
     };
-    let (mut map, mut data, mut bytes) = of_largest(MOST_MAPPED);
-    if bytes <= most {
-        return (map, data);
+    let bytes = |(_, data): &(_, Option<String>)| data.as_ref().map_or(0, String::len);
+    let mut found = of_largest(MOST_MAPPED);
+    if bytes(&found) <= most {
+        return found;
     }
     let empty = of_largest(0);
-    while bytes > most && empty.2 < most {
+    let Some(room) = most.checked_sub(bytes(&empty)) else {
+        return empty;
+    };
+    while bytes(&found) > most {
         // Fewer than before, as it was too much.
-        let of_values = (bytes - empty.2) as u128;
-        let fitting = map.content.values.len() as u128 * (most - empty.2) as u128 / of_values;
-        (map, data, bytes) = of_largest(usize::try_from(fitting).unwrap_or(0) * 9 / 10);
+        let of_values = (bytes(&found) - bytes(&empty)) as u128;
+        let fitting = found.0.content.values.len() as u128 * room as u128 / of_values;
+        found = of_largest(usize::try_from(fitting).unwrap_or(0) * 9 / 10);
     }
-    if bytes <= most {
-        (map, data)
-    } else {
-        (empty.0, empty.1)
-    }
+    found
 }
 
 /// The memory map with its data, and the same as a picture for print and for who runs no scripts; or

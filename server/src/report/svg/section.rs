@@ -49,7 +49,7 @@ impl<'c> Section<'c> {
         let every = if step >= DENSE {
             1
         } else {
-            nice(chart::whole((SPARSE / step).ceil()))
+            chart::nice(chart::whole((SPARSE / step).ceil()))
         };
         let places = chart.allocations.iter();
         let values: usize = places.map(|&place| chart.values(place).len()).sum();
@@ -293,18 +293,4 @@ fn ticks(top: u64) -> Vec<u64> {
     let unit = (top / 2).max(1);
     let unit = 1_u64 << unit.ilog2();
     (0..=top / unit).map(|it| it * unit).collect()
-}
-
-/// 1, 2 or 5 times a power of ten, at least `least`.
-fn nice(least: u64) -> u64 {
-    let mut unit = 1_u64;
-    loop {
-        for times in [1, 2, 5] {
-            let nice = unit.saturating_mul(times);
-            if nice >= least {
-                return nice;
-            }
-        }
-        unit = unit.saturating_mul(10);
-    }
 }
