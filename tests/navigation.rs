@@ -103,7 +103,7 @@ fn cursors(facts: &Facts) -> Vec<Vec<Cursor>> {
                 Meaning::Position(name.text.clone(), index.clone()),
             );
         }
-        for name in &used.uses {
+        for name in used.uses.iter().map(|it| &it.name) {
             add(8, name.spot, Meaning::Name(name.text.clone()));
         }
         for name in instruction.operands.iter().take(OPERANDS) {

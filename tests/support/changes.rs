@@ -22,6 +22,8 @@ pub enum Kind {
     ValueIndex,
     UsedIndex,
     FirstPosition,
+    UseOperand,
+    UseIndex,
     LiveIndex,
     PeakIndex,
     Dimension,
@@ -46,7 +48,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 37] = [
         Self::HeaderIndex,
         Self::HeaderSize,
         Self::HeaderColor,
@@ -62,6 +64,8 @@ impl Kind {
         Self::ValueIndex,
         Self::UsedIndex,
         Self::FirstPosition,
+        Self::UseOperand,
+        Self::UseIndex,
         Self::LiveIndex,
         Self::PeakIndex,
         Self::Dimension,
@@ -171,6 +175,10 @@ pub fn sites(facts: &Facts) -> Vec<Site> {
                 Number { spot, ..number }
             });
             add(Kind::FirstPosition, first, of);
+        }
+        for reading in &used.uses {
+            add(Kind::UseOperand, Some(reading.operand), of);
+            add(Kind::UseIndex, reading.index, of);
         }
         if Array::read(&used.instruction.shape.text).is_some() {
             for (_, number) in
@@ -410,7 +418,7 @@ fn has_told_end(facts: &Facts, at: usize) -> bool {
     };
     let own = &used.header.name.text;
     let positions = used.positions.iter().map(|(name, _)| &name.text);
-    let readers = used.uses.iter().map(|name| &name.text);
+    let readers = used.uses.iter().map(|it| &it.name.text);
     let is_simple = |name: &String| {
         facts.opcodes.get(name).is_some_and(|opcode| {
             let hands_on = ["while", "call", "conditional"].contains(&opcode.as_str());

@@ -233,6 +233,8 @@ pub fn huge_lines(bytes: usize) -> String {
         (first, body),
         &made,
     );
+    let value = program.values.last_mut().expect("the value just added");
+    value.uses.push("while.1, operand 0 {}".to_owned());
     program.sequence.push("tuple.1".to_owned());
     for (instruction, name, live) in [
         (&carried, "carry", (body, last)),

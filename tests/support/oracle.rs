@@ -103,8 +103,17 @@ pub struct Used {
     pub header: Reference,
     /// Name and index.
     pub positions: Vec<(Word, String)>,
-    pub uses: Vec<Word>,
+    pub uses: Vec<Use>,
     pub instruction: Instruction,
+}
+
+/// A line below `uses:`.
+#[derive(Debug)]
+pub struct Use {
+    pub name: Word,
+    pub operand: Number,
+    /// The first number of the index, if it has one.
+    pub index: Option<Number>,
 }
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::cut::{Line, is_word, total, word_length};
 use super::dumps::Dump;
-use super::oracle::{Allocation, Facts, File, LiveRange, PeakLine, Used, Value, Word};
+use super::oracle::{Allocation, Facts, File, LiveRange, PeakLine, Use, Used, Value, Word};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
@@ -181,7 +181,14 @@ impl Facts {
             let index = if index.is_empty() { "{}" } else { index };
             used.positions.push((name, index.to_owned()));
         } else if part == Part::Uses && text != "  (none)" {
-            used.uses.push(line.word(2, 2 + word_length(&text[2..])));
+            let name = line.word(2, 2 + word_length(&text[2..]));
+            let operand = line.number(", operand ").expect("an operand");
+            let index = line.number(" {");
+            used.uses.push(Use {
+                name,
+                operand,
+                index,
+            });
         }
     }
 
@@ -327,7 +334,7 @@ impl Facts {
         for used in &self.used {
             named.push(used.header.name.clone());
             named.extend(used.positions.iter().map(|(name, _)| name.clone()));
-            named.extend(used.uses.iter().cloned());
+            named.extend(used.uses.iter().map(|it| it.name.clone()));
         }
         named.extend(self.sequence.iter().map(|(_, name)| name.clone()));
         named.extend(self.live_ranges.iter().map(|range| range.name.clone()));

@@ -105,6 +105,8 @@ codes! {
     ValueMismatch = "value-mismatch", Error;
     /// A value is not named after its instruction.
     ValueName = "value-name", Error;
+    /// A line below `uses:` does not say what its instruction reads.
+    ValueUse = "value-use", Error;
     /// The schedule is not numbered 0, 1, 2 ... or its length is another.
     Sequence = "sequence", Error;
     /// A live range contradicts the schedule or belongs to no value.

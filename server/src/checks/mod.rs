@@ -25,6 +25,7 @@ mod structure;
 mod tests;
 mod totals;
 mod tree;
+mod uses;
 mod values;
 mod words;
 
@@ -176,6 +177,7 @@ fn contradictions(dump: &Dump) -> Findings {
     shapes::check_colors(&context, &mut doubts, &mut findings);
     values::check_references(dump, &mut doubts, &mut findings);
     values::check_lines(dump, &doubts, &mut findings);
+    uses::check_uses(dump, &doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);
     allocations::check_output(&context, &mut doubts, &mut findings);

@@ -204,6 +204,9 @@ pub struct Dump {
     pub positions: Vec<Position>,
     /// All lines below `uses:`, in the order of the text.
     pub uses: Vec<Use>,
+    /// Instructions that read, by the uses, a value at an index at which no position shows it, or whose operands are
+    /// not 0, 1, 2 ..., each once.
+    pub odd_readers: Vec<NameId>,
     /// The schedule, by step.
     pub steps: Vec<Step>,
     /// `HloLiveRange (max N)`.

@@ -4,6 +4,7 @@ mod allocations;
 mod module;
 mod numbering;
 mod one_dump;
+mod uses;
 
 use std::num::NonZeroU32;
 use std::ops::{ControlFlow, Range};
@@ -23,6 +24,7 @@ pub use numbering::Numbering;
 
 use numbering::{Texts, numbers_of};
 use one_dump::OneDump;
+use uses::Uses;
 
 /// Names are unique in a sound dump. In others so many values of one name are told apart, which keeps
 /// a name that repeats a million times from taking a million times a million steps.
@@ -54,6 +56,7 @@ pub struct Join<'n> {
     parts: Vec<Part>,
     /// The file that is being joined.
     reading: Reading,
+    uses: Uses,
     /// The index `{}`, which is mostly not printed.
     whole: Option<NameId>,
 }
@@ -89,6 +92,7 @@ impl<'n> Join<'n> {
             with_live_ranges: Vec::new(),
             parts: Vec::new(),
             reading: Reading::default(),
+            uses: Uses::default(),
             whole: None,
         }
     }
@@ -174,6 +178,7 @@ impl<'n> Join<'n> {
         }
         // Values are joined by what sections A and C say, live ranges by name and index.
         dump.sort();
+        dump.odd_readers = std::mem::take(&mut self.uses).odd_readers(dump);
         for (file, block) in std::mem::take(&mut self.with_live_ranges) {
             let document = self.dump.files[file].document.clone();
             if let Some((_, content)) = document.block(block) {
@@ -282,7 +287,7 @@ impl Join<'_> {
                     (self.reading.current, self.reading.current_id) = (Some(value), header.id);
                 }
                 brief::Row::Position(position) => self.push_position(position, &texts, row),
-                brief::Row::Use(name) => self.push_use(texts.name(name), row),
+                brief::Row::Use(reading) => self.push_use(reading, &texts, row),
                 brief::Row::Instruction(instruction) => {
                     self.add_instruction(&instruction, &texts, row);
                 }
@@ -421,19 +426,13 @@ impl Join<'_> {
                 && has_index == entry.printed.has_index();
             entry.set_alike(entry.is_alike() && is_first);
         }
+        self.uses.show(index, dump.used_values.len());
         dump.positions.push(Position {
             row,
             value,
             name,
             index,
         });
-    }
-
-    fn push_use(&mut self, name: NameId, row: Row) {
-        let Some(value) = self.reading.current else {
-            return;
-        };
-        self.dump.uses.push(Use { row, value, name });
     }
 
     /// The first instruction below a header is the value's.

@@ -80,7 +80,8 @@ impl NameId {
         self.0.get() as usize - 1
     }
 
-    fn at(place: usize) -> Self {
+    /// The one that has this place.
+    pub(super) fn at(place: usize) -> Self {
         Self::of_number(place as u32 + 1)
     }
 

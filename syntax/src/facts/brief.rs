@@ -31,8 +31,8 @@ pub enum Row {
     UsedValue(Reference),
     /// A line below ` positions:`.
     Position(Position),
-    /// A line below ` uses:`: the instruction that reads the value.
-    Use(Text),
+    /// A line below ` uses:`.
+    Use(Use),
     /// An instruction, of section C or of a module.
     Instruction(Instruction),
     /// A line of the schedule.
@@ -102,6 +102,17 @@ pub struct Position {
     /// The instruction at which the value is visible.
     pub name: Text,
     /// At which index of the instruction's result.
+    pub index: Text,
+}
+
+/// A line below ` uses:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// The instruction that reads the value.
+    pub name: Text,
+    /// As which of its operands, from 0; 2^64 - 1 where it is that or larger, or not printed.
+    pub operand: u64,
+    /// At which index of the operand.
     pub index: Text,
 }
 

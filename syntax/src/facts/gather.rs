@@ -115,7 +115,11 @@ impl Gathered {
                 name: self.names.number(text, row.name),
                 index: self.names.number(text, row.index),
             }),
-            Line::Use(row) => Row::Use(self.names.number(text, row.name)),
+            Line::Use(row) => Row::Use(brief::Use {
+                name: self.names.number(text, row.name),
+                operand: row.operand.get().unwrap_or(u64::MAX),
+                index: self.names.number(text, row.index),
+            }),
             Line::Instruction(row) => {
                 self.instructions += 1;
                 Row::Instruction(brief::Instruction {

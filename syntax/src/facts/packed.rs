@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::brief::{
-    Allocation, Instruction, LiveRange, Placement, Position, Reference, Row, Step, Text,
+    Allocation, Instruction, LiveRange, Placement, Position, Reference, Row, Step, Text, Use,
 };
 use super::{AllocationKinds, Number, Span};
 
@@ -94,7 +94,11 @@ impl Iterator for Rows<'_> {
                 name: bytes.text(),
                 index: bytes.text(),
             }),
-            USE => Row::Use(bytes.text()),
+            USE => Row::Use(Use {
+                name: bytes.text(),
+                operand: bytes.number().wrapping_sub(1),
+                index: bytes.text(),
+            }),
             INSTRUCTION => {
                 let [is_tuple] = unpacked(bytes.number());
                 Row::Instruction(Instruction {
@@ -175,7 +179,11 @@ impl Packer {
                 self.text(row.name);
                 self.text(row.index);
             }
-            Row::Use(name) => self.text(name),
+            Row::Use(row) => {
+                self.text(row.name);
+                self.number(row.operand.wrapping_add(1));
+                self.text(row.index);
+            }
             Row::Instruction(row) => {
                 self.number(packed([row.is_tuple]));
                 self.text(row.name);
@@ -505,7 +513,13 @@ mod tests {
             placement.prop_map(Row::Placement),
             reference().prop_map(Row::UsedValue),
             (text(), text()).prop_map(|(name, index)| Row::Position(Position { name, index })),
-            text().prop_map(Row::Use),
+            (text(), number(), text()).prop_map(|(name, operand, index)| {
+                Row::Use(Use {
+                    name,
+                    operand,
+                    index,
+                })
+            }),
             instruction.prop_map(Row::Instruction),
             (number(), text()).prop_map(|(step, name)| Row::Step(Step { step, name })),
             live_range.prop_map(|(start, end, name, index)| {

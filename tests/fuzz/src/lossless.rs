@@ -170,7 +170,13 @@ fn are_in_brief(block: &Block) {
                 is(brief.name, line.name);
                 is(brief.index, line.index);
             }
-            brief::Row::Use(name) => is(name, on::<Use>(block, line).name),
+            brief::Row::Use(brief) => {
+                let line: Use = on(block, line);
+                let operand = line.operand.get().unwrap_or(u64::MAX);
+                assert_eq!(brief.operand, operand);
+                is(brief.name, line.name);
+                is(brief.index, line.index);
+            }
             brief::Row::Instruction(brief) => {
                 let line: Instruction = on(block, line);
                 is(brief.name, line.name);
