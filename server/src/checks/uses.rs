@@ -27,14 +27,10 @@ pub(super) fn check_uses(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
     if !doubts.are_whole(&sections) || told.into_iter().any(|code| findings.has(code)) {
         return;
     }
-    let mut readers = Readers {
-        dump,
-        left: MOST_READ,
-    };
-    let odd: Vec<Reader> = dump
-        .odd_readers
-        .iter()
-        .map(|&name| readers.read(name))
+    let mut left = MOST_READ;
+    let names = dump.odd_readers.iter();
+    let odd: Vec<Reader> = names
+        .map(|&name| Reader::new(dump, name, &mut left))
         .collect();
     let misread: Vec<Finding> = odd.iter().flat_map(Reader::misread).collect();
     // What one instruction lacks may be the line that another has too many of, or behind the end of a file, of which
@@ -45,17 +41,11 @@ pub(super) fn check_uses(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
     findings.extend(misread);
 }
 
-struct Readers<'d> {
-    dump: &'d Dump,
-    /// How many bytes of instructions may still be looked at.
-    left: usize,
-}
-
 /// An instruction with the lines that say what it reads.
 struct Reader<'d> {
     dump: &'d Dump,
     name: &'d str,
-    /// Their names; empty where the instruction is not printed, or too long.
+    /// The names of its operands; empty where the instruction is not printed, or too long.
     operands: Vec<&'d str>,
     lines: Vec<Line<'d>>,
 }
@@ -66,32 +56,29 @@ struct Line<'d> {
     index: Option<NameId>,
 }
 
-impl<'d> Readers<'d> {
-    fn operands(&mut self, name: NameId) -> Vec<&'d str> {
-        let text = self.dump.instruction_text(name).unwrap_or_default();
-        let Some(left) = self.left.checked_sub(text.len()) else {
-            return Vec::new();
-        };
-        self.left = left;
+impl<'d> Reader<'d> {
+    /// Of the instruction's text, which is taken from the bytes that may still be looked at, if `left` has so many.
+    fn new(dump: &'d Dump, name: NameId, left: &mut usize) -> Self {
+        let text = dump.instruction_text(name);
+        let text = text.filter(|text| text.len() <= *left).unwrap_or_default();
+        *left -= text.len();
         let operands = InstructionParts::read(text).operands;
-        operands.iter().map(|operand| operand.name).collect()
-    }
-
-    fn read(&mut self, name: NameId) -> Reader<'d> {
-        let dump = self.dump;
-        Reader {
+        let lines = dump.uses_by(name);
+        Self {
             dump,
             name: &dump.names[name],
-            operands: self.operands(name),
-            lines: dump
-                .uses_by(name)
-                .filter_map(|number| Line::new(dump, number))
-                .collect(),
+            operands: operands.iter().map(|it| it.name).collect(),
+            lines: lines.filter_map(|number| Line::new(dump, number)).collect(),
         }
     }
-}
 
-impl Reader<'_> {
+    /// The name of the operand that a line gives the number of.
+    fn operand_of(&self, line: &Line) -> Option<&'d str> {
+        self.operands
+            .get(usize::try_from(line.number()).ok()?)
+            .copied()
+    }
+
     /// Whether `operand` shows what `line` says that is read.
     fn shows(&self, operand: &str, line: &Line) -> bool {
         let (Some(operand), Some(index)) = (self.dump.names.get(operand), line.index) else {
@@ -106,48 +93,47 @@ impl Reader<'_> {
         if self.operands.is_empty() {
             return self.unshown();
         }
-        let operand_of = |line: &Line| self.operands.get(usize::try_from(line.number()).ok()?);
-        let is_right =
-            |line: &&Line| operand_of(line).is_some_and(|operand| self.shows(operand, line));
-        let right = self.lines.iter().filter(is_right);
-        let whole = right.filter(|line| line.is_whole());
-        let taken: FxHashSet<u64> = whole.map(Line::number).collect();
-        let wrong = self.lines.iter().filter(|line| !is_right(line)).take(MOST);
-        let finding = |line: &Line| {
-            let operands = (0_u64..).zip(&self.operands);
-            let fitting = operands.filter(|(_, operand)| self.shows(operand, line));
-            let fitting: Vec<u64> = fitting.map(|(number, _)| number).collect();
-            let is_free = |number: &&u64| !line.is_whole() || !taken.contains(number);
-            let mut free = fitting.iter().filter(is_free);
-            let (first_free, is_certain) = (free.next(), free.next().is_none());
-            let (name, number) = (self.name, line.number());
-            if fitting.is_empty()
-                && let Some(operand) = operand_of(line)
-                && let Some(finding) = line.elsewhere(self.dump, name, operand)
-            {
-                return finding;
+        let is_right = |line: &&Line| {
+            let operand = self.operand_of(line);
+            operand.is_some_and(|operand| self.shows(operand, line))
+        };
+        let (right, wrong): (Vec<&Line>, Vec<&Line>) = self.lines.iter().partition(is_right);
+        let whole = right.iter().filter(|line| line.is_whole());
+        let taken: FxHashSet<u64> = whole.map(|line| line.number()).collect();
+        let wrong = wrong.into_iter().take(MOST);
+        wrong.map(|line| self.wrong_operand(line, &taken)).collect()
+    }
+
+    /// That the operand that `line` names does not show its value there, where other lines are right about those in `taken`.
+    fn wrong_operand(&self, line: &Line, taken: &FxHashSet<u64>) -> Finding {
+        let (name, number) = (self.name, line.number());
+        let operands = (0_u64..).zip(&self.operands);
+        let fitting = operands.filter(|(_, operand)| self.shows(operand, line));
+        let fitting: Vec<u64> = fitting.map(|(number, _)| number).collect();
+        let is_free = |number: &&u64| !line.is_whole() || !taken.contains(number);
+        let mut free = fitting.iter().filter(is_free);
+        let first_free = free.next();
+        let only = first_free.filter(|_| free.next().is_none());
+        let message = match (first_free.or(fitting.first()), self.operand_of(line)) {
+            (Some(right), _) => format!("the value is operand {right} of `{name}`, not {number}"),
+            (None, Some(operand)) => {
+                if let Some(finding) = line.elsewhere(self.dump, name, operand) {
+                    return finding;
+                }
+                format!(
+                    "operand {number} of `{name}` is `{operand}`, which does not show the value"
+                )
             }
-            let message = match (first_free.or(fitting.first()), operand_of(line)) {
-                (Some(right), _) => {
-                    format!("the value is operand {right} of `{name}`, not {number}")
-                }
-                (None, Some(operand)) => {
-                    format!(
-                        "operand {number} of `{name}` is `{operand}`, which does not show the value"
-                    )
-                }
-                (None, None) => {
-                    let operands = counted(self.operands.len(), "operand");
-                    format!("`{name}` has {operands}, none of which shows the value")
-                }
-            };
-            let finding = Finding::new(Code::ValueUse, line.place(), message);
-            match first_free.filter(|_| is_certain) {
-                Some(right) => finding.fixed_by(right.to_string()),
-                None => finding,
+            (None, None) => {
+                let operands = counted(self.operands.len(), "operand");
+                format!("`{name}` has {operands}, none of which shows the value")
             }
         };
-        wrong.map(finding).collect()
+        let finding = Finding::new(Code::ValueUse, line.place(), message);
+        match only {
+            Some(right) => finding.fixed_by(right.to_string()),
+            None => finding,
+        }
     }
 
     /// The lines that read their value where nothing shows it, where the instruction is not printed.
@@ -202,6 +188,21 @@ impl<'d> Line<'d> {
         })
     }
 
+    /// The number of the operand.
+    fn number(&self) -> u64 {
+        self.at.row.operand.value
+    }
+
+    /// The index at which the operand is read.
+    fn index_text(&self) -> &str {
+        index_text(self.at.text(self.at.row.index))
+    }
+
+    /// Whether all of the operand is read.
+    fn is_whole(&self) -> bool {
+        self.index_text() == "{}"
+    }
+
     fn value(&self, dump: &'d Dump) -> &'d Value {
         &dump.values[self.value as usize]
     }
@@ -216,7 +217,7 @@ impl<'d> Line<'d> {
         let mut shown = positions.filter(|it| &dump.names[it.name] == operand);
         let (first, is_only) = (shown.next()?, shown.next().is_none());
         let printed = self.at.row.index;
-        let (found, index) = (index_text(self.at.text(printed)), &dump.names[first.index]);
+        let (found, index) = (self.index_text(), &dump.names[first.index]);
         let message = format!(
             "`{reader}` reads the value at `{found}` where `{operand}` shows it at `{index}`"
         );
@@ -229,15 +230,6 @@ impl<'d> Line<'d> {
         let there = position.place(position.row.name.to(position.row.index));
         let finding = Finding::new(Code::ValueUse, place, message).related(there, "its position");
         Some(finding.fixed_if(is_only && !printed.is_empty(), index))
-    }
-    /// The number of the operand.
-    fn number(&self) -> u64 {
-        self.at.row.operand.value
-    }
-
-    /// Whether it reads all of the operand.
-    fn is_whole(&self) -> bool {
-        index_text(self.at.text(self.at.row.index)) == "{}"
     }
 }
 
@@ -287,6 +279,20 @@ mod tests {
             assert_eq!(found.message, problem);
             assert_eq!(found.fix.as_ref().map(|fix| &*fix.text), fix, "{problem}");
         }
+    }
+
+    #[test]
+    fn a_reader_that_is_not_printed_reads_what_is_shown() {
+        let parts = lstm_scan();
+        let [assignment, values, live_ranges, _] = parts.each_ref().map(String::as_str);
+        let found = finds(
+            &[values, live_ranges, assignment],
+            "  copy.13, operand 0\n",
+            "  copy.99, operand 0 {3}\n",
+            "value-use",
+        );
+        let problem = "`copy.99` reads the value at `{3}` where `h.1` shows it at `{}`";
+        assert_eq!((&*found.message, found.fix), (problem, None));
     }
 
     #[test]
