@@ -45,10 +45,9 @@ function provided(command, ...args) {
 
 const hoverText = (hovers) => hovers.flatMap(({ contents }) => contents.map(({ value }) => value)).join('\n');
 
-/** Waits for a message to the user. (VS Code shows none by itself to a test that drives it.) */
+/** Waits for a message to the user. VS Code shows none by itself to a test that drives it, and its list closes with the last that was in it. */
 async function message(text) {
-  await vscode.commands.executeCommand('notifications.showList');
-  return page.see(MESSAGES, text);
+  return until(`the message ${text}`, async () => (await messages()).find((shown) => new RegExp(text).test(shown)));
 }
 
 /** The messages to the user. Progress is in their list while it lasts, though nobody is shown it there unasked. */
