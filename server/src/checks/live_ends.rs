@@ -17,8 +17,9 @@ const MOST_READ: usize = 1 << 16;
 const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 
 /// `live-range`: each ends at the last step at which its value is read or shown, that of what a computation gives at
-/// the end of it, and that of what a loop changes where the loop begins (`HloLiveRange`). Nothing is said of values
-/// that loops and branches merge: their ranges are cut where others take their place.
+/// the end of it, and that of what a loop changes where the loop begins (`HloLiveRange`). Where an instruction has to
+/// write over a value that is read later, its own goes on in the place of that. Nothing is said of values that loops
+/// and branches merge: their ranges are cut where others take their place.
 pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let sections = [Section::Values, Section::LiveRanges, Section::Module];
     if dump.instructions.is_empty()
@@ -96,9 +97,13 @@ enum Reason {
     Given,
     /// The start of a loop, by its `while`.
     Loop(NameId),
+    /// The last that reads or shows the value whose bytes it has taken.
+    Taken(NameId),
+    /// The start of the value that takes its bytes.
+    Lost(NameId),
 }
 
-impl Ends<'_> {
+impl<'d> Ends<'d> {
     fn problem(&mut self, value: &Value) -> Option<Finding> {
         let dump = self.dump;
         let (start, found) = dump.live(value);
@@ -113,11 +118,26 @@ impl Ends<'_> {
         if [end.step, end.without_calls].contains(&found) {
             return None;
         }
+        let end = self.normalized(value, end);
+        if end.step == found {
+            return None;
+        }
         let step = end.step;
         let (why, there) = match end.reason {
             Reason::Seen => self.seen_at(value, step)?,
             Reason::Given => ("the computation that gives it ends".to_owned(), None),
             Reason::Loop(name) => (format!("the loop `{}` begins", &dump.names[name]), None),
+            Reason::Taken(name) => {
+                let name = &dump.names[name];
+                (
+                    format!("`{name}`, whose bytes it has taken, is read for the last time"),
+                    None,
+                )
+            }
+            Reason::Lost(name) => (
+                format!("`{}`, which writes over it, runs", &dump.names[name]),
+                None,
+            ),
         };
         let line = dump.live_range(value)?;
         let place = line.place(line.row.end.span);
@@ -189,6 +209,50 @@ impl Ends<'_> {
             },
             _ => end,
         })
+    }
+
+    /// The end where `output_to_operand_aliasing` makes one buffer of several values: where one that reads the value
+    /// begins in its bytes, or as late as one is read whose place it has taken. (`HloLiveRange::NormalizeAliasedBuffers`)
+    fn normalized(&mut self, value: &Value, mut end: End) -> End {
+        let dump = self.dump;
+        let place = |it: &Value| (it.allocation(), it.offset);
+        let (start, _) = dump.live(value);
+        for other in self.operands(value.name) {
+            let (begins, ends) = dump.live(other);
+            if place(other) == place(value)
+                && begins <= start
+                && let Some(cut) = self.end(other).filter(|it| ends < it.step)
+            {
+                end.extend(Some(cut.step), Reason::Taken(other.name), true);
+            }
+        }
+        let readers = dump.uses_of(value).iter().map(|it| it.name);
+        let written = readers.flat_map(|reader| dump.values_of(reader));
+        let written = written.map(|at| &dump.values[at as usize]);
+        let written = written.filter(|it| place(it) == place(value) && it.has_live_range());
+        let first = written.map(|it| (dump.live(it).0, it.name)).min();
+        match first {
+            Some((step, name)) if start < step && step < end.step => End {
+                step,
+                without_calls: step,
+                reason: Reason::Lost(name),
+            },
+            _ => end,
+        }
+    }
+
+    /// The values that the instruction `name` may read.
+    fn operands(&self, name: NameId) -> Vec<&'d Value> {
+        let dump = self.dump;
+        let text = dump.instruction_text(name);
+        let Some(text) = text.filter(|text| text.len() <= MOST_READ) else {
+            return Vec::new();
+        };
+        let operands = InstructionParts::read(text).operands;
+        let names = operands.iter().filter_map(|it| dump.names.get(it.name));
+        let positions = names.flat_map(|name| dump.positions_at(name));
+        let values = positions.map(|at| &dump.values[dump.positions[at as usize].value as usize]);
+        values.filter(|it| it.has_live_range()).collect()
     }
 
     /// To which step the instruction `name` shows what it has: its own, if it has one, or, where it is a root, the end
@@ -285,7 +349,125 @@ impl End {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::tests::{finds, lstm_scan};
+    use crate::checks::tests::{dump, finds, lstm_scan};
+    use crate::checks::{Code, check};
+
+    /// `write` is said to write over `copy`, which `late` reads after that.
+    const OVERWRITTEN: [&str; 2] = [
+        "\
+HloModule m, is_scheduled=true
+
+%f (a: f32[128]) -> f32[128] {
+  ROOT %a = f32[128]{0} parameter(0)
+}
+
+ENTRY %main (x: f32[128]) -> f32[128] {
+  %x = f32[128]{0} parameter(0)
+  %copy = f32[128]{0} copy(%x)
+  %write = f32[128]{0} fusion(%copy), kind=kCustom, output_to_operand_aliasing={{}: (0, {})}, calls=%f
+  %negate = f32[128]{0} negate(%write)
+  %late = f32[128]{0} add(%copy, %negate)
+  ROOT %add = f32[128]{0} add(%late, %x)
+}
+",
+        "\
+BufferAssignment:
+allocation 0: size 512, parameter 0, shape |f32[128]| at ShapeIndex {}:
+ value: <0 x @0> (size=512,offset=0): f32[128]{0}
+allocation 1: size 512, output shape is |f32[128]|, maybe-live-out:
+ value: <5 add @0> (size=512,offset=0): f32[128]{0}
+allocation 2: size 1536, preallocated-temp:
+ value: <1 copy @0> (size=512,offset=0): f32[128]{0}
+ value: <2 write @0> (size=512,offset=0): f32[128]{0}
+ value: <3 negate @0> (size=512,offset=512): f32[128]{0}
+ value: <4 late @0> (size=512,offset=1024): f32[128]{0}
+
+Total bytes used: 2560 (2.5KiB)
+
+Used values:
+<0 x @0>
+ positions:
+  x
+ uses:
+  copy, operand 0
+  add, operand 1
+ from instruction: %x = f32[128]{0} parameter(0)
+<1 copy @0>
+ positions:
+  copy
+ uses:
+  write, operand 0
+  late, operand 0
+ from instruction: %copy = f32[128]{0} copy(%x)
+<2 write @0>
+ positions:
+  write
+ uses:
+  negate, operand 0
+ from instruction: %write = f32[128]{0} fusion(%copy), kind=kCustom, output_to_operand_aliasing={{}: (0, {})}, calls=%f
+<3 negate @0>
+ positions:
+  negate
+ uses:
+  late, operand 1
+ from instruction: %negate = f32[128]{0} negate(%write)
+<4 late @0>
+ positions:
+  late
+ uses:
+  add, operand 0
+ from instruction: %late = f32[128]{0} add(%copy, %negate)
+<5 add @0>
+ positions:
+  add
+ uses:
+ from instruction: %add = f32[128]{0} add(%late, %x)
+
+HloLiveRange (max 6):
+  InstructionSequence:
+    0:x
+    1:copy
+    2:write
+    3:negate
+    4:late
+    5:add
+  BufferLiveRange:
+    x{}:0-6
+    copy{}:1-2
+    write{}:2-4
+    negate{}:3-4
+    late{}:4-5
+    add{}:5-6
+  Live ranges at 5 (peak):
+    x: 512 bytes
+    late: 512 bytes
+    add: 512 bytes
+",
+    ];
+
+    #[test]
+    fn what_is_written_over_goes_on_in_the_place_of_what_it_was() {
+        let findings = check(&dump(&OVERWRITTEN));
+        let told = findings.iter().filter(|it| it.code == Code::LiveRange);
+        let told: Vec<_> = told.map(|it| &it.message).collect();
+        assert!(told.is_empty(), "{told:?}");
+        let [module, assignment] = OVERWRITTEN;
+        for (from, to, problem) in [
+            (
+                "copy{}:1-2",
+                "copy{}:1-3",
+                "ends at step 3 where `write`, which writes over it, runs at step 2",
+            ),
+            (
+                "write{}:2-4",
+                "write{}:2-5",
+                "ends at step 5 where `copy`, whose bytes it has taken, is read for the last time at step 4",
+            ),
+        ] {
+            let found = finds(&[assignment, module], from, to, "live-range");
+            assert_eq!(found.message, format!("the live range {problem}"));
+        }
+    }
 
     #[test]
     fn a_live_range_ends_with_the_last_that_has_to_do_with_its_value() {
