@@ -1,5 +1,5 @@
-//! The flow of data: who reads an instruction's result, and what it reads. Of a computation: who calls it, and whom
-//! its instructions call.
+//! The flow of data: who reads an instruction's result or one of its values, and what it reads. Of a computation: who
+//! calls it, and whom its instructions call.
 
 use std::ops::Range;
 
@@ -23,15 +23,45 @@ pub enum Node {
     /// An instruction; with its computation, as a number into [`Dump::computations`], if another one has an
     /// instruction of this name before.
     Instruction(NameId, Option<u32>),
+    /// One of several values of an instruction, as a number into [`Dump::values`].
+    Value(u32),
     /// A computation of the HLO text.
     Computation(NameId),
 }
 
 impl Node {
-    /// The name.
-    pub fn name(self) -> NameId {
+    /// The name of the instruction or computation.
+    pub fn name(self, dump: &Dump) -> NameId {
         match self {
             Self::Instruction(name, _) | Self::Computation(name) => name,
+            Self::Value(value) => dump.values[value as usize].name,
+        }
+    }
+
+    /// The index of the value in the instruction's result.
+    pub fn index(self, dump: &Dump) -> Option<&str> {
+        match self {
+            Self::Value(value) => Some(&dump.names[dump.values[value as usize].index]),
+            Self::Instruction(..) | Self::Computation(_) => None,
+        }
+    }
+
+    /// The value, which stands for its instruction if there is no other.
+    pub fn of_value(dump: &Dump, value: u32) -> Self {
+        let name = dump.values[value as usize].name;
+        if dump.values_of(name).nth(1).is_some() {
+            Self::Value(value)
+        } else {
+            Self::Instruction(name, None)
+        }
+    }
+
+    /// The instruction, and its computation as above.
+    fn instruction(self, dump: &Dump) -> Option<(NameId, Option<u32>)> {
+        match self {
+            Self::Instruction(name, computation) => Some((name, computation)),
+            Self::Value(_) => Some((self.name(dump), None)),
+            Self::Computation(_) => None,
         }
     }
 
@@ -71,7 +101,7 @@ pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
     let here = Place { file, range };
     let instruction = |name: NameId| item(dump, Node::at(dump, name, &here));
     match &subject {
-        Subject::Values { values, .. } => instruction(dump.values[*values.first()? as usize].name),
+        Subject::Values { values, .. } => item(dump, Node::of_value(dump, *values.first()?)),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
         | Subject::Definition { name } => instruction(dump.names.get(name)?),
@@ -80,10 +110,10 @@ pub fn prepare(dump: &Dump, file: FileId, offset: u32) -> Option<Item> {
     }
 }
 
-/// The instructions that read what an instruction makes, or that call a computation.
+/// The instructions that read what an instruction makes or one value of it, or that call a computation.
 pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
     match node {
-        Node::Instruction(name, _) => readers(dump, node, name),
+        Node::Instruction(..) | Node::Value(_) => readers(dump, node),
         Node::Computation(name) => {
             let mut found = Neighbours::default();
             let number = dump.computation_named(name);
@@ -114,7 +144,7 @@ pub fn incoming(dump: &Dump, node: Node) -> Vec<Call> {
 /// ranges in `file`, which is that of the item asked for. There are none if it is written elsewhere.
 pub fn outgoing(dump: &Dump, node: Node, file: FileId) -> Vec<Call> {
     let found = match node {
-        Node::Instruction(..) => operands(dump, node, file),
+        Node::Instruction(..) | Node::Value(_) => operands(dump, node, file),
         Node::Computation(name) => {
             let mut found = Neighbours::default();
             let number = dump.computation_named(name);
@@ -133,8 +163,9 @@ pub fn outgoing(dump: &Dump, node: Node, file: FileId) -> Vec<Call> {
     found.all.into_iter().filter_map(call).collect()
 }
 
-/// The instructions that read what the instruction `node`, called `name`, makes.
-fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
+/// The instructions that read what the instruction `node` makes, or the value.
+fn readers(dump: &Dump, node: Node) -> Vec<Call> {
+    let name = node.name(dump);
     let mut readers = Neighbours::default();
     let mut values: Vec<u32> = dump.values_of(name).collect();
     let in_module = in_text(dump, node);
@@ -148,6 +179,9 @@ fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
         .iter()
         .any(|&value| dump.values[value as usize].is_used())
     {
+        if let Node::Value(value) = node {
+            values = vec![value];
+        }
         for value in values {
             for reading in dump.uses_of(&dump.values[value as usize]) {
                 if let Some(at) = dump.at::<facts::Use>(reading.row) {
@@ -162,7 +196,7 @@ fn readers(dump: &Dump, node: Node, name: NameId) -> Vec<Call> {
             SyntaxKind::Name,
             Some(target.place.file),
         ) {
-            if Node::at(dump, name, &place) != node {
+            if Node::at(dump, name, &place).instruction(dump) != node.instruction(dump) {
                 continue;
             }
             if let Some(reader) = reader_at(dump, &place) {
@@ -195,7 +229,7 @@ fn operands(dump: &Dump, node: Node, file: FileId) -> Neighbours {
         }
         // A bitcast or the like without HLO text: it reads the values that are visible at it.
         None => {
-            for at in dump.positions_at(node.name()) {
+            for at in dump.positions_at(node.name(dump)) {
                 let position = &dump.positions[at as usize];
                 if let Some(at) = dump.at::<facts::Position>(position.row) {
                     let name = dump.values[position.value as usize].name;
@@ -242,19 +276,18 @@ fn in_file(file: FileId, places: Vec<Place>) -> Vec<Range<u32>> {
 
 /// Where an instruction stands in the HLO text.
 fn in_text(dump: &Dump, node: Node) -> Option<Target> {
-    match node {
-        Node::Instruction(name, computation) => {
-            instruction_in(dump, computation, &dump.names[name])
-        }
-        Node::Computation(_) => None,
-    }
+    let (name, computation) = node.instruction(dump)?;
+    instruction_in(dump, computation, &dump.names[name])
 }
 
 fn item(dump: &Dump, node: Node) -> Option<Item> {
-    let Node::Instruction(name, computation) = node else {
-        return computation(dump, node.name());
+    let Some((name, computation)) = node.instruction(dump) else {
+        return computation(dump, node.name(dump));
     };
     let of_value = || {
+        if let Node::Value(value) = node {
+            return value_header(dump, value);
+        }
         let mut values = dump.values_of(name).filter(|_| computation.is_none());
         values.find_map(|value| value_header(dump, value))
     };
@@ -298,9 +331,7 @@ fn position_line(dump: &Dump, name: NameId) -> Option<Target> {
 
 /// The instruction as section C prints it, else as the HLO text does.
 fn instruction(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
-    let Node::Instruction(name, computation) = node else {
-        return None;
-    };
+    let (name, computation) = node.instruction(dump)?;
     let mut values = dump.values_of(name).filter(|_| computation.is_none());
     let printed = values.find_map(|value| dump.instruction(&dump.values[value as usize]));
     printed.or_else(|| in_module(dump, node))
@@ -308,9 +339,7 @@ fn instruction(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
 
 /// The instruction as the HLO text has it.
 fn in_module(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
-    let Node::Instruction(name, computation) = node else {
-        return None;
-    };
+    let (name, computation) = node.instruction(dump)?;
     dump.at(dump.instruction_in(computation, name)?.row)
 }
 
@@ -361,8 +390,9 @@ mod tests {
         let show = |item: &Item| {
             let place = fixture.text(item.place.file, item.place.range.clone());
             format!(
-                "{} [{}] at {place}",
-                &dump.names[item.node.name()],
+                "{}{} [{}] at {place}",
+                &dump.names[item.node.name(dump)],
+                item.node.index(dump).unwrap_or_default(),
                 item.detail
             )
         };
@@ -401,11 +431,11 @@ mod tests {
         check(
             "<5 copy-$0start{0} @1> (",
             &expect![[r#"
-            copy-start [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <4 copy-start{} @0>
-              read by copy-done [] at copy-done in ["copy-done", "copy-done", "copy-done"]
-              read by while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["while.4"]
-              reads x.1 [parameter f32[16]{0:T(128)}] at <3 x.1 @0> in ["x.1"]
-        "#]],
+                copy-start{0} [copy-start (f32[16]{0:T(128)S(1)}, f32[16]{0:T(128)}, u32[]{:S(2)})] at <5 copy-start{0} @1>
+                  read by copy-done [] at copy-done in ["copy-done"]
+                  read by while.4 [while (s32[], f32[16]{0:T(128)})] at <7 while.4{} (phi) @0> in ["while.4"]
+                  reads x.1 [parameter f32[16]{0:T(128)}] at <3 x.1 @0> in ["x.1"]
+            "#]],
         );
         check(
             "    3:whi$0le.4",

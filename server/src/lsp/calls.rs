@@ -1,7 +1,7 @@
 //! The flow of data, and computations that call each other, as a call hierarchy.
 //!
-//! An item carries the name of its instruction or computation, so that it can be found again in whatever its dump has
-//! become.
+//! An item carries the name of its instruction or computation, and the index of its value, so that it can be found again
+//! in whatever its dump has become.
 
 use std::ops::Range;
 
@@ -70,20 +70,33 @@ fn node(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<Node, Unavailable>
     }
     let name = kept("name").unwrap_or(&item.name);
     let name = dump.names.get(name).ok_or(Unavailable::Absent)?;
+    if let Some(index) = kept("index") {
+        let index = dump.names.get(index).ok_or(Unavailable::Absent)?;
+        let value = dump.values_at(name, index).next();
+        return value.map_or(Err(Unavailable::Absent), |it| Ok(Node::of_value(dump, it)));
+    }
     let computation = kept("of").and_then(|of| dump.computation_named(dump.names.get(of)?));
     Ok(Node::Instruction(name, computation))
 }
 
 fn item_of(view: &View, dump: &Dump, item: Item) -> Option<lsp::CallHierarchyItem> {
     let lsp::Location { uri, range } = view.location(dump, &item.place)?;
-    let name = dump.names[item.node.name()].to_owned();
+    let mut name = dump.names[item.node.name(dump)].to_owned();
     let (kind, data) = match item.node {
         Node::Instruction(_, computation) => {
             let of = computation.and_then(|at| dump.computation_name(at));
             (lsp::SymbolKind::METHOD, json!({ "name": name, "of": of }))
         }
+        Node::Value(_) => {
+            let index = item.node.index(dump);
+            (
+                lsp::SymbolKind::METHOD,
+                json!({ "name": name, "index": index }),
+            )
+        }
         Node::Computation(_) => (lsp::SymbolKind::FUNCTION, json!({ "computation": name })),
     };
+    name.push_str(item.node.index(dump).unwrap_or_default());
     Some(lsp::CallHierarchyItem {
         data: Some(data),
         name,
