@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 
+use buflens_syntax::facts;
 use rustc_hash::FxHashMap;
 
 use super::instruction::Instruction;
 use super::life::alive;
-use super::value::{self, MAX_LISTED, extent, kind, title};
+use super::value::{self, MAX_LISTED, extent, is_placed, kind, title};
 use super::{Context, peak, percent, shape};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
@@ -20,9 +21,7 @@ const MAX_IN_SLOT: usize = 6;
 
 /// The bytes of all allocations: as printed, else their sum.
 pub(super) fn total(dump: &Dump) -> u64 {
-    let printed = dump
-        .total
-        .and_then(|row| dump.at::<buflens_syntax::facts::Total>(row));
+    let printed = dump.total.and_then(|row| dump.at::<facts::Total>(row));
     match printed {
         Some(total) => total.row.bytes.value,
         None => dump.allocations.iter().fold(0, |sum: u64, allocation| {
@@ -34,28 +33,21 @@ pub(super) fn total(dump: &Dump) -> u64 {
 /// The hover on an allocation's header.
 pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
-    let space = dump.occupancy().space(allocation.color);
-    let reserved = space.map_or(0, |space| space.reserved);
-    let share = if allocation.kinds().thread_local || reserved == 0 {
-        String::new()
+    let header = dump.at::<facts::Allocation>(allocation.header);
+    let is_known = header.is_none_or(|header| header.row.size.is_read());
+    let mut hover = Text::new(&if is_known {
+        summary(context, allocation)
     } else {
         format!(
-            ", {} of the {} reserved in {} ({})",
-            percent(allocation.size, reserved),
-            bytes::rounded(reserved),
-            space::named(allocation.color, context.platforms),
-            peak::STATIC
+            "**allocation {}**: its header is not understood, so its size is unknown",
+            allocation.index
         )
-    };
-    let mut hover = Text::new(&format!(
-        "**allocation {}**: {}\n\n{}, {}{share}",
-        allocation.index,
-        purpose(context, allocation),
-        bytes::display(allocation.size),
-        space::short(allocation.color, context.platforms),
-    ));
-    for line in peak::of_allocation(context, allocation) {
-        hover.item(&line);
+    });
+    for line in peak::of_allocation(context, allocation)
+        .iter()
+        .filter(|_| is_known)
+    {
+        hover.item(line);
     }
     if let Some(donation) = peak::donation(context, allocation) {
         hover.item(&donation);
@@ -65,7 +57,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         [only] => {
             let mut table = Table::default();
             table.fact("value", title(dump, only));
-            table.fact("bytes", extent(only, allocation));
+            table.fact("bytes", extent(dump, only, allocation));
             let instruction = Instruction::named(context, only.name);
             table.fact("alive", alive(dump, only, instruction.as_ref()));
             hover.paragraph(&table.to_string());
@@ -78,6 +70,30 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         many => hover.paragraph(&values_in_time_order(dump, allocation, many)),
     }
     hover.finish()
+}
+
+/// What it is for, its size, and what share of its memory space that is.
+fn summary(context: &Context, allocation: &Allocation) -> String {
+    let space = context.dump.occupancy().space(allocation.color);
+    let reserved = space.map_or(0, |space| space.reserved);
+    let share = if allocation.kinds().thread_local || reserved == 0 {
+        String::new()
+    } else {
+        format!(
+            ", {} of the {} reserved in {} ({})",
+            percent(allocation.size, reserved),
+            bytes::rounded(reserved),
+            space::named(allocation.color, context.platforms),
+            peak::STATIC
+        )
+    };
+    format!(
+        "**allocation {}**: {}\n\n{}, {}{share}",
+        allocation.index,
+        purpose(context, allocation),
+        bytes::display(allocation.size),
+        space::short(allocation.color, context.platforms),
+    )
 }
 
 /// The values in time order; of many only the slots with the largest.
@@ -303,8 +319,10 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
 /// The hover on an offset or size of a value's line: exact, for people, the end and the share.
 pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
     let share = match dump.allocation_of(value) {
-        Some(allocation) => format!("; bytes {}", extent(value, allocation)),
-        None => String::new(),
+        Some(allocation) if is_placed(dump, value) => {
+            format!("; bytes {}", extent(dump, value, allocation))
+        }
+        _ => String::new(),
     };
     let number = if what == "offset" {
         value.offset

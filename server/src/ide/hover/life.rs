@@ -168,7 +168,7 @@ pub(super) fn written_over(
     Some(title(dump, other))
 }
 
-/// The values that have the same bytes, as a rule at other times: those nearest in time, in time order.
+/// The values that have the same bytes or some of them, as a rule at other times: those nearest in time, in time order.
 pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let value = &dump.values[at as usize];
     let (start, end) = dump.live_range_of(value)?.steps;
@@ -198,26 +198,35 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
         found.truncate(MAX_NEIGHBOURS);
     }
     found.sort_unstable_by_key(|&(steps, other)| (steps, other.id));
-    let shared = |(begins, ends): (u64, u64), other: &Value| {
-        if ends.min(end) > begins.max(start) {
+    let when = |(begins, ends): (u64, u64), other: &Value| {
+        Some(if ends.min(end) > begins.max(start) {
             if dump.are_apart(value, other) {
-                " (at the same time as printed, but not read any more)".to_owned()
+                "at the same time as printed, but not read any more".to_owned()
             } else {
-                " (**at the same time**)".to_owned()
+                "**at the same time**".to_owned()
             }
         } else if begins == end {
-            format!(" (takes over at step {end})")
+            format!("takes over at step {end}")
         } else if ends == start {
-            format!(" (until step {start})")
+            format!("until step {start}")
         } else {
-            String::new()
-        }
+            return None;
+        })
+    };
+    let part = |other: &Value| {
+        let shared = value.end().min(other.end()) - value.offset.max(other.offset);
+        (shared < value.size).then(|| format!("{} of them", bytes::rounded(shared)))
     };
     let mut texts: Vec<String> = found
         .iter()
         .map(|&((begins, ends), other)| {
-            let shared = shared((begins, ends), other);
-            format!("{} {begins}-{ends}{shared}", title(dump, other))
+            let notes = [part(other), when((begins, ends), other)];
+            let notes: Vec<String> = notes.into_iter().flatten().collect();
+            let notes = match &notes[..] {
+                [] => String::new(),
+                notes => format!(" ({})", notes.join(", ")),
+            };
+            format!("{} {begins}-{ends}{notes}", title(dump, other))
         })
         .collect();
     let more = count - found.len();

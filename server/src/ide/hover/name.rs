@@ -56,6 +56,9 @@ impl Cursor<'_, '_> {
             .as_ref()
             .map(|instruction| format!(": {}", instruction.plain(context)))
             .unwrap_or_default();
+        if values.is_empty() {
+            return self.with_source(format!("**{title}**{plain}"), instruction.as_ref());
+        }
         // What an asynchronous operation has done is no other name, but printed as one.
         let what = match opcode {
             Some(opcode) if opcode.ends_with("-done") => "Its result is",

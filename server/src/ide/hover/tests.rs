@@ -147,7 +147,7 @@ fn value() {
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 (4.0 KiB of them) |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 
@@ -276,7 +276,7 @@ fn offset() {
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 (4.0 KiB of them) |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 
@@ -474,7 +474,7 @@ fn peak() {
             | alive      | steps 6-7 of 0-7: defined by `copy.3`, kept to the end as a part of the result |
             | peak share | 50.3 % of 645.6 MiB at step 6, which XLA prints as its peak too |
             | layout     | operand `{2,0,1}` -> `{2,1,0}`: the data is rewritten |
-            | same bytes | `fusion` 5-5 |
+            | same bytes | `fusion` 5-5 (4.0 KiB of them) |
 
             If it went away the peak moves to `copy-start` at step 2: 320.7 MiB (-324.9 MiB), with the schedule and placement as they are.
 

@@ -168,10 +168,12 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         facts.push(shown(text));
     }
     if let Some(allocation) = allocation {
-        let size = bytes::display(value.size);
-        match facts.pop() {
-            Some(shape) => facts.push(format!("{shape} {size}")),
-            None => facts.push(size),
+        if is_placed(dump, value) {
+            let size = bytes::display(value.size);
+            match facts.pop() {
+                Some(shape) => facts.push(format!("{shape} {size}")),
+                None => facts.push(size),
+            }
         }
         facts.push(space::short(
             color(dump, value, allocation),
@@ -186,15 +188,14 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     hover.paragraph(&facts.join(", "));
 
     let mut table = Table::default();
-    if let Some(allocation) = allocation {
-        table.fact("bytes", extent(value, allocation));
-    }
-    if allocation.is_none() {
-        table.fact(
-            "bytes",
-            "unknown: the allocations (`...-buffer-assignment.txt`) are not there",
-        );
-    }
+    let bytes = match allocation {
+        Some(allocation) => extent(dump, value, allocation),
+        None if dump.allocations.is_empty() => {
+            "unknown: the allocations (`...-buffer-assignment.txt`) are not there".to_owned()
+        }
+        None => "unknown: no allocation has the value".to_owned(),
+    };
+    table.fact("bytes", bytes);
     if let Some(unpadded) = unpadded(context, value, text) {
         table.fact("unpadded", unpadded);
     }
@@ -368,7 +369,10 @@ fn end(value: &Value) -> u128 {
 }
 
 /// `32,768 .. 340,819,968 of 677,019,648 (50.3 %)`
-pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
+pub(super) fn extent(dump: &Dump, value: &Value, allocation: &Allocation) -> String {
+    if !is_placed(dump, value) {
+        return "unknown: its line is not understood".to_owned();
+    }
     let end = end(value);
     let behind = end.saturating_sub(u128::from(allocation.size));
     let end = u64::try_from(end).map_or_else(|_| "more than 64 bits".to_owned(), bytes::grouped);
@@ -385,6 +389,12 @@ pub(super) fn extent(value: &Value, allocation: &Allocation) -> String {
         bytes::grouped(value.offset),
         bytes::grouped(allocation.size)
     )
+}
+
+/// Whether its size and its offset are numbers.
+pub(super) fn is_placed(dump: &Dump, value: &Value) -> bool {
+    let placement = dump.placement(value);
+    placement.is_none_or(|at| at.row.size.is_read() && at.row.offset.is_read())
 }
 
 /// The bytes without padding, where they differ from those taken, and why.
