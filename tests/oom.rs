@@ -520,6 +520,60 @@ Output size unknown.
 }
 
 #[test]
+fn of_very_many_values_that_may_be_meant_the_first_are_told() {
+    use std::fmt::Write;
+    const COUNT: usize = 250;
+    let (mut values, mut used) = (String::new(), String::new());
+    for id in 0..COUNT {
+        let offset = 512 * id;
+        let value = format!("<{id} v.{id} @0>");
+        let _ = writeln!(
+            values,
+            " value: {value} (size=512,offset={offset}): f32[128]{{0}}"
+        );
+        let _ = writeln!(
+            used,
+            "{value}\n positions:\n  v.{id}\n uses:\n from instruction: %v.{id} = f32[128]{{0}} constant(0)"
+        );
+    }
+    let size = 512 * COUNT;
+    let dump = format!(
+        "BufferAssignment:\nallocation 0: size {size}, preallocated-temp:\n{values}\n\
+         Total bytes used: {size} (125.0KiB)\n\nUsed values:\n{used}"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("module_0000.m-buffer-assignment.txt");
+    fs::write(&path, dump).expect("a file");
+    let path = path.to_str().expect("a path");
+    let text = "\
+Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm. Exceeded hbm capacity by 4.25G.
+  Largest program allocations in hbm:
+  1. Size: 512B
+     Shape: f32[128]
+     Allocation type: HLO temp
+  2. Size: 512B
+     Shape: f32[128]{0}
+     Allocation type: HLO temp
+  3. Size: 513B
+     Shape: f32[128]
+     Allocation type: HLO temp
+  4. Size: 512B
+     Shape: f32[12]
+     Allocation type: HLO temp
+";
+    let found = failure(&["oom", "-", "--dump", path, "--format", "json"], text);
+    let entries = found["entries"].as_array().expect("a list");
+    let told = entries.iter().map(|entry| {
+        let values = entry["values"].as_array().map(Vec::len);
+        (values, entry["values_left_out"].as_u64())
+    });
+    let (some, none) = ((Some(100), Some(150)), (Some(0), Some(0)));
+    assert_eq!(told.collect::<Vec<_>>(), [some, some, none, none]);
+    let (out, _) = check(&["oom", "-", "--dump", path], text, 0);
+    assert_eq!(out.matches("0? +249").count(), 2, "{out}");
+}
+
+#[test]
 fn a_memory_space_has_one_spelling_and_a_list_of_dumps_its_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = folder.path().join("error.txt");

@@ -1,6 +1,6 @@
 //! What a failure says beside the dump of the program that failed.
 
-use crate::model::failure::{Entry, Failure};
+use crate::model::failure::{Entry, Failure, Printed};
 use crate::model::shapes::shape_text;
 use crate::model::space;
 use crate::model::{Dump, Platforms};
@@ -37,15 +37,21 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
             .and_then(|it| dump.allocation_of(it));
         allocation.is_some_and(|allocation| allocation.color == color)
     };
+    let sizes = entry.size.and_then(Printed::range);
+    // Some are listed without their layout.
+    let is_shape = |own: &str, listed: &str| {
+        let layout = own.strip_prefix(listed);
+        layout.is_some_and(|it| it.is_empty() || it.starts_with('{') && !listed.contains('{'))
+    };
     let is_alike = |at: &u32| {
-        let Some(value) = dump.values.get(*at as usize) else {
-            return false;
-        };
-        let shape = shape_text(dump, value);
-        let has_shape = shape
-            .zip(entry.shape)
-            .is_some_and(|(own, listed)| own == listed || own.split('{').next() == Some(listed));
-        has_shape && entry.size.is_some_and(|size| size.is_of(value.size))
+        let value = dump.values.get(*at as usize);
+        value.is_some_and(|value| {
+            let has_size = sizes
+                .as_ref()
+                .is_some_and(|sizes| sizes.contains(&value.size));
+            let shapes = shape_text(dump, value).zip(entry.shape);
+            has_size && shapes.is_some_and(|(own, listed)| is_shape(own, listed))
+        })
     };
     let Some(name) = entry.name else {
         let all = 0..u32::try_from(dump.values.len()).unwrap_or(u32::MAX);

@@ -239,6 +239,7 @@ fn entries_of<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Table {
         Column::new("", "source", Place::Exact),
         Column::new("", "is_exact", Place::Exact),
         Column::new("", "values", Place::Exact),
+        Column::new("", "values_left_out", Place::Exact),
         Column::new("", "file", Place::Exact),
     ]);
     table.rows = failure
@@ -272,7 +273,9 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
         ([], _) => None,
         ([id], true) => Some(id.clone()),
         ([one], false) => Some(format!("{one}?")),
-        ([first, rest @ ..], _) => Some(format!("{first}? +{}", rest.len())),
+        ([first, rest @ ..], _) => {
+            Some(format!("{first}? +{}", rest.len() + entry.values_left_out))
+        }
     };
     vec![
         text(&entry.size).into(),
@@ -288,6 +291,7 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
         entry.source.clone().into(),
         Cell::text(if entry.is_exact { "true" } else { "false" }),
         Cell::text(values.join(" ")),
+        Cell::number(Some(entry.values_left_out as u64)),
         Cell::text(file),
     ]
 }

@@ -19,6 +19,9 @@ use crate::model::source::frames;
 use crate::model::space;
 use crate::workspace::stem_or_path;
 
+/// So many values that an entry may mean are told: each entry of a long list may mean a hundred thousand.
+const MAX_MEANT: usize = 100;
+
 /// The answer about one or several texts.
 #[derive(Debug, Clone, Serialize)]
 pub struct OutOfMemory<L> {
@@ -119,8 +122,10 @@ pub struct EntryRecord {
     pub source: Option<String>,
     /// Whether `values` is the one that is meant, by name, shape and size.
     pub is_exact: bool,
-    /// The ids of the values in the dump that may be meant. Of entries alike they are the same.
+    /// The ids of the values in the dump that may be meant, the first 100. Of entries alike they are the same.
     pub values: Rc<[u64]>,
+    /// How many more there are.
+    pub values_left_out: usize,
 }
 
 /// What the dump of the program says.
@@ -207,7 +212,9 @@ pub fn failed<'f, L: Clone>(
 #[derive(Clone)]
 struct Meant {
     is_exact: bool,
+    /// The first [`MAX_MEANT`].
     ids: Rc<[u64]>,
+    left_out: usize,
 }
 
 impl Meant {
@@ -217,7 +224,8 @@ impl Meant {
         let id = |&at: &u32| Some(source?.audit.dump.values.get(at as usize)?.id);
         Self {
             is_exact: found.is_exact,
-            ids: found.values.iter().filter_map(id).collect(),
+            ids: found.values.iter().take(MAX_MEANT).filter_map(id).collect(),
+            left_out: found.values.len().saturating_sub(MAX_MEANT),
         }
     }
 }
@@ -330,6 +338,7 @@ fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, meant: &Meant) ->
         source: entry.source.clone().or_else(by_frame),
         is_exact: meant.is_exact,
         values: Rc::clone(&meant.ids),
+        values_left_out: meant.left_out,
     }
 }
 
