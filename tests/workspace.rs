@@ -278,6 +278,12 @@ fn the_users_own_line_goes_before_those_of_libraries_in_the_index() {
     let found = wait_for_symbols(&mut server, "train.py:3", 1);
     assert_eq!(text_at(&found[0]), "value.1");
     assert!(symbols(&mut server, "layers.py:9").is_empty());
+    // Who asks for a file that no dump knows is told of those that are known.
+    let asked = json!({ "command": "buflens.where", "arguments": [{ "file": "nofile.py" }] });
+    let made = server.request("workspace/executeCommand", &asked);
+    let made = made.expect("an answer");
+    assert_eq!(made["dumps_read"], 0);
+    assert_eq!(made["other_files"], json!(["/app/train.py"]));
     server.finish();
 }
 

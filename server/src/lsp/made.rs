@@ -96,6 +96,9 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Wri
     }));
     let mut made = Made::new(&lines, None, parts, limit);
     made.dumps_left_out = closed.len().saturating_sub(MOST_READ);
+    if made.files.is_empty() && closed.is_empty() {
+        made.add_other_files(session.indexing.index.files_of_source());
+    }
     Written::new(&made).map_err(|problem| problem.to_string())
 }
 

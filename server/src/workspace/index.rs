@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use buflens_syntax::{Encoding, LineColumn};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer::lock;
 use super::compilation::{PARTS, has_part, program_name};
@@ -278,6 +278,16 @@ impl Index {
         }
         found.sort_by_key(|&(judgement, _)| Reverse(judgement));
         found.into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// The files of source that made values.
+    pub fn files_of_source(&self) -> Vec<String> {
+        let state = lock(&self.0);
+        let records = state.entries.values().flat_map(|entry| &entry.records);
+        let kept = records.flat_map(|record| &record.kept);
+        let names: FxHashSet<NameId> = kept.map(|kept| kept.source).collect();
+        let files = names.into_iter().map(|name| state.names[name].to_owned());
+        files.filter(|file| !file.is_empty()).collect()
     }
 
     /// At most `limit` dumps and values, the best first, whose name, `op_name` or shape contains

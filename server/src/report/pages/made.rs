@@ -15,7 +15,7 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
     if let [dump] = &made.dumps[..] {
         let others = dump.spaces.iter().filter(|it| Some(*it) != fullest(dump));
         for space in others {
-            page.text(format!("{}.", held(space)));
+            page.text(format!("And {}.", held(space)));
         }
         if let Some(reason) = dump.reason {
             page.text(format!("No peak is known: {reason}."));

@@ -309,6 +309,13 @@ impl<L> Made<L> {
             other_files,
         }
     }
+
+    /// Names more files that made values.
+    pub fn add_other_files(&mut self, files: impl IntoIterator<Item = String>) {
+        let own = std::mem::take(&mut self.other_files);
+        let all: BTreeSet<String> = own.into_iter().chain(files).collect();
+        self.other_files = all.into_iter().take(MOST_FILES).collect();
+    }
 }
 
 impl MadeLine {
