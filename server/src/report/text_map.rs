@@ -382,11 +382,14 @@ impl<'c> TextMap<'c> {
             let peak = space.space.peak.as_ref()?;
             let is_other = space.space.color != chart.space.space.color && peak.occupied_bytes > 0;
             let bytes = rounded(peak.occupied_bytes);
-            is_other.then(|| format!("{} {bytes}", chart::label(space)))
+            is_other.then(|| format!("{} {bytes} at step {}", chart::label(space), peak.step))
         });
         let other: Vec<String> = other.collect();
         if !other.is_empty() {
-            notes.push(format!("Elsewhere at the peak: {}.", other.join(", ")));
+            notes.push(format!(
+                "Peaks of other memory spaces: {}.",
+                other.join(", ")
+            ));
         }
         if map.values_left_out > 0 {
             let values = count(map.values_left_out, "smaller value");

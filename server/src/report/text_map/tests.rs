@@ -78,8 +78,8 @@ fn a_real_program() {
 
         4 more values have no letter: too small, not alive at the fullest step of a
         column, or beside others in the same bytes.
-        Elsewhere at the peak: VMEM (@1) 16.0 MiB, sync flags (@2) 4 B, host memory (@5)
-        16.0 MiB.
+        Peaks of other memory spaces: VMEM (@1) 16.0 MiB at step 1, sync flags (@2) 4 B
+        at step 1, host memory (@5) 16.0 MiB at step 5.
     "#]]
     .assert_eq(&text(&map, "f", &Options::default()));
 }
