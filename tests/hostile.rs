@@ -192,13 +192,15 @@ allocation 0: size 4, thread-local:
  value: <0 a @0> (size=4,offset=0): f32[]
 
 ";
-    let utf_16: Vec<u8> = format!("\u{feff}{text}")
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
+    let marked = format!("\u{feff}{text}");
+    let utf_16: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf_16_big: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let points = || marked.chars().map(u32::from);
+    let utf_32: Vec<u8> = points().flat_map(u32::to_le_bytes).collect();
+    let utf_32_big: Vec<u8> = points().flat_map(u32::to_be_bytes).collect();
     let prefix = "I0000 00:00:00.000001   12 buffer_assignment.cc:7] ";
     let logged = format!("{prefix}{}", text.replace('\n', &format!("\n{prefix}")));
-    let forms: [(&str, &[u8], &str); 5] = [
+    let forms: [(&str, &[u8], &str); 8] = [
         (
             "a.txt.gz",
             b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
@@ -211,6 +213,9 @@ allocation 0: size 4, thread-local:
             "compressed with zstd",
         ),
         ("b.txt", &utf_16, "this is UTF-16"),
+        ("d.txt", &utf_16_big, "this is UTF-16"),
+        ("e.txt", &utf_32, "this is UTF-32"),
+        ("f.txt", &utf_32_big, "this is UTF-32"),
         ("c.txt", logged.as_bytes(), "a logger's prefix"),
     ];
     for (name, bytes, told) in forms {

@@ -226,8 +226,17 @@ fn disguise(line: &str) -> Option<String> {
             "this is compressed with {name}, to be unpacked first"
         ));
     }
-    if line.starts_with("\u{fffd}\u{fffd}") && line.contains('\0') {
-        return Some("this is UTF-16, to be saved as UTF-8 first".to_owned());
+    // By their byte order marks.
+    let encoding = match line
+        .trim_start_matches("\0\0")
+        .strip_prefix("\u{fffd}\u{fffd}")
+    {
+        Some(rest) if line.starts_with('\0') || rest.starts_with("\0\0") => Some("UTF-32"),
+        Some(rest) if rest.contains('\0') => Some("UTF-16"),
+        _ => None,
+    };
+    if let Some(encoding) = encoding {
+        return Some(format!("this is {encoding}, to be saved as UTF-8 first"));
     }
     // `I0000 00:00:00.000000    1 buffer_assignment.cc:1] BufferAssignment:`.
     let (_, rest) = line.split_once("] ")?;
