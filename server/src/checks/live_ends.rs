@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use buflens_syntax::{InstructionParts, facts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::live_ranges::is_asynchronous;
 use super::structure::Section;
@@ -13,6 +13,8 @@ use crate::model::{Dump, NameId, Place, Value, is_async_call};
 
 /// Of instructions with so many bytes it is not asked what they read, as thousands of findings may ask.
 const MOST_READ: usize = 1 << 16;
+/// So many values are tried that may have the bytes of one before or after it.
+const MOST_TRIED: usize = 10_000;
 /// Opcodes that hand values on to computations whose ends nobody prints.
 const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 
@@ -226,9 +228,9 @@ impl<'d> Ends<'d> {
                 end.extend(Some(cut.step), Reason::Taken(other.name), true);
             }
         }
-        let readers = dump.uses_of(value).iter().map(|it| it.name);
-        let written = readers.flat_map(|reader| dump.values_of(reader));
-        let written = written.map(|at| &dump.values[at as usize]);
+        let readers: FxHashSet<NameId> = dump.uses_of(value).iter().map(|it| it.name).collect();
+        let written = readers.iter().flat_map(|&reader| dump.values_of(reader));
+        let written = written.take(MOST_TRIED).map(|at| &dump.values[at as usize]);
         let written = written.filter(|it| place(it) == place(value) && it.has_live_range());
         let first = written.map(|it| (dump.live(it).0, it.name)).min();
         match first {
@@ -251,7 +253,9 @@ impl<'d> Ends<'d> {
         let operands = InstructionParts::read(text).operands;
         let names = operands.iter().filter_map(|it| dump.names.get(it.name));
         let positions = names.flat_map(|name| dump.positions_at(name));
-        let values = positions.map(|at| &dump.values[dump.positions[at as usize].value as usize]);
+        let values = positions
+            .take(MOST_TRIED)
+            .map(|at| &dump.values[dump.positions[at as usize].value as usize]);
         values.filter(|it| it.has_live_range()).collect()
     }
 
