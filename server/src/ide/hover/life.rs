@@ -180,6 +180,7 @@ pub(super) fn neighbours(dump: &Dump, at: u32) -> Option<String> {
     let is_all = sharing.len() < MAX_SHARING;
     let others = sharing.into_iter().filter(|&other| other != at);
     let others = others.filter_map(|other| dump.values.get(other as usize));
+    let others = others.filter(|other| other.size > 0);
     let mut found: Vec<((u64, u64), &Value)> = others
         .filter_map(|other| Some((dump.live_range_of(other)?.steps, other)))
         .collect();

@@ -31,6 +31,60 @@ fn text_from_the_file_stays_text() {
     }
 }
 
+/// What a damaged line does not tell is not told as 0.
+#[test]
+fn what_is_not_understood_is_unknown() {
+    let line = " value: <4 copy.3 @0> (size=340787200,offset=32768)";
+    let header = "allocation 3: size 340819968, output";
+    for (from, to, at, part, told) in [
+        (
+            line,
+            " value: <4 copy.3 @0> (size=,offset=32768)",
+            "<4 copy.3 @0>",
+            "copy.3",
+            "unknown: its line is not understood",
+        ),
+        (
+            line,
+            " value: <4 copy.3 @0> (size=340787200,offset=)",
+            "<4 copy.3 @0>",
+            "copy.3",
+            "unknown: its line is not understood",
+        ),
+        (
+            " value: <5 fusion @0> (size=4096,offset=32768): f32[]\n",
+            "",
+            "<5 fusion @0>",
+            "fusion",
+            "unknown: no allocation has the value",
+        ),
+        (
+            header,
+            "allocation 3: size , output",
+            "allocation 3",
+            "allocation",
+            "its size is unknown",
+        ),
+        // Whose other name it is stood there.
+        (
+            "<1 Arg_0.1 @0>\n",
+            "",
+            "  bitcast.6\n",
+            "bitcast.6",
+            "bitcast.6",
+        ),
+    ] {
+        assert_eq!(DUMP.matches(from).count(), 1, "{from}");
+        let text = DUMP.replace(from, to);
+        let hover = hover_on(TPU, &text, at, part).expect("a hover").markdown;
+        assert!(hover.contains(told), "{to}:\n{hover}");
+        assert!(
+            !hover.contains(" 0 B") && !hover.trim_end().ends_with(':'),
+            "{to}:\n{hover}"
+        );
+    }
+}
+
 /// On a value's line a hover always tells its bytes, where they end, its unpadded bytes where they
 /// differ, and its live range.
 #[test]
