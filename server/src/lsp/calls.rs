@@ -73,7 +73,8 @@ fn node(dump: &Dump, item: &lsp::CallHierarchyItem) -> Result<Node, Unavailable>
     if let Some(index) = kept("index") {
         let index = dump.names.get(index).ok_or(Unavailable::Absent)?;
         let value = dump.values_at(name, index).next();
-        return value.map_or(Err(Unavailable::Absent), |it| Ok(Node::of_value(dump, it)));
+        let node = value.map(|value| Node::of_value(dump, value));
+        return node.ok_or(Unavailable::Absent);
     }
     let computation = kept("of").and_then(|of| dump.computation_named(dump.names.get(of)?));
     Ok(Node::Instruction(name, computation))

@@ -33,8 +33,8 @@ pub(super) fn total(dump: &Dump) -> u64 {
 /// The hover on an allocation's header.
 pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
     let dump = context.dump;
-    let header = dump.at::<facts::Allocation>(allocation.header);
-    let is_known = header.is_none_or(|header| header.row.size.is_read());
+    let header = || dump.at::<facts::Allocation>(allocation.header);
+    let is_known = allocation.is_read() || header().is_none_or(|header| header.row.size.is_read());
     let mut hover = Text::new(&if is_known {
         summary(context, allocation)
     } else {
@@ -43,11 +43,10 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
             allocation.index
         )
     });
-    for line in peak::of_allocation(context, allocation)
-        .iter()
-        .filter(|_| is_known)
-    {
-        hover.item(line);
+    if is_known {
+        for line in peak::of_allocation(context, allocation) {
+            hover.item(&line);
+        }
     }
     if let Some(donation) = peak::donation(context, allocation) {
         hover.item(&donation);

@@ -393,8 +393,11 @@ pub(super) fn extent(dump: &Dump, value: &Value, allocation: &Allocation) -> Str
 
 /// Whether its size and its offset are numbers.
 pub(super) fn is_placed(dump: &Dump, value: &Value) -> bool {
-    let placement = dump.placement(value);
-    placement.is_none_or(|at| at.row.size.is_read() && at.row.offset.is_read())
+    // Its line is read again only where some line of the allocation is wrong.
+    dump.allocation_of(value).is_some_and(Allocation::is_read)
+        || dump
+            .placement(value)
+            .is_none_or(|at| at.row.size.is_read() && at.row.offset.is_read())
 }
 
 /// The bytes without padding, where they differ from those taken, and why.
