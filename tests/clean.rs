@@ -255,9 +255,11 @@ fn the_second_reader_adds_up() {
                 facts.tree.last().is_none_or(|last| last[2].value == 0),
                 "last node of the tree",
             );
+            // Where elements of tuples are `%tuple#1`, what takes them out is not printed.
+            let is_compact = dump.name().starts_with("compact-elements/");
             for (name, line) in facts.sequence.iter().map(|step| (&step.1.text, step)) {
                 expect(
-                    facts.module.is_none() || facts.instructions.contains_key(name),
+                    facts.module.is_none() || is_compact || facts.instructions.contains_key(name),
                     &format!("step {line:?} is no instruction"),
                 );
             }

@@ -9,12 +9,14 @@ use super::live_ranges::is_asynchronous;
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::origin::called;
-use crate::model::{Dump, NameId, Place, Value, is_async_call};
+use crate::model::{Dump, NameId, Place, Value, index_text, is_async_call, is_root};
 
 /// Of instructions with so many bytes it is not asked what they read, as thousands of findings may ask.
 const MOST_READ: usize = 1 << 16;
 /// So many values are tried that may have the bytes of one before or after it.
 const MOST_TRIED: usize = 10_000;
+/// So many values are looked at that had the place of one before it.
+const MOST_TAKEN: usize = 1_000;
 /// Opcodes that hand values on to computations whose ends nobody prints.
 const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 
@@ -36,15 +38,21 @@ pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findin
     let mut ends = Ends {
         dump,
         loops: FxHashMap::default(),
+        misread: dump.odd_readers.iter().copied().collect(),
         root: entry_root(dump),
         computations: &|at| *computations.get(at as usize)?,
     };
     for (number, value) in (0..).zip(&dump.values) {
+        let is_in_doubt = || {
+            let place = value.allocation();
+            doubts.values.contains(&number)
+                || doubts.live_ranges.contains(&number)
+                || place.is_some_and(|at| doubts.allocations.contains(&at))
+        };
         if value.has_live_range()
             && value.is_used()
-            && !doubts.values.contains(&number)
-            && !doubts.live_ranges.contains(&number)
-            && let Some(finding) = ends.problem(value)
+            && !is_in_doubt()
+            && let Some(finding) = ends.problem(value, doubts)
         {
             doubts.live_ranges.insert(number);
             findings.push(finding);
@@ -68,18 +76,14 @@ fn entry_root(dump: &Dump) -> Option<NameId> {
     dump.names.get(root.name.text(text))
 }
 
-/// Whether `ROOT` stands before an instruction of this text.
-fn is_root(text: &str, row: &facts::Instruction) -> bool {
-    let before = text.get(..row.span.start as usize);
-    before.is_some_and(|before| before.ends_with("ROOT "))
-}
-
 struct Ends<'d> {
     dump: &'d Dump,
     /// Of the entry computation.
     root: Option<NameId>,
     /// The first and last steps of a computation.
     computations: &'d dyn Fn(u32) -> Option<(u32, u32)>,
+    /// What reads something else than the lines of values say.
+    misread: FxHashSet<NameId>,
     /// The first steps of loops, by their `while`: each may be handed thousands of values.
     loops: FxHashMap<NameId, Option<u64>>,
 }
@@ -106,7 +110,7 @@ enum Reason {
 }
 
 impl<'d> Ends<'d> {
-    fn problem(&mut self, value: &Value) -> Option<Finding> {
+    fn problem(&mut self, value: &Value, doubts: &Doubts) -> Option<Finding> {
         let dump = self.dump;
         let (start, found) = dump.live(value);
         // A parameter that is not donated is there to the end.
@@ -116,12 +120,17 @@ impl<'d> Ends<'d> {
         if start > found || self.last_seen(value) == Some(found) || is_kept() {
             return None;
         }
+        // What is wrong there is told already.
+        let mut readers = dump.uses_of(value).iter();
+        if readers.any(|it| self.misread.contains(&it.name)) {
+            return None;
+        }
         let end = self.end(value)?;
         if [end.step, end.without_calls].contains(&found) {
             return None;
         }
-        let end = self.normalized(value, end);
-        if end.step == found {
+        let (end, is_known) = self.normalized(value, end, doubts);
+        if end.step == found || (!is_known && end.step < found) {
             return None;
         }
         let step = end.step;
@@ -184,10 +193,12 @@ impl<'d> Ends<'d> {
             reason: Reason::Seen,
         };
         let is_hiding = |opcode: &str| HIDING.contains(&opcode) || is_async_call(opcode);
-        let mut goes_through = false;
+        let mut goes_through = FxHashSet::default();
         for position in dump.positions_of(value) {
             let opcode = dump.opcode(position.name).filter(|it| !is_hiding(it))?;
-            goes_through |= opcode == "while" && position.name != value.name;
+            if opcode == "while" {
+                goes_through.insert((position.name, position.index));
+            }
             let (step, reason) = self.shown_until(position.name)?;
             end.extend(step, reason, true);
         }
@@ -195,8 +206,13 @@ impl<'d> Ends<'d> {
         for reader in dump.uses_of(value) {
             let opcode = dump.opcode(reader.name).filter(|it| !is_hiding(it))?;
             if opcode == "while" {
-                let begin = (self.begin_of(reader.name)?, reader.name);
-                first_loop = Some(first_loop.map_or(begin, |first| first.min(begin)));
+                let line = dump.at::<facts::Use>(reader.row)?;
+                let index = dump.names.get(index_text(line.text(line.row.index)));
+                let part = index.map(|index| (reader.name, index));
+                if part.is_none_or(|part| !goes_through.contains(&part)) {
+                    let begin = (self.begin_of(reader.name)?, reader.name);
+                    first_loop = Some(first_loop.map_or(begin, |first| first.min(begin)));
+                }
             } else {
                 let step = dump.step_of(reader.name).map(u64::from);
                 end.extend(step, Reason::Seen, opcode != "call");
@@ -204,28 +220,47 @@ impl<'d> Ends<'d> {
         }
         Some(match first_loop {
             // The loop's own takes its place.
-            Some((step, name)) if !goes_through => End {
+            Some((step, name)) => End {
                 step,
                 without_calls: step,
                 reason: Reason::Loop(name),
             },
-            _ => end,
+            None => end,
         })
     }
 
     /// The end where `output_to_operand_aliasing` makes one buffer of several values: where one that reads the value
-    /// begins in its bytes, or as late as one is read whose place it has taken. (`HloLiveRange::NormalizeAliasedBuffers`)
-    fn normalized(&mut self, value: &Value, mut end: End) -> End {
+    /// begins in its bytes, or as late as one is read whose place it has taken (`HloLiveRange::NormalizeAliasedBuffers`);
+    /// and whether it is known how late that is.
+    fn normalized(&mut self, value: &Value, mut end: End, doubts: &Doubts) -> (End, bool) {
         let dump = self.dump;
+        let mut is_known = true;
         let place = |it: &Value| (it.allocation(), it.offset);
         let (start, _) = dump.live(value);
-        for other in self.operands(value.name) {
-            let (begins, ends) = dump.live(other);
-            if place(other) == place(value)
-                && begins <= start
-                && let Some(cut) = self.end(other).filter(|it| ends < it.step)
-            {
-                end.extend(Some(cut.step), Reason::Taken(other.name), true);
+        // What the value has its place from, and what that had it from.
+        let mut takers = vec![value];
+        let mut seen = FxHashSet::default();
+        while let Some(taker) = takers.pop() {
+            let (taken, _) = dump.live(taker);
+            for number in self.operands(taker.name) {
+                let other = &dump.values[number as usize];
+                let (begins, ends) = dump.live(other);
+                if place(other) != place(value) || begins > taken || !seen.insert(number) {
+                    continue;
+                }
+                is_known &= !doubts.live_ranges.contains(&number);
+                match self.end(other) {
+                    Some(cut) if ends < cut.step => {
+                        end.extend(Some(cut.step), Reason::Taken(other.name), true);
+                    }
+                    Some(_) => {}
+                    None => is_known &= ends > taken,
+                }
+                takers.push(other);
+            }
+            if seen.len() > MOST_TAKEN {
+                is_known = false;
+                break;
             }
         }
         let readers: FxHashSet<NameId> = dump.uses_of(value).iter().map(|it| it.name).collect();
@@ -233,18 +268,19 @@ impl<'d> Ends<'d> {
         let written = written.take(MOST_TRIED).map(|at| &dump.values[at as usize]);
         let written = written.filter(|it| place(it) == place(value) && it.has_live_range());
         let first = written.map(|it| (dump.live(it).0, it.name)).min();
-        match first {
+        let end = match first {
             Some((step, name)) if start < step && step < end.step => End {
                 step,
                 without_calls: step,
                 reason: Reason::Lost(name),
             },
             _ => end,
-        }
+        };
+        (end, is_known)
     }
 
-    /// The values that the instruction `name` may read.
-    fn operands(&self, name: NameId) -> Vec<&'d Value> {
+    /// The values that the instruction `name` may read, by number.
+    fn operands(&self, name: NameId) -> Vec<u32> {
         let dump = self.dump;
         let text = dump.instruction_text(name);
         let Some(text) = text.filter(|text| text.len() <= MOST_READ) else {
@@ -255,8 +291,10 @@ impl<'d> Ends<'d> {
         let positions = names.flat_map(|name| dump.positions_at(name));
         let values = positions
             .take(MOST_TRIED)
-            .map(|at| &dump.values[dump.positions[at as usize].value as usize]);
-        values.filter(|it| it.has_live_range()).collect()
+            .map(|at| dump.positions[at as usize].value);
+        values
+            .filter(|&at| dump.values[at as usize].has_live_range())
+            .collect()
     }
 
     /// To which step the instruction `name` shows what it has: its own, if it has one, or, where it is a root, the end

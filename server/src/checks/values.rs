@@ -1,5 +1,7 @@
 //! Sections A and C name the same values, and name them alike.
 
+use std::cell::LazyCell;
+
 use buflens_syntax::facts;
 
 use super::structure::Section;
@@ -16,7 +18,8 @@ pub(super) fn check_lines(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
     let places = || dump.instructions.keys().map(|name| name.place());
     let mut known = vec![false; places().max().map_or(0, |last| last + 1)];
     places().for_each(|place| known[place] = true);
-    let is_unknown = |name: NameId| known.get(name.place()) != Some(&true);
+    let hides_elements = LazyCell::new(|| dump.hides_elements());
+    let is_unknown = |name: NameId| known.get(name.place()) != Some(&true) && !*hides_elements;
     let mut unknown = |place, name: NameId| {
         let message = format!("the HLO text has no instruction `{}`", &dump.names[name]);
         findings.push(Finding::new(Code::UnresolvedName, place, message));

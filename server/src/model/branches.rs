@@ -6,6 +6,7 @@ use buflens_syntax::MentionKind;
 use buflens_syntax::facts;
 
 use super::cancel::checkpoint;
+use super::module::is_root;
 use super::{Dump, Part, Value};
 
 /// In which branches of conditionals the steps of a schedule are.
@@ -32,8 +33,27 @@ impl Dump {
             return false;
         }
         let last = self.reads(earlier).map(|(step, _)| step).max();
-        let is_last = last.is_some_and(|step| step <= self.live(later).0);
+        let is_last = last.map_or_else(
+            || self.is_read_by_nobody(earlier),
+            |step| step <= self.live(later).0,
+        );
         is_last || !self.has_used_values() || self.begins_in_branch(later, self.live(earlier).0)
+    }
+
+    /// Whether nothing reads a value, shows it elsewhere, or gives it on.
+    fn is_read_by_nobody(&self, value: &Value) -> bool {
+        let is_no_root = || {
+            let row = self.instructions.get(&value.name)?.row;
+            let line = self.at::<facts::Instruction>(row)?;
+            Some(!is_root(line.block.text(), &line.row))
+        };
+        self.used_value(value).is_some()
+            && self.uses_of(value).is_empty()
+            && self
+                .positions_of(value)
+                .iter()
+                .all(|it| it.name == value.name)
+            && is_no_root() == Some(true)
     }
 
     /// Whether a value begins in a branch of a conditional that begins behind `step`.

@@ -261,8 +261,8 @@ pub struct Dump {
     pub(super) branches: OnceLock<Branches>,
     /// Computed when it is asked for first.
     pub(super) donors: OnceLock<FxHashSet<Leaf>>,
-    /// The `while` that runs a computation of the HLO text, found when it is asked for first.
-    pub(super) loops: OnceLock<FxHashMap<u32, NameId>>,
+    /// What runs a computation of the HLO text on its own, found when it is asked for first.
+    pub(super) runners: OnceLock<FxHashMap<u32, NameId>>,
 }
 
 impl Dump {

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::facts::Heading;
-use buflens_syntax::{Block, InstructionParts, SyntaxKind, facts};
+use buflens_syntax::{Block, InstructionParts, Mention, MentionKind, SyntaxKind, facts};
 use rowan::NodeOrToken;
 use rustc_hash::FxHashSet;
 
 use super::allocation::Allocation;
+use super::cancel::checkpoint;
 use super::dump::{Dump, FileId, Instruction, Part};
 use super::names::NameId;
 use super::origin::called;
@@ -17,6 +18,12 @@ use super::shapes::index_numbers;
 
 /// A parameter of the entry computation, and the index of a leaf of it.
 pub(super) type Leaf = (u64, Vec<u64>);
+
+/// Whether `ROOT` stands before an instruction of this text.
+pub fn is_root(text: &str, row: &facts::Instruction) -> bool {
+    let before = text.get(..row.span.start as usize);
+    before.is_some_and(|before| before.ends_with("ROOT "))
+}
 
 impl Dump {
     /// Whether the caller donates the parameter whose buffer this is, and no output is written over it. Those that
@@ -111,24 +118,42 @@ impl Dump {
         Some(at.text(at.row.name))
     }
 
-    /// The `while` that runs `computation` of the HLO text, as its body or its condition.
-    pub fn loop_of(&self, computation: u32) -> Option<NameId> {
-        let loops = self.loops.get_or_init(|| {
+    /// The `while` that runs `computation` of the HLO text, as its body or its condition, or the instruction that runs
+    /// it asynchronously.
+    pub fn runner_of(&self, computation: u32) -> Option<NameId> {
+        let runners = self.runners.get_or_init(|| {
             let all = self.all_instructions().filter_map(|(name, it)| {
                 let line = self.at::<facts::Instruction>(it.row)?;
-                let is_loop = line.text(line.row.opcode) == "while";
-                is_loop.then(|| (it.row, name, line.text(line.row.span)))
+                let is_runner = matches!(line.text(line.row.opcode), "while" | "async-start");
+                is_runner.then(|| (it.row, name, line.text(line.row.span)))
             });
             let mut all: Vec<_> = all.collect();
             all.sort_unstable_by_key(|&(row, ..)| std::cmp::Reverse(row));
             let runs = all.iter().flat_map(|&(_, name, text)| {
                 let parts = InstructionParts::read_up_to(text, 0);
-                let runs = ["body", "condition"].map(|key| called(self, &parts, key));
+                let runs = ["body", "condition", "calls"].map(|key| called(self, &parts, key));
                 runs.into_iter().flatten().map(move |it| (it, name))
             });
             runs.collect()
         });
-        loops.get(&computation).copied()
+        runners.get(&computation).copied()
+    }
+
+    /// Whether the HLO text prints elements of tuples as `%tuple#1`, and not the instructions that take them out.
+    pub fn hides_elements(&self) -> bool {
+        let Some(file) = self.file_of(Part::Module) else {
+            return false;
+        };
+        let is_element = |text: &str, mention: &Mention| {
+            let behind = &text.as_bytes()[mention.span.end as usize..];
+            mention.kind == MentionKind::Operand && behind.starts_with(b"#")
+        };
+        let mut blocks = self.files[file].document.blocks();
+        blocks.any(|(_, block)| {
+            checkpoint();
+            let text = block.text();
+            text.contains('#') && block.mentions().iter().any(|it| is_element(text, it))
+        })
     }
 
     /// All instructions of the HLO text, with their names, in no order.

@@ -170,17 +170,26 @@ const MOST_READ: usize = 32 * 1024;
 /// So many copies of copies are followed: no program has as many, and some may go in circles.
 const MOST_COPIES: usize = 16;
 
-/// The instruction whose result `parts` hands on as it is, and which element of it, if it is a tuple; of the
-/// parameter of a loop's computation the loop.
+/// The instruction whose result, or a part of it, `parts` hands on as it is, and which element of it, if it is a tuple;
+/// of the parameter of a loop's computation the loop.
 fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
     let element = match parts.opcode {
         "get-tuple-element" => parts.attribute("index")?.parse().ok()?,
         "parameter" => {
             let own = dump.instructions.get(&dump.names.get(parts.name)?)?;
-            return Some((dump.loop_of(own.computation?)?, 0));
+            let runner = dump.runner_of(own.computation?)?;
+            let number = usize::try_from(parts.parameter?).ok()?;
+            let text = dump.instruction_text(runner)?;
+            let caller = InstructionParts::read_up_to(text, number.saturating_add(1));
+            if caller.opcode == "while" {
+                return Some((runner, 0));
+            }
+            return Some((named(dump, &caller, number)?, 0));
         }
         "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done"
-        | "async-update" | "async-done" => 0,
+        | "async-update" | "async-done" | "slice" | "dynamic-slice" => 0,
+        // What was copied in slices.
+        "custom-call" if parts.attribute("custom_call_target") == Some("\"ConcatBitcast\"") => 0,
         _ => return None,
     };
     Some((named(dump, parts, 0)?, element))

@@ -105,3 +105,20 @@ fn what_is_read_for_the_last_time_is_free() {
     let read = call.replace("  read.2, operand 0\n  cond, operand 1\n", "");
     assert!(!overlap(&[&read]));
 }
+
+#[test]
+fn what_nobody_reads_is_free() {
+    let call = |text: &str| text.replace("conditional(%p, ", "custom-call(%p, ");
+    let uses = "  read.1, operand 0\n  read.2, operand 0\n  cond, operand 1\n";
+    let (unread, module) = (call(ASSIGNMENT).replace(uses, ""), call(MODULE));
+    assert!(!overlap(&[&unread, &module]));
+    // Without the HLO text it may be a result; and so it may where another shows it.
+    assert!(overlap(&[&unread]));
+    let shown = unread.replace(
+        "positions:\n  handed\n",
+        "positions:\n  handed\n  cond {0}\n",
+    );
+    assert!(overlap(&[&shown, &module]));
+    let root = module.replace("  %handed = ", "  ROOT %handed = ");
+    assert!(overlap(&[&unread, &root]));
+}
