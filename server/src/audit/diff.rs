@@ -71,7 +71,7 @@ pub enum Cause {
     Shape,
     /// Another element type.
     Type,
-    /// The same array in another layout.
+    /// The same array, or arrays, in another layout.
     Layout,
     /// The same shape, rounded up or shared in another way.
     Padding,
@@ -185,6 +185,20 @@ fn alone(dump: &Dump, partners: &[Option<u32>]) -> Vec<u32> {
     alone
 }
 
+/// Whether two shapes are the same but for their layouts.
+fn has_arrays_of(one: &Shape, other: &Shape) -> bool {
+    match (one, other) {
+        (Shape::Array(one), Shape::Array(other)) => {
+            (&one.element, &one.dimensions) == (&other.element, &other.dimensions)
+        }
+        (Shape::Tuple(one), Shape::Tuple(other)) => {
+            let mut both = one.iter().zip(other);
+            one.len() == other.len() && both.all(|(one, other)| has_arrays_of(one, other))
+        }
+        _ => false,
+    }
+}
+
 fn sizes(dumps: Both<&Dump>, pair: Pair) -> Both<u64> {
     let [before, after] = dumps;
     [
@@ -216,14 +230,11 @@ impl Diff {
             let shapes = [0, 1].map(|side| audits[side].shapes.of(values[side]));
             match shapes {
                 _ if texts[0] == texts[1] => Cause::Padding,
+                [Some(old), Some(new)] if has_arrays_of(old, new) => Cause::Layout,
                 [Some(Shape::Array(old)), Some(Shape::Array(new))]
                     if old.dimensions == new.dimensions =>
                 {
-                    if old.element == new.element {
-                        Cause::Layout
-                    } else {
-                        Cause::Type
-                    }
+                    Cause::Type
                 }
                 _ => Cause::Shape,
             }

@@ -13,6 +13,11 @@ pub(crate) fn audited(text: &str) -> Dump {
 
 /// A real dump: every file whose path below the fixtures begins with `stem`.
 pub(crate) fn real(stem: &str) -> Dump {
+    dump(texts(stem))
+}
+
+/// The files of it.
+pub(crate) fn texts(stem: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/dumps");
     let (folder, name) = stem.split_once('/').unwrap();
     let entries = std::fs::read_dir(root.join(folder)).unwrap();
@@ -29,7 +34,7 @@ pub(crate) fn real(stem: &str) -> Dump {
         let text = std::fs::read_to_string(&path).unwrap();
         (path, text)
     };
-    dump(paths.into_iter().map(read).collect())
+    paths.into_iter().map(read).collect()
 }
 
 /// A dump of these files, by their paths.

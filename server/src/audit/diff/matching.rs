@@ -94,7 +94,27 @@ const PARAMETERS: [(Number, Key); 5] = [
     (Any, |it| Some(hash(it.parameter?))),
 ];
 
-const FIRST: [(Evidence, Number, Key); 6] = [
+/// What instructions that read the same values must have in common, first and later.
+const OPERANDS: [Key; 2] = [
+    |it| {
+        Some(hash((
+            it.opcode, it.index, it.shape, it.op_name, it.base, it.kind, it.color,
+        )))
+    },
+    |it| Some(hash((it.opcode, it.index, it.array))),
+];
+
+/// What is all the same but for the number in its name, which tells less than where it lies.
+const PLACED: Key = |it| {
+    Some(hash((
+        (it.base, it.index, it.opcode, it.op_name, it.shape),
+        (it.kind, it.color, it.reads, it.place),
+    )))
+};
+
+/// Behind the walk over the operands of parameters and of what reads nothing.
+const FIRST: [(Evidence, Number, Key); 7] = [
+    (Evidence::Same, Any, PLACED),
     (Evidence::Same, Any, |it| {
         Some(hash((
             it.name, it.index, it.opcode, it.op_name, it.shape, it.kind, it.color, it.reads,
@@ -133,7 +153,7 @@ const FIRST: [(Evidence, Number, Key); 6] = [
     }),
 ];
 
-/// Behind the first walk over operands.
+/// Behind a walk over the operands of all that.
 const SECOND: [(Evidence, Number, Key); 16] = [
     (Evidence::OpName, Any, |it| {
         Some(hash((it.op_name?, it.index, it.opcode, it.array?)))
@@ -199,7 +219,7 @@ const SECOND: [(Evidence, Number, Key); 16] = [
     }),
 ];
 
-/// Behind the second one. What is left did something else before; as far as memory goes, it is the
+/// Behind another one. What is left did something else before; as far as memory goes, it is the
 /// same if it has the same shape and role.
 const LAST: [(Evidence, Number, Key); 3] = [
     (Evidence::Shape, Any, |it| {
@@ -221,10 +241,14 @@ pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
     for (number, key) in PARAMETERS {
         matching.pass(Evidence::Parameter, number, |_, it| key(it));
     }
+    let [alike, any] = OPERANDS;
+    let sources: Key = |it| PLACED(it).filter(|_| it.is_source);
+    matching.passes(&[(Evidence::Same, Any, sources)]);
+    matching.walk(alike);
     matching.passes(&FIRST);
-    matching.walk();
+    matching.walk(any);
     matching.passes(&SECOND);
-    matching.walk();
+    matching.walk(any);
     matching.passes(&LAST);
     let mut pairs = matching.pairs;
     pairs.sort_unstable_by_key(|pair| pair.before);
@@ -252,8 +276,8 @@ impl Matching<'_> {
         }
     }
 
-    /// Pairs what reads the same values, as long as there is more.
-    fn walk(&mut self) {
+    /// Pairs what reads the same values and has a key in common, as long as there is more.
+    fn walk(&mut self, key: Key) {
         for _ in 0..ROUNDS {
             let known = self.pairs.len();
             // One number for each instruction: those with many results have as many operands.
@@ -272,7 +296,7 @@ impl Matching<'_> {
             self.pass(Evidence::Operands, Any, |side, it| {
                 let reads = reads[side][it.instruction as usize]?;
                 let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
-                is_free.then(|| hash((reads, it.opcode, it.index, it.array)))
+                key(it).filter(|_| is_free).map(|key| hash((reads, key)))
             });
             if self.pairs.len() == known {
                 break;

@@ -35,7 +35,7 @@ pub(super) struct Traits {
     pub index: u64,
     /// The opcode; of a constant with its literal.
     pub opcode: Option<u64>,
-    /// The trace path without what only some versions print.
+    /// The trace path without what only some versions print; of a copy that of what it copies.
     pub op_name: Option<u64>,
     /// Its last level, and whether it belongs to a gradient.
     pub primitive: Option<u64>,
@@ -53,8 +53,12 @@ pub(super) struct Traits {
     pub is_tuple: bool,
     /// Bytes.
     pub size: u64,
+    /// Where it lies, and from which step on.
+    pub place: u64,
     /// The arrays that the instruction reads.
     pub reads: u64,
+    /// Whether it reads none.
+    pub is_source: bool,
     /// The place of the instruction in [`Side::operands`].
     pub instruction: u32,
 }
@@ -110,7 +114,8 @@ impl Side {
             let stem = without_copies(&base);
             let shape = audit.shapes.of(value);
             let allocation = dump.allocation_of(value);
-            let path = origin.op_name.as_deref();
+            let path = audit.origins.path(&origin);
+            let path = path.as_deref();
             side.traits.push(Traits {
                 parameter: None,
                 output: None,
@@ -134,7 +139,12 @@ impl Side {
                 dimensions: shape.and_then(dimensions),
                 is_tuple: matches!(shape, Some(Shape::Tuple(_))),
                 size: value.size,
+                place: hash((
+                    (value.allocation(), value.offset),
+                    value.has_live_range().then(|| dump.live(value).0),
+                )),
                 reads,
+                is_source: side.operands[instruction as usize].is_empty(),
                 instruction,
             });
         }
