@@ -430,3 +430,79 @@ fn too_much_of_something_is_read() {
         }
     }
 }
+
+/// Control characters, and such as reorder text or hide in it.
+fn steers(char: char) -> bool {
+    (char.is_control() && !matches!(char, '\n' | '\t'))
+        || matches!(
+            char,
+            '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+/// Whatever stands in a dump and in the name of its file.
+#[test]
+fn nothing_steers_a_terminal() {
+    let all: String = (0..=0x000E_007F)
+        .filter_map(char::from_u32)
+        .filter(|&char| steers(char) && !matches!(char, '\r'))
+        .collect();
+    let text = format!(
+        "BufferAssignment:
+allocation 0: size 4, {all}, thread-local:
+allocation 1: size 8, preallocated-temp:
+ value: <0 a{all} @0> (size=8,offset=0): f32[]
+
+Total bytes used: 12 (12B)
+
+Used values:
+<0 a{all} @0>
+ positions:
+  a{all}
+ uses:
+ from instruction: %a{all} = f32[] sine(%p), metadata={{op_name=\"{all}\" source_file=\"{all}.py\" source_line=1}}
+
+HloLiveRange (max 1):
+  InstructionSequence:
+    0:a{all}
+  BufferLiveRange:
+    a{all}{{}}:0-1
+"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = if cfg!(unix) {
+        "\u{1b}[31m\u{9b}31m\u{202e}\u{200b}\u{7f}"
+    } else {
+        "\u{9b}\u{202e}"
+    };
+    let path = folder.path().join(format!(
+        "module_0001.{name}.cpu_after_optimizations-buffer-assignment.txt"
+    ));
+    fs::write(&path, &text).expect("a file");
+    let mut told = 0;
+    let place = format!("{}:4:12", path.display());
+    let path = path.to_str().expect("a path");
+    for arguments in [
+        &["check", path][..],
+        &["ls", path],
+        &["summary", path],
+        &["peak", path],
+        &["padding", path],
+        &["audit", path],
+        &["map", path],
+        &["diff", path, path],
+        &["where", "a.py", path],
+        &["hover", &place],
+        &["definition", &place],
+        &["parse", "--errors", path],
+    ] {
+        let output = run(arguments, Duration::from_secs(60));
+        told += usize::from(!output.stdout.is_empty());
+        for text in [&output.stdout, &output.stderr] {
+            let char = text.chars().find(|&char| steers(char));
+            assert_eq!(char, None, "{arguments:?}: {text}");
+        }
+    }
+    assert!(told > 6, "{told} of these tell something");
+}

@@ -89,7 +89,10 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
     let mut files = files.to_vec();
     let document = &mut files[spot.file].document;
     let bytes = bytes_of(facts, spot);
-    *document = document.edit(bytes.clone(), text).expect("a small text");
+    *document = document
+        .clone()
+        .edit(bytes.clone(), text)
+        .expect("a small text");
     let dump = Dump::new(files);
     let findings: Vec<Finding> = checks::check(&dump)
         .into_iter()
@@ -104,7 +107,7 @@ fn outcome(facts: &Facts, files: &[File], site: &Site, text: &str, verdict: Verd
     let offered = findings.iter().filter_map(|finding| finding.fix.as_ref());
     let mended = offered.map(|fix| {
         let document = &dump.files[fix.place.file].document;
-        let text = document.edit(fix.place.range.clone(), &fix.text);
+        let text = document.clone().edit(fix.place.range.clone(), &fix.text);
         let original = &facts.files[fix.place.file].text;
         fix.place.file == spot.file && text.expect("a small text").text() == *original
     });

@@ -28,11 +28,11 @@ use trees::Trees;
 /// A text, cut into blocks. Cheap to clone, however many blocks it has: clones share everything.
 #[derive(Debug, Clone)]
 pub struct Document {
-    blocks: Arc<[Arc<Block>]>,
+    blocks: Arc<Vec<Arc<Block>>>,
     /// The first byte of each block, and the length of the text.
-    starts: Arc<[u32]>,
+    starts: Arc<Vec<u32>>,
     /// The first line of each block, and the number of lines.
-    first_lines: Arc<[u32]>,
+    first_lines: Arc<Vec<u32>>,
     kind: DocumentKind,
     trees: Arc<Mutex<Trees>>,
     /// Where the texts of its blocks are, if not all are held.
@@ -83,23 +83,14 @@ impl Document {
         Ok(Self::of_blocks(blocks, Arc::default()))
     }
 
-    fn of_blocks(blocks: Vec<Arc<Block>>, trees: Arc<Mutex<Trees>>) -> Self {
+    fn of_blocks(mut blocks: Vec<Arc<Block>>, trees: Arc<Mutex<Trees>>) -> Self {
         let mut starts = Vec::with_capacity(blocks.len() + 1);
         let mut first_lines = Vec::with_capacity(blocks.len() + 1);
-        let (mut start, mut line) = (0, 0);
-        for block in &blocks {
-            starts.push(start);
-            first_lines.push(line);
-            start += block.text.len() as u32;
-            line += block.editor_lines().len() as u32;
-        }
+        let (start, line) = begins(&blocks, (0, 0), &mut starts, &mut first_lines);
         starts.push(start);
-        // Behind a last line end there is one more line, which is empty.
-        let ends_line = blocks
-            .last()
-            .is_none_or(|block| block.text.ends_with(['\n', '\r']));
-        first_lines.push(line + u32::from(ends_line));
+        first_lines.push(line + u32::from(ends_with_line(&blocks)));
         let kind = kind::kind_of(&blocks);
+        blocks.shrink_to_fit();
         Self {
             blocks: blocks.into(),
             starts: starts.into(),
@@ -118,7 +109,7 @@ impl Document {
     ///
     /// # Panics
     /// If the range is not one of the document, as slicing a string does.
-    pub fn edit(&self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
+    pub fn edit(mut self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
         check_length(
             u64::from(self.len()) - u64::from(range.end - range.start) + text.len() as u64,
         )?;
@@ -162,11 +153,35 @@ impl Document {
             next = end;
             more *= 2;
         };
-        let mut blocks = Vec::with_capacity(self.blocks.len() + replacement.len());
-        blocks.extend_from_slice(&self.blocks[..from]);
-        blocks.extend(replacement);
-        blocks.extend_from_slice(&self.blocks[next..]);
-        Ok(Self::of_blocks(blocks, Arc::clone(&self.trees)))
+        self.replace(from..next, replacement);
+        Ok(self)
+    }
+
+    /// Replaces blocks. In place, if no other document shares them: there are thousands, and an editor that replaces a
+    /// word everywhere sends thousands of edits at once.
+    fn replace(&mut self, range: Range<usize>, replacement: Vec<Arc<Block>>) {
+        let (mut starts, mut first_lines) = (Vec::new(), Vec::new());
+        let first = (self.starts[range.start], self.first_lines[range.start]);
+        let (start, line) = begins(&replacement, first, &mut starts, &mut first_lines);
+        let behind = range.start + replacement.len();
+        for (numbers, first, new) in [
+            (&mut self.starts, start, starts),
+            (&mut self.first_lines, line, first_lines),
+        ] {
+            let numbers = Arc::make_mut(numbers);
+            let before = numbers[range.end];
+            numbers.splice(range.clone(), new);
+            for number in &mut numbers[behind..] {
+                *number = *number - before + first;
+            }
+        }
+        let blocks = Arc::make_mut(&mut self.blocks);
+        blocks.splice(range, replacement);
+        if behind == blocks.len() {
+            Arc::make_mut(&mut self.first_lines)[behind] = line + u32::from(ends_with_line(blocks));
+        }
+        self.kind = kind::kind_of(blocks);
+        self.origin = None;
     }
 
     /// The first line of block `block` and the line behind it.
@@ -392,4 +407,26 @@ impl Document {
         );
         Some((start + offset as u32).min(range.end))
     }
+}
+
+/// Adds where `blocks` begin, the first at this byte and this line, and tells where what follows them does.
+fn begins(
+    blocks: &[Arc<Block>],
+    (mut start, mut line): (u32, u32),
+    starts: &mut Vec<u32>,
+    first_lines: &mut Vec<u32>,
+) -> (u32, u32) {
+    for block in blocks {
+        starts.push(start);
+        first_lines.push(line);
+        start += block.text.len() as u32;
+        line += block.editor_lines().len() as u32;
+    }
+    (start, line)
+}
+
+/// Whether there is one more line behind the last line end, which is empty.
+fn ends_with_line(blocks: &[Arc<Block>]) -> bool {
+    let last = blocks.last();
+    last.is_none_or(|block| block.text.ends_with(['\n', '\r']))
 }

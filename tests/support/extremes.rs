@@ -42,6 +42,16 @@ pub fn extremes() -> Vec<(&'static str, String)> {
             instruction(&format!("%x.1 = f32[] add(), a={}", deep("{[(", ")]}"))),
         ),
         (
+            "many-attributes",
+            instruction(&format!(
+                "%x.1 = f32[] add(){}",
+                (0..100_000)
+                    .map(|at| format!(", a{}=1", at / 2))
+                    .collect::<String>()
+            )),
+        ),
+        ("many-headings", "BufferAssignment:\n".repeat(100_000)),
+        (
             "deep-value-shape",
             format!(
                 "{header} value: <1 x.1 @0> (size=4,offset=0): {}\n",

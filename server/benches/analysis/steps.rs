@@ -159,7 +159,12 @@ fn edits(
     let middle = text.len() / 2;
     let digit = text[middle..].iter().position(u8::is_ascii_digit);
     let at = (middle + digit.unwrap_or(0)) as u32;
-    let edited = || document.edit(at..at, "1").expect("a text below 4 GiB");
+    let edited = || {
+        document
+            .clone()
+            .edit(at..at, "1")
+            .expect("a text below 4 GiB")
+    };
     push(
         "edit in the middle: the text",
         None,

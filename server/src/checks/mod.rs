@@ -358,21 +358,25 @@ impl Findings {
         });
     }
 
+    /// In the order of the text, at most [`MAX_OF_CODE`] of each code; the last of these says how many more there are.
     fn finish(mut self) -> Vec<Finding> {
+        self.list
+            .sort_by_key(|finding| (finding.place.file, finding.place.range.start, finding.code));
+        let mut kept: FxHashMap<Code, usize> = FxHashMap::default();
+        self.list.retain(|finding| {
+            let count = kept.entry(finding.code).or_default();
+            *count += 1;
+            *count <= MAX_OF_CODE
+        });
         for (&code, &count) in &self.counts {
+            let mut from_the_end = self.list.iter_mut().rev();
             if count > MAX_OF_CODE
-                && let Some(last) = self
-                    .list
-                    .iter_mut()
-                    .rev()
-                    .find(|finding| finding.code == code)
+                && let Some(last) = from_the_end.find(|finding| finding.code == code)
             {
                 let more = counted(count - MAX_OF_CODE, "more finding");
                 last.message = format!("{} (and {more} of this kind)", last.message);
             }
         }
-        self.list
-            .sort_by_key(|finding| (finding.place.file, finding.place.range.start, finding.code));
         self.list
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use buflens_syntax::Document;
 
-use super::{Code, Finding, check};
+use super::{Code, Finding, Findings, check};
 use crate::model::{Dump, File, Place};
 
 pub(super) const CONCAT: &str = include_str!("testdata/concat.txt");
@@ -606,4 +606,31 @@ fn values_of_asynchronous_computations_may_begin_at_the_call() {
     let findings = check(&dump(&[&other]));
     let codes: Vec<_> = findings.iter().map(|finding| finding.code.name()).collect();
     assert_eq!(codes, ["live-range"]);
+}
+
+/// However many there are, and wherever they were found.
+#[test]
+fn of_a_code_no_more_are_kept_than_are_told() {
+    let mut findings = Findings::default();
+    // The later of two parts is found first.
+    for start in [8_000, 0] {
+        let mut part = findings.fork();
+        for at in start..start + 8_000 {
+            let place = Place {
+                file: 0,
+                range: at..at + 1,
+            };
+            part.push(Finding::new(Code::Syntax, place, "junk".to_owned()));
+        }
+        findings.join(part);
+    }
+    let findings = findings.finish();
+    assert_eq!(findings.len(), 10_000);
+    let told = "(and 6,000 more findings of this kind)";
+    let telling = findings.iter().map(|it| it.message.ends_with(told));
+    assert_eq!(telling.filter(|it| *it).count(), 1);
+    let last = findings
+        .last()
+        .map(|it| (it.place.range.start, &*it.message));
+    assert_eq!(last, Some((9_999, &*format!("junk {told}"))));
 }

@@ -6,6 +6,7 @@ use buflens_syntax::{Mention, MentionKind};
 
 use super::labels::cut;
 use super::{Code, Finding};
+use crate::model::cancel::checkpoint;
 use crate::model::{At, opcodes};
 
 /// What the instruction at `at` with these mentions calls things.
@@ -17,22 +18,27 @@ pub(super) fn check_words(at: &At<facts::Instruction>, mentions: &[Mention]) -> 
         let told = meant.map(|meant| misspelling(at, at.row.opcode, "an opcode", meant));
         return told.into_iter().collect();
     }
-    let keys = || mentions.iter().filter_map(|mention| key(at, mention));
-    let has = |wanted: &str| keys().any(|key| at.text(key) == wanted);
+    let keys = mentions.iter().filter_map(|mention| key(at, mention));
+    // Sorted, as an instruction may have thousands: equal ones stand side by side, the first one first.
+    let mut keys: Vec<(&str, Span)> = keys.map(|key| (at.text(key), key)).collect();
+    keys.sort_unstable_by_key(|&(text, key)| (text, key.start));
+    let has = |wanted: &str| keys.binary_search_by_key(&wanted, |key| key.0).is_ok();
     let mut findings = Vec::new();
     let mut misspelt = Vec::new();
-    for (number, key) in keys().enumerate() {
-        let text = at.text(key);
-        if let Some(first) = keys().take(number).find(|first| at.text(*first) == text) {
+    for same in keys.chunk_by(|one, next| one.0 == next.0) {
+        checkpoint();
+        let (text, first) = same[0];
+        for &(_, key) in &same[1..] {
             let message = format!("the attribute `{}` stands twice", cut(text));
             let finding = Finding::new(Code::DuplicateName, at.place(key), message);
             findings.push(finding.related(at.place(first), "the first one"));
-        } else if !opcodes::is_known_attribute(text) {
+        }
+        if !opcodes::is_known_attribute(text) {
             let missing = opcodes::attributes(opcode).filter(|known| !has(known));
             if let Some(meant) = meant(text, missing) {
                 misspelt.push(meant);
                 let what = format!("an attribute of `{opcode}`");
-                findings.push(misspelling(at, key, &what, meant));
+                findings.push(misspelling(at, first, &what, meant));
             }
         }
     }

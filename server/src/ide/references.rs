@@ -213,8 +213,10 @@ pub(super) fn occurrences(
                 .find_iter(block.text().as_bytes())
                 .map(|at| at as u32);
             let mut operands = Operands::default();
-            let hits =
-                hits.filter(|&at| is_token(document, start, block, at, name, kind, &mut operands));
+            let hits = hits.filter(|&at| {
+                checkpoint();
+                is_token(document, start, block, at, name, kind, &mut operands)
+            });
             places.extend(hits.map(|at| {
                 let at = start + at;
                 Place {

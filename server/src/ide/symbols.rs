@@ -122,7 +122,8 @@ fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec
         })
         .collect();
     let lines: Vec<u32> = headings.iter().map(|(_, line)| line.start).collect();
-    for (heading, line) in headings {
+    let untold = headings.len().saturating_sub(limit);
+    for (heading, line) in headings.into_iter().take(limit) {
         let detail = match heading {
             Heading::Assignment => {
                 let bytes = dump
@@ -141,11 +142,8 @@ fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec
         };
         // A part also ends where the next part begins.
         let behind = |starts: &[u32]| {
-            starts
-                .iter()
-                .copied()
-                .find(|&at| at > line.start)
-                .unwrap_or(document.len())
+            let next = starts.partition_point(|&at| at <= line.start);
+            starts.get(next).copied().unwrap_or(document.len())
         };
         let is_part = !is_section(heading);
         let end = if is_part {
@@ -185,6 +183,7 @@ fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec
             _ => sections.push(symbol),
         }
     }
+    sections.extend(more(&[(untold, "section")], document.len()));
     sections
 }
 
@@ -248,6 +247,9 @@ fn report(document: &Document, limit: usize) -> Vec<Symbol> {
     for at in 1..symbols.len() {
         symbols[at - 1].range.end = symbols[at].range.start;
     }
+    let untold = symbols.len().saturating_sub(limit);
+    symbols.truncate(limit);
+    symbols.extend(more(&[(untold, "section")], document.len()));
     symbols
 }
 

@@ -155,12 +155,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
+    /// Such as reorder text, or take no room.
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
         assert_eq!(
             printable("a\u{1b}[31mb\r\n\tc\u{202e}d"),
             "a\u{FFFD}[31mb\u{FFFD}\n\tc\u{FFFD}d"
         );
+        for char in
+            "\u{7f}\u{9b}\u{ad}\u{61c}\u{180e}\u{200b}\u{2029}\u{2064}\u{206f}\u{fffb}\u{e0041}"
+                .chars()
+        {
+            assert_eq!(printable(&char.to_string()), "\u{FFFD}", "{char:?}");
+        }
         assert!(matches!(printable("a\n\tb"), Cow::Borrowed(_)));
     }
 }

@@ -143,8 +143,8 @@ fn title_of<'d>(level: &Level<'d>, message: &'d str) -> Title<'d> {
 struct Excerpt<'d> {
     spot: Spot<'d>,
     place: Place,
-    source: &'d str,
-    /// The bytes of the file that `source` is.
+    text: &'d str,
+    /// The bytes of the file that `text` is.
     range: Range<u32>,
     others: Vec<(Range<usize>, &'d str)>,
 }
@@ -163,7 +163,7 @@ impl<'d> Excerpt<'d> {
             &line,
             end.min(start.saturating_add(reach)).saturating_add(reach),
         );
-        let source = document.slice(left..right);
+        let text = document.slice(left..right);
         let place = Place {
             file: place.file,
             range: start..end.min(right),
@@ -171,28 +171,32 @@ impl<'d> Excerpt<'d> {
         Some(Self {
             spot,
             place,
-            source,
+            text,
             range: left..right,
             others: Vec::new(),
         })
     }
 
-    /// Where `place` is in the source, if all of it is there.
+    /// Where `place` is in what is shown of the text, if all of it is there.
     fn span_of(&self, place: &Place) -> Option<Range<usize>> {
         let is_here = place.file == self.place.file
             && self.range.start <= place.range.start
             && place.range.end <= self.range.end;
-        let from_start = |offset: u32| (offset - self.range.start) as usize;
-        is_here.then(|| from_start(place.range.start)..from_start(place.range.end))
+        let before = |offset: u32| {
+            let before = self.text.get(..(offset - self.range.start) as usize)?;
+            Some(printable(before).len())
+        };
+        let Range { start, end } = is_here.then_some(&place.range)?;
+        Some(before(*start)?..before(*end)?)
     }
 
     /// Adds the place to `groups`.
     fn show(self, level: &Level<'d>, groups: &mut Vec<Group<'d>>) {
         let path = self.spot.path.to_string_lossy();
-        let origin = Origin::path(path)
+        let origin = Origin::path(printable(&path).into_owned())
             .line(self.spot.line as usize)
             .char_column(self.spot.column as usize);
-        let mut snippet: Snippet<'d, Annotation<'d>> = Snippet::source(self.source)
+        let mut snippet: Snippet<'d, Annotation<'d>> = Snippet::source(printable(self.text))
             .line_start(self.spot.line as usize)
             .fold(false);
         if let Some(span) = self.span_of(&self.place) {

@@ -431,7 +431,10 @@ mod tests {
         let ids = long_blocks(&document);
         assert_eq!(ids, [ids[0]; 3]);
         let at = text.rfind("@0").expect("a value") as u32;
-        let edited = document.edit(at..at + 2, "@1").expect("a short text");
+        let edited = document
+            .clone()
+            .edit(at..at + 2, "@1")
+            .expect("a short text");
         assert_eq!(long_blocks(&edited), ids);
         assert_eq!(
             edited.text(),
@@ -449,10 +452,11 @@ mod tests {
         assert!(block.is_long() && block.text.as_ptr() == text.as_ptr());
         let whole = Arc::downgrade(&text);
         drop(text);
-        let kept = document.edit(0..0, "\n").expect("a short text");
+        let kept = document.clone().edit(0..0, "\n").expect("a short text");
         let last = |document: &Document| document.blocks.last().map(|it| it.id);
         assert_eq!(last(&kept), last(&document));
         let other = document
+            .clone()
             .edit(0..document.len(), &long)
             .expect("a short text");
         drop((document, kept));

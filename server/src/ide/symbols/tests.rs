@@ -362,3 +362,18 @@ fn symbols_are_found_by_name_and_op_name() {
     "#]]
     .assert_eq(&search(&text, "", 3));
 }
+
+/// However many headings there are, an outline is no longer than it may be.
+#[test]
+fn sections_are_bounded() {
+    for (heading, more) in [
+        ("BufferAssignment:\n", "800 sections more"),
+        ("Memory Space: a (color=1)\n", "800 sections more"),
+    ] {
+        let fixture = Fixture::new(&heading.repeat(1_000));
+        let symbols = document_symbols(&fixture.dump, 0, 200);
+        assert_eq!(symbols.len(), 201, "{heading}");
+        assert_eq!(symbols.last().map(|it| it.name.as_str()), Some(more));
+        assert_nested(&symbols, 0..fixture.dump.files[0].document.len());
+    }
+}

@@ -116,7 +116,7 @@ mod tests {
     fn renamed(document: &Document, from: &str, to: &str) -> Document {
         let at = document.text().find(from).expect("a name") as u32;
         let range = at..at + from.len() as u32;
-        document.edit(range, to).expect("a short text")
+        document.clone().edit(range, to).expect("a short text")
     }
 
     #[test]

@@ -286,11 +286,10 @@ fn x_of(chart: &Chart, area: &Area, value: usize) -> (f64, f64) {
 fn strokes(small: &[&Drawn], panel: &Area, kind: &str) -> Markup {
     let mut unit = 1.0;
     let runs = loop {
-        let runs = runs(small, panel, unit);
-        if runs.len() <= MOST_STROKES {
-            break runs;
+        match runs(small, panel, unit) {
+            Some(runs) => break runs,
+            None => unit *= 2.0,
         }
-        unit *= 2.0;
     };
     let mut path = String::new();
     for (row, from, to) in runs {
@@ -305,8 +304,9 @@ fn strokes(small: &[&Drawn], panel: &Area, kind: &str) -> Markup {
     }
 }
 
-/// Rows of `unit` pixels, each with the columns from the one to before the other that are taken.
-fn runs(small: &[&Drawn], panel: &Area, unit: f64) -> Vec<(i64, i64, i64)> {
+/// Rows of `unit` pixels, each with the columns from the one to before the other that are taken; `None` if these are
+/// more than [`MOST_STROKES`].
+fn runs(small: &[&Drawn], panel: &Area, unit: f64) -> Option<Vec<(i64, i64, i64)>> {
     let mut runs = Vec::new();
     // No row hangs out at the bottom, no column at the right.
     let (last_row, end) = (
@@ -321,7 +321,20 @@ fn runs(small: &[&Drawn], panel: &Area, unit: f64) -> Vec<(i64, i64, i64)> {
         for row in cell(area.y - panel.y).min(last_row)..=bottom {
             runs.push((row, from, to.min(end).max(from + 1)));
         }
+        // Not at the end alone, as values one over another may have thousands of rows each.
+        if runs.len() > 16 * MOST_STROKES {
+            join(&mut runs);
+            if runs.len() > 8 * MOST_STROKES {
+                return None;
+            }
+        }
     }
+    join(&mut runs);
+    (runs.len() <= MOST_STROKES).then_some(runs)
+}
+
+/// Makes one of those that touch.
+fn join(runs: &mut Vec<(i64, i64, i64)>) {
     runs.sort_unstable();
     runs.dedup_by(|next, run| {
         let joins = next.0 == run.0 && next.1 <= run.2;
@@ -330,5 +343,4 @@ fn runs(small: &[&Drawn], panel: &Area, unit: f64) -> Vec<(i64, i64, i64)> {
         }
         joins
     });
-    runs
 }
