@@ -100,7 +100,7 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
   (dolist (entry '(("\\(?:BufferAssignment:\n\\|Used values:\\|HloLiveRange \\(?:(max\\|not available\\)\\)"
                     . buflens-assignment-mode)
                    ("\\(?:Memory Space: .*(color=\\|Allocations sorted by size\\)" . buflens-report-mode)
-                   ("HloModule [A-Za-z0-9_]" . buflens-hlo-mode)))
+                   ("HloModule [^ ,\n]+\\(?:,\\|$\\)" . buflens-hlo-mode)))
     (add-to-list 'magic-mode-alist (cons (concat before (car entry)) (cdr entry)))))
 
 ;; By what a failure for want of memory says, in texts and logs, whatever a log puts before it. Without
@@ -112,6 +112,7 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
           "\\|Out of memory \\(?:while trying to allocate\\|allocating\\) [0-9]"
           "\\|Attempting to \\(?:allocate\\|reserve\\) .*\\. That was not possible"
           "\\|Failed to allocate request for [0-9]"
+          "\\|Aborting compilation early because it's unlikely to have enough device memory\\. Requires "
           "\\|Allocator (.* ran out of memory trying to allocate [^ \n]+ (rounded to "
           "\\|Largest program allocations in "
           "\\|BufferAssignment OOM Debugging")

@@ -17,6 +17,7 @@ const FAILURE = new RegExp(
     'Out of memory (while trying to allocate|allocating) \\d',
     'Attempting to (allocate|reserve) .*\\. That was not possible',
     'Failed to allocate request for \\d',
+    "Aborting compilation early because it's unlikely to have enough device memory\\. Requires ",
     // Without its last words it may be a warning, of a request that the program can do without.
     'Allocator \\(.* ran out of memory trying to allocate \\S+ \\(rounded to ',
     'Largest program allocations in ',
@@ -26,8 +27,8 @@ const FAILURE = new RegExp(
 
 /** The language of a document that begins with `head`, if it is part of a dump or tells of a failure for want of memory. */
 export function languageOf(head: string): Language | undefined {
-  const text = head.replace(/^\uFEFF/, '').replace(/^\s*\n/, '');
-  if (/^(BufferAssignment:|HloLiveRange (\(max \d+\):|not available))/.test(text)) return 'xla-buffer-assignment';
+  const text = head.replace(/^\uFEFF/, '').replace(/^(\s*\n|\*\*\* Begin .+ \*\*\*\r?\n)+/, '');
+  if (/^(BufferAssignment:|Used values:|HloLiveRange (\(max \d+\):|not available))/.test(text)) return 'xla-buffer-assignment';
   if (/^Memory Space: .* \(color=\d+\)\r?$/m.test(firstLine(text))) return 'xla-memory-report';
   if (/^HloModule [^\s,]+(,|\r?$)/.test(firstLine(text))) return 'hlo';
   if (text.startsWith('Total bytes used: ')) {

@@ -13,6 +13,9 @@ import { sliceAt, slicesOf, textOf, type Slice } from './slices';
 
 export const SCHEME = 'buflens-part';
 
+/** Milliseconds for which a file is waited for that the server does not tell of. */
+const PATIENCE = 60_000;
+
 /** Characters; behind them VS Code keeps a document to itself. */
 export const LIMIT = 50 * 1024 * 1024;
 
@@ -173,11 +176,14 @@ export class Parts implements vscode.TextDocumentContentProvider, vscode.HoverPr
   /** The outline that the server gives, in lines. A large file is read in the background first. */
   private async symbols(file: vscode.Uri, token?: vscode.CancellationToken): Promise<Entry[] | undefined> {
     const client = await this.server.start();
+    const started = Date.now();
     while (client !== undefined && token?.isCancellationRequested !== true) {
       const params = { textDocument: { uri: file.toString() } };
       const symbols: DocumentSymbol[] | null = await client.sendRequest('textDocument/documentSymbol', params);
       if (symbols !== null) return flattened(symbols, 0);
       if (!(await isThere(file))) throw new Error(`${baseName(file)} is not there any more`);
+      // It reads some hundred megabytes a second, and does not say so of what it cannot read.
+      if (Date.now() - started > PATIENCE) throw new Error(`${baseName(file)} is not read; the output of Buflens may say why`);
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
     return undefined;

@@ -9,6 +9,8 @@ const { HEAD, languageOf, stemOf } = heads;
 test('the first lines tell', () => {
   assert.equal(languageOf('BufferAssignment:\nallocation 0: size 4'), 'xla-buffer-assignment');
   assert.equal(languageOf('\nTotal bytes used: 36864 (36.0KiB)\n\nUsed values:\n<0 a @0>'), 'xla-buffer-assignment');
+  assert.equal(languageOf('Used values:\n<0 a @0>'), 'xla-buffer-assignment');
+  assert.equal(languageOf('\n*** Begin a dump ***\n\nBufferAssignment:\n'), 'xla-buffer-assignment');
   assert.equal(languageOf('HloLiveRange (max 13):\n'), 'xla-buffer-assignment');
   assert.equal(languageOf('HloLiveRange not available (finalized or constructed from proto)'), 'xla-buffer-assignment');
   assert.equal(languageOf('Total bytes used: 102912 (100.5KiB)\n\nAllocations sorted by size:\n'), 'xla-memory-report');

@@ -155,6 +155,8 @@ pub struct Entry<'d> {
     pub name: Option<&'d str>,
     /// `HLO temp`, `global` and the like.
     pub kind: Option<&'d str>,
+    /// What a kernel has it for.
+    pub tag: Option<&'d str>,
 }
 
 /// One failure.
@@ -274,7 +276,10 @@ fn add<'d>(
 
 fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
     let form = match row.label.text(text) {
-        "Ran out of memory in memory space" => Form::Used,
+        "Ran out of memory in memory space"
+        | "Aborting compilation early because it's unlikely to have enough device memory. Requires" => {
+            Form::Used
+        }
         "Ran out of memory on" => Form::Total,
         "Allocation (size=" => Form::Allocation,
         _ => Form::Request,
@@ -314,6 +319,7 @@ fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str, is_last
         "Extra memory due to padding" => entry.padding = size,
         "Shape" | "Entry Parameter Subshape" => entry.shape = Some(content),
         "Allocation type" => entry.kind = Some(content),
+        "Tag" => entry.tag = Some(content),
         "XLA label" | "XLA Label" => {
             entry.label = Some(content);
             entry.name = Some(row.name.text(text)).filter(|name| !name.is_empty());

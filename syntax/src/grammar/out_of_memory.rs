@@ -65,7 +65,7 @@ fn property<S: Sink>(p: &mut Parser<S>) -> Rule {
         "Shape" | "Entry Parameter Subshape" if S::DETAIL => shape(p),
         "Shape" | "Entry Parameter Subshape" => shape::unread(p, p.remaining().len()),
         "XLA label" | "XLA Label" => instruction_label(p),
-        "Allocation type" => {
+        "Allocation type" | "Tag" => {
             p.rest(K::Literal);
             Ok(())
         }

@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 use super::LineKind;
 
 /// How the sentence begins that says what ran out, and what else is in it.
-const MESSAGES: [(&str, &str); 9] = [
+const MESSAGES: [(&str, &str); 10] = [
     ("Ran out of memory in memory space ", ""),
     ("Ran out of memory on ", ""),
     ("Allocation (size=", " would exceed memory "),
@@ -20,9 +20,15 @@ const MESSAGES: [(&str, &str); 9] = [
     ("Attempting to reserve ", ". That was not possible"),
     ("Failed to allocate request for ", ""),
     ("Allocator (", " ran out of memory trying to allocate "),
+    (
+        "Aborting compilation early because it's unlikely to have enough device memory. Requires ",
+        "",
+    ),
 ];
 /// The allocator of a GPU warns like this of requests that the program can do without.
 const WARNING: &str = "The caller indicates that this is not a failure";
+/// Behind this, in front of a copy in another form, stands what has been said already.
+const COPY: &str = "[type.googleapis.com/";
 const HEADINGS: [&str; 4] = [
     "BufferAssignment OOM Debugging.",
     "BufferAssignment stats:",
@@ -30,7 +36,7 @@ const HEADINGS: [&str; 4] = [
     "Peak buffers:",
 ];
 /// What an entry says of itself. `Size` stands alone below `Buffer 1:`.
-const PROPERTIES: [&str; 9] = [
+const PROPERTIES: [&str; 10] = [
     "Operator: ",
     "Shape: ",
     "Entry Parameter Subshape: ",
@@ -39,6 +45,7 @@ const PROPERTIES: [&str; 9] = [
     "XLA label: ",
     "XLA Label: ",
     "Allocation type: ",
+    "Tag: ",
     "Size: ",
 ];
 /// What memory is used for: one line each, the size in a column.
@@ -164,6 +171,7 @@ pub(crate) fn part(line: &str) -> Option<Part> {
         if let Some(start) = places.first(message)
             && line[start..].contains(further)
             && !line.contains(WARNING)
+            && !line[..start].contains(COPY)
         {
             return found(
                 LineKind::OutOfMemoryMessage,

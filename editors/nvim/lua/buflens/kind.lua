@@ -11,7 +11,8 @@ local HEADINGS = {
   { '^HloLiveRange not available', 'xla-buffer-assignment' },
   { '^Memory Space: .* %(color=%d+%)', 'xla-memory-report' },
   { '^Allocations sorted by size', 'xla-memory-report' },
-  { '^HloModule [%w_]', 'hlo' },
+  { '^HloModule [^%s,]+,', 'hlo' },
+  { '^HloModule [^%s,]+$', 'hlo' },
 }
 
 --- What may come before such a heading: nothing else makes a dump of a text that only quotes one.
@@ -28,6 +29,7 @@ local FAILURES = {
   'Attempting to allocate .*%. That was not possible',
   'Attempting to reserve .*%. That was not possible',
   'Failed to allocate request for %d',
+  "Aborting compilation early because it's unlikely to have enough device memory%. Requires ",
   -- Without its last words it may be a warning, of a request that the program can do without.
   'Allocator %(.* ran out of memory trying to allocate %S+ %(rounded to ',
   'Largest program allocations in ',

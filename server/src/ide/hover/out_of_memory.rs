@@ -159,6 +159,7 @@ fn word(text: &str) -> Option<&'static str> {
         "XLA label" => "the instruction, shortened",
         "XLA Label" => "the opcode of the instruction",
         "Allocation type" => "what the bytes are for",
+        "Tag" => "what a kernel has them for",
         "Operator" => "where in the traced program the instruction comes from",
         "Size" => "bytes that it takes, padding included",
         "Shape" | "Entry Parameter Subshape" => "the shape of what lies there",

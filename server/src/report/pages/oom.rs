@@ -232,10 +232,12 @@ fn entries_of<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Table {
         Column::new("value", "", Place::Row),
         Column::new("name", "name", Place::Cut),
         Column::new("shape", "shape", Place::Own),
+        Column::new("tag", "", Place::Own),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "bytes", Place::Exact),
         Column::new("", "unpadded_bytes", Place::Exact),
+        Column::new("", "tag", Place::Exact),
         Column::new("", "source", Place::Exact),
         Column::new("", "is_exact", Place::Exact),
         Column::new("", "values", Place::Exact),
@@ -277,6 +279,8 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
             Some(format!("{first}? +{}", rest.len() + entry.values_left_out))
         }
     };
+    // Behind its first sentence is how to read the shape.
+    let tag = entry.tag.as_deref().and_then(|tag| tag.split(". ").next());
     vec![
         text(&entry.size).into(),
         text(&entry.padding).into(),
@@ -284,10 +288,12 @@ fn row(entry: &EntryRecord, file: &str) -> Vec<Cell> {
         value.into(),
         entry.name.clone().or_else(|| entry.label.clone()).into(),
         entry.shape.clone().into(),
+        tag.map(str::to_owned).into(),
         short_source(entry.source.as_deref()).into(),
         entry.op_name.clone().into(),
         bytes(&entry.size),
         bytes(&entry.unpadded),
+        entry.tag.clone().into(),
         entry.source.clone().into(),
         Cell::text(if entry.is_exact { "true" } else { "false" }),
         Cell::text(values.join(" ")),

@@ -114,6 +114,8 @@ pub struct EntryRecord {
     pub label: Option<String>,
     /// `HLO temp` and the like.
     pub kind: Option<String>,
+    /// What a kernel has it for.
+    pub tag: Option<String>,
     /// The shape.
     pub shape: Option<String>,
     /// The trace path.
@@ -333,6 +335,7 @@ fn entry_record(audit: Option<&Audit>, entry: &failure::Entry, meant: &Meant) ->
         name: entry.name.map(str::to_owned),
         label: entry.label.map(str::to_owned),
         kind: entry.kind.map(str::to_owned),
+        tag: entry.tag.map(str::to_owned),
         shape: entry.shape.map(str::to_owned),
         op_name: entry.op_name.clone(),
         source: entry.source.clone().or_else(by_frame),
