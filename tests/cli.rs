@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::support::root;
 
 const PLANTED: &str = "tests/fixtures/readme/planted-error.txt";
+const BROKEN: &str =
+    "tests/fixtures/broken/module_0001.unknown-line.cpu_after_optimizations-buffer-assignment.txt";
+const SMALLEST: &str = "tests/fixtures/dumps/smallest/module_0001.smallest.cpu_after_optimizations-buffer-assignment.txt";
 const STEM: &str = "module_0022.jit_mlp_fwd.cl_804429027.after_optimizations";
 
 fn command(arguments: &[&str]) -> Command {
@@ -465,25 +468,25 @@ fn where_there_is_nothing_it_is_said() {
 
 #[test]
 fn a_closed_pipe_is_no_reason_to_panic() {
-    for (arguments, code) in [
-        (&["parse", PLANTED][..], 0),
+    for (arguments, code, is_read) in [
+        (&["parse", PLANTED][..], 0, true),
+        (&["hover", "--help"], 0, true),
         // What it has found it says all the same.
-        (&["check", "--format", "json", PLANTED], 1),
-        (&["hover", "--help"], 0),
+        (&["check", "--format", "json", PLANTED], 1, true),
+        (&["parse", "--errors", BROKEN], 1, false),
+        (&["diff", "--exit-code", PLANTED, SMALLEST], 1, false),
+        (&["where", "none.py", PLANTED], 1, false),
     ] {
         let mut child = command(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut some = [0; 16];
-        child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut some)
-            .unwrap();
-        drop(child.stdout.take());
+        let mut out = child.stdout.take().unwrap();
+        if is_read {
+            out.read_exact(&mut [0; 16]).unwrap();
+        }
+        drop(out);
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");

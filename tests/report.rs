@@ -264,6 +264,7 @@ fn a_file_is_written_whole_or_not_at_all() {
         err.contains("cannot be written") && err.contains("out.html"),
         "{err}"
     );
+    assert!(!err.contains(".buflens-"), "{err}");
     assert_eq!(names(folder.path()), ["out.html"]);
 
     // Nothing takes the place of what it is about.

@@ -108,8 +108,8 @@ pub struct Held {
 /// What is alive at the true peaks of a dump.
 #[derive(Debug)]
 pub struct Peaks {
-    /// Each memory space with a peak.
-    known: FxHashSet<u64>,
+    /// Each memory space with a peak, and its step.
+    known: FxHashMap<u64, u64>,
     alive: FxHashSet<u32>,
 }
 
@@ -122,7 +122,7 @@ impl Peaks {
             .filter_map(|space| Some((space.color, space.peak()?.step)))
             .collect();
         Self {
-            known: peaks.iter().map(|(color, _)| *color).collect(),
+            known: peaks.iter().copied().collect(),
             alive: peaks
                 .into_iter()
                 .flat_map(|(color, step)| alive(dump, color, step))
@@ -134,9 +134,10 @@ impl Peaks {
     pub fn hold(&self, audit: &Audit, value: u32) -> Option<bool> {
         let value_of = audit.dump.values.get(value as usize)?;
         let allocation = audit.dump.allocation_of(value_of)?;
-        let is_known =
-            self.known.contains(&allocation.color) && allocation.kind() != Kind::ThreadLocal;
-        is_known.then(|| self.alive.contains(&value))
+        let step = *self.known.get(&allocation.color)?;
+        let is_counted = allocation.kind() != Kind::ThreadLocal;
+        // Also of one without bytes, which occupies nothing.
+        is_counted.then(|| audit.dump.is_alive(value_of, step))
     }
 
     /// What `values` occupy together at the true peak of each memory space that some of them is in.
@@ -158,7 +159,7 @@ impl Peaks {
                 .fold(0_u64, |sum, (_, own)| sum.saturating_add(*own));
             held.push(Held {
                 color: of,
-                at_peak: self.known.contains(&of).then_some(bytes),
+                at_peak: self.known.contains_key(&of).then_some(bytes),
             });
         }
         held

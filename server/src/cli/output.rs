@@ -55,7 +55,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Writes what the format asks for to stdout.
+    /// Writes what the format asks for to stdout, as long as somebody reads.
     pub fn write(
         self,
         record: &impl Serialize,
@@ -64,25 +64,25 @@ impl Format {
     ) -> io::Result<()> {
         match self {
             Self::Text => {
-                let mut out = BufWriter::new(anstream::stdout().lock());
+                let mut out = BufWriter::new(WhileRead(anstream::stdout().lock()));
                 page().write_text(&mut out, width())?;
                 out.flush()
             }
             Self::Json => {
-                let mut out = BufWriter::new(io::stdout().lock());
+                let mut out = BufWriter::new(WhileRead(io::stdout().lock()));
                 serde_json::to_writer(&mut out, record)?;
                 writeln!(out)?;
                 out.flush()
             }
-            Self::Csv => table().write_csv(io::stdout().lock()),
+            Self::Csv => table().write_csv(WhileRead(io::stdout().lock())),
             Self::Markdown => {
-                let mut out = BufWriter::new(io::stdout().lock());
+                let mut out = BufWriter::new(WhileRead(io::stdout().lock()));
                 page().write_markdown(&mut out)?;
                 out.flush()
             }
             Self::Html => {
                 let document = html::document(&page());
-                io::stdout().lock().write_all(document.as_bytes())
+                WhileRead(io::stdout().lock()).write_all(document.as_bytes())
             }
         }
     }
@@ -142,11 +142,10 @@ pub fn named(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| *path != Path::new("-"))
 }
 
-/// The reason alone, of an error that names the temporary file.
+/// The reason alone, of an error that names the temporary file behind it.
 fn without_path(error: io::Error) -> io::Error {
-    let reason = error.get_ref().and_then(|inner| inner.source());
-    match reason.map(ToString::to_string) {
-        Some(reason) => io::Error::new(error.kind(), reason),
+    match error.to_string().split_once(" at path ") {
+        Some((reason, _)) => io::Error::new(error.kind(), reason),
         None => error,
     }
 }

@@ -8,6 +8,7 @@ use buflens_syntax::{Document, Encoding, LineColumn, SyntaxNode};
 use clap::Args;
 use rowan::{NodeOrToken, WalkEvent};
 
+use super::output::WhileRead;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::report::printable;
 use crate::workspace;
@@ -40,7 +41,7 @@ impl Parse {
     }
 
     fn print_errors(&self, document: &Document) -> io::Result<ExitCode> {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(WhileRead(io::stdout().lock()));
         let path = self.file.to_string_lossy();
         let path = printable(&path);
         let mut code = ExitCode::SUCCESS;

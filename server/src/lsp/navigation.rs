@@ -5,6 +5,7 @@ use tower_lsp::ls_types as lsp;
 use super::convert;
 use super::view::View;
 use crate::ide::hover::{self, Sources};
+use crate::ide::markdown;
 use crate::ide::navigation::{Navigation, Target};
 use crate::ide::references;
 use crate::model::source::Frame;
@@ -32,8 +33,8 @@ pub fn hover(view: &View, position: lsp::Position) -> Result<lsp::Hover, Unavail
         .filter(|note| matches!(note, Note::Reading { .. }))
     {
         // A path may hold anything, and only code is safe from being read as Markdown.
-        let note = note.to_string().replace(['`', '\n'], "_");
-        hover.markdown.extend(["\n\n`", &note, "`"]);
+        let note = markdown::code(&note.to_string());
+        hover.markdown.extend(["\n\n", &note]);
     }
     let (kind, value) = if view.capabilities.markdown_hover {
         (lsp::MarkupKind::Markdown, hover.markdown)

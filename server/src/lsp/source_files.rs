@@ -33,7 +33,8 @@ impl SourceFiles {
         let here = map.here(named);
         // Looking for a network path would send the user's credentials to whoever the dump names.
         // One that the user has named is another matter.
-        if here == named && (here.starts_with("//") || here.starts_with(r"\\")) {
+        let is_network = matches!(here.as_bytes(), [b'/' | b'\\', b'/' | b'\\', ..]);
+        if here == named && is_network {
             return None;
         }
         let path = Path::new(here.as_ref());

@@ -149,14 +149,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The open document at `path`, a file of the dump, and its state at the moment of the
-    /// snapshot.
+    /// The open document at `path`, and its state at the moment of the snapshot.
     pub fn buffer(&self, path: &Path) -> Option<&(Arc<Buffer>, Moment)> {
-        self.files
-            .iter()
-            .find(|file| file.path == path)?
-            .buffer
-            .as_ref()
+        self.open.get(path)
     }
 
     /// Whether some file of the dump is open.

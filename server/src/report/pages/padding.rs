@@ -110,7 +110,7 @@ pub fn values<L>(padding: &Padding<L>) -> Table {
         Column::new("at peak", "at_peak", Place::Row),
         Column::new("value", "value", Place::Cut),
         Column::new("shape", "shape", Place::Own),
-        Column::new("better order", "", Place::Below),
+        Column::new("better order", "", Place::Own),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "source", Place::Exact),
