@@ -204,3 +204,29 @@ fn arrows_point_one_way() {
         }
     }
 }
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let text = read("docs/architecture.md");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
+    let known: Vec<&str> = rows
+        .filter_map(|row| row.split(" |").next())
+        .flat_map(|names| names.split([',', ' ', '(', ')']))
+        .collect();
+    let manifest = read("Cargo.toml");
+    let (_, dependencies) = manifest
+        .split_once("[workspace.dependencies]\n")
+        .expect("a section");
+    let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+    let names = dependencies
+        .lines()
+        .filter_map(|line| line.split_once(" ="));
+    let names: Vec<&str> = names.map(|(name, _)| name).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names.into_iter().filter(|name| *name != "buflens-syntax") {
+        assert!(
+            known.contains(&name),
+            "docs/architecture.md has no reason for {name}"
+        );
+    }
+}
