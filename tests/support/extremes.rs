@@ -43,12 +43,7 @@ pub fn extremes() -> Vec<(&'static str, String)> {
         ),
         (
             "many-attributes",
-            instruction(&format!(
-                "%x.1 = f32[] add(){}",
-                (0..100_000)
-                    .map(|at| format!(", a{}=1", at / 2))
-                    .collect::<String>()
-            )),
+            instruction(&format!("%x.1 = f32[] add(){}", attributes(100_000))),
         ),
         ("many-headings", "BufferAssignment:\n".repeat(100_000)),
         (
@@ -123,4 +118,12 @@ fn at_the_peak(count: usize, op_name: &str) -> String {
     format!(
         "BufferAssignment:\n{allocations}\nTotal bytes used: {total} ({total}B)\n\nUsed values:\n{used}\nHloLiveRange (max {count}):\n  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
     )
+}
+
+/// So many attributes, of which each stands twice.
+fn attributes(count: usize) -> String {
+    let names = (0..count / 2).flat_map(|at| [at, at]);
+    names.fold(String::new(), |text, at| {
+        text + ", a" + &at.to_string() + "=1"
+    })
 }

@@ -109,7 +109,7 @@ enum Reason {
     Lost(NameId),
 }
 
-impl<'d> Ends<'d> {
+impl Ends<'_> {
     fn problem(&mut self, value: &Value, doubts: &Doubts) -> Option<Finding> {
         let dump = self.dump;
         let (start, found) = dump.live(value);

@@ -419,6 +419,24 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_a_message_is_no_other_failure() {
+        let text = "Aborting compilation early because it's unlikely to have enough device memory. Requires 167.00G, \
+                    has 14.96G available. If more is wanted, set --x=-1\n  1. Size: 512B\n     \
+                    Tag: output window. It is f32[1].\n\n [type.googleapis.com/t.Result='\\x08Ran out of memory in \
+                    memory space vmem. Used 2.0K of 1.0K vmem.']\n";
+        let document = Document::new(text).expect("a small text");
+        let failures = failures(&document);
+        let [failure] = &failures[..] else {
+            panic!("{failures:?}");
+        };
+        let message = failure.message.expect("a message");
+        assert_eq!((message.form, message.space), (Form::Used, None));
+        assert_eq!(message.wanted, Some(Printed("167.00G")));
+        assert_eq!(message.available, Some(Printed("14.96G")));
+        assert_eq!(failure.entries[0].tag, Some("output window. It is f32[1]."));
+    }
+
+    #[test]
     fn the_failure_at_a_place_has_the_entry_that_is_there() {
         let entry = |number: u32| {
             format!(

@@ -379,7 +379,17 @@ ENTRY main {
   loop = (f32[], f32[]) while(pair), condition=until, body=turn, metadata={source_file="loop.py" source_line=6}
   one = f32[] copy(other)
   other = f32[] bitcast(one)
+  part.start = ((f32[], f32[]), f32[], s32[]) async-start(nothing, own), calls=part
+  part.done = f32[] async-done(part.start)
+  parts = f32[] custom-call(part.done, part.done), custom_call_target="ConcatBitcast"
+  whole = f32[] custom-call(own), custom_call_target="Sharding"
   ROOT last = f32[] copy(gone)
+}
+
+part {
+  unused = f32[] parameter(0)
+  of = f32[] parameter(1)
+  ROOT slice = f32[] slice(of), slice={}
 }
 
 turn {
@@ -417,6 +427,8 @@ turn {
             ("moved", Some(("loop.py", 6))),
             ("next", None),
             ("one", None),
+            ("slice", Some(("own.py", 5))),
+            ("whole", None),
             ("last", None),
         ] {
             let name = dump.names.get(name).expect("a name");
@@ -433,5 +445,6 @@ turn {
         assert_eq!(stands_for("argument"), Some("p"));
         assert_eq!(stands_for("named"), Some("again"), "its op_name");
         assert_eq!(stands_for("again"), None);
+        assert_eq!(stands_for("parts"), Some("part.start"));
     }
 }
