@@ -14,7 +14,7 @@ use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
 use super::dumps;
 use super::one::no_dump;
-use super::output::{WhileRead, write_whole};
+use super::output::{WhileRead, width_or, write_whole};
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
 use crate::checks::budgets::{self, Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
@@ -24,7 +24,7 @@ use crate::model::{Dump, Platforms};
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
 use crate::workspace::{self, Found, Loaded, Texts};
 
-/// The width of the output where the terminal does not tell it.
+/// The width where nothing tells it: lines of dumps are longer than those of tables.
 const WIDTH: usize = 100;
 
 /// Check dumps: where sizes, offsets, totals, live ranges or names contradict each other, and where
@@ -170,10 +170,8 @@ impl Check {
         };
         match self.format {
             Format::Text => {
-                let width =
-                    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
-                let mut writer =
-                    text::Writer::new(BufWriter::new(WhileRead(anstream::stdout().lock())), width);
+                let out = BufWriter::new(WhileRead(anstream::stdout().lock()));
+                let mut writer = text::Writer::new(out, width_or(WIDTH));
                 check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;

@@ -104,9 +104,14 @@ impl Format {
 
 /// How many columns there are.
 pub fn width() -> usize {
+    width_or(WIDTH)
+}
+
+/// How many columns there are; `default` where neither a terminal nor `COLUMNS` tells it.
+pub fn width_or(default: usize) -> usize {
     let of_terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let chosen = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let width = of_terminal.or_else(chosen).unwrap_or(WIDTH);
+    let width = of_terminal.or_else(chosen).unwrap_or(default);
     width.max(NARROWEST)
 }
 

@@ -149,7 +149,7 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     page.table(table);
     if modules.len() > limit {
         page.text(format!(
-            "... and {} with no more.",
+            "... and {} with no more bytes.",
             counted(modules.len() - limit, "dump")
         ));
     }
