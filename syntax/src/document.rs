@@ -47,7 +47,7 @@ impl Document {
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         check_length(text.len() as u64)?;
         let (blocks, _) = Cutter::new(Mode::Start).finish(text, None);
-        Ok(Self::of_blocks(blocks, Arc::default()))
+        Ok(Self::of_blocks(blocks))
     }
 
     /// Cuts `text` into blocks, and hands over those that are whole since the last time after every
@@ -80,25 +80,20 @@ impl Document {
             start = end;
         }
         let (blocks, _) = cutter.finish(text, None);
-        Ok(Self::of_blocks(blocks, Arc::default()))
+        Ok(Self::of_blocks(blocks))
     }
 
-    fn of_blocks(mut blocks: Vec<Arc<Block>>, trees: Arc<Mutex<Trees>>) -> Self {
-        let mut starts = Vec::with_capacity(blocks.len() + 1);
-        let mut first_lines = Vec::with_capacity(blocks.len() + 1);
-        let (start, line) = begins(&blocks, (0, 0), &mut starts, &mut first_lines);
-        starts.push(start);
-        first_lines.push(line + u32::from(ends_with_line(&blocks)));
-        let kind = kind::kind_of(&blocks);
-        blocks.shrink_to_fit();
-        Self {
-            blocks: blocks.into(),
-            starts: starts.into(),
-            first_lines: first_lines.into(),
-            kind,
-            trees,
+    fn of_blocks(blocks: Vec<Arc<Block>>) -> Self {
+        let mut document = Self {
+            blocks: Arc::default(),
+            starts: vec![0].into(),
+            first_lines: vec![0].into(),
+            kind: DocumentKind::Unknown,
+            trees: Arc::default(),
             origin: None,
-        }
+        };
+        document.replace(0..0, blocks);
+        document
     }
 
     /// The document with `range` (bytes, on character boundaries) replaced by `text`. Only the
@@ -160,10 +155,16 @@ impl Document {
     /// Replaces blocks. In place, if no other document shares them: there are thousands, and an editor that replaces a
     /// word everywhere sends thousands of edits at once.
     fn replace(&mut self, range: Range<usize>, replacement: Vec<Arc<Block>>) {
-        let (mut starts, mut first_lines) = (Vec::new(), Vec::new());
-        let first = (self.starts[range.start], self.first_lines[range.start]);
-        let (start, line) = begins(&replacement, first, &mut starts, &mut first_lines);
-        let behind = range.start + replacement.len();
+        let count = replacement.len();
+        let (mut start, mut line) = (self.starts[range.start], self.first_lines[range.start]);
+        let (mut starts, mut first_lines) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for block in &replacement {
+            starts.push(start);
+            first_lines.push(line);
+            start += block.text.len() as u32;
+            line += block.editor_lines().len() as u32;
+        }
+        let behind = range.start + count;
         for (numbers, first, new) in [
             (&mut self.starts, start, starts),
             (&mut self.first_lines, line, first_lines),
@@ -178,7 +179,10 @@ impl Document {
         let blocks = Arc::make_mut(&mut self.blocks);
         blocks.splice(range, replacement);
         if behind == blocks.len() {
-            Arc::make_mut(&mut self.first_lines)[behind] = line + u32::from(ends_with_line(blocks));
+            // Behind a last line end there is one more line, which is empty.
+            let last = blocks.last();
+            let ends_line = last.is_none_or(|block| block.text.ends_with(['\n', '\r']));
+            Arc::make_mut(&mut self.first_lines)[behind] = line + u32::from(ends_line);
         }
         self.kind = kind::kind_of(blocks);
         self.origin = None;
@@ -407,26 +411,4 @@ impl Document {
         );
         Some((start + offset as u32).min(range.end))
     }
-}
-
-/// Adds where `blocks` begin, the first at this byte and this line, and tells where what follows them does.
-fn begins(
-    blocks: &[Arc<Block>],
-    (mut start, mut line): (u32, u32),
-    starts: &mut Vec<u32>,
-    first_lines: &mut Vec<u32>,
-) -> (u32, u32) {
-    for block in blocks {
-        starts.push(start);
-        first_lines.push(line);
-        start += block.text.len() as u32;
-        line += block.editor_lines().len() as u32;
-    }
-    (start, line)
-}
-
-/// Whether there is one more line behind the last line end, which is empty.
-fn ends_with_line(blocks: &[Arc<Block>]) -> bool {
-    let last = blocks.last();
-    last.is_none_or(|block| block.text.ends_with(['\n', '\r']))
 }

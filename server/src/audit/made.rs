@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::Audit;
 use crate::model::lines::{Lines, likeness};
-use crate::model::occupancy::{Kind, alive, exclusive};
+use crate::model::occupancy::{Kind, exclusive};
 use crate::model::source::Frame;
 use crate::model::source_map::SourceMap;
 
@@ -105,28 +105,20 @@ pub struct Held {
     pub at_peak: Option<u64>,
 }
 
-/// What is alive at the true peaks of a dump.
+/// The true peaks of a dump, and what is alive at them.
 #[derive(Debug)]
 pub struct Peaks {
-    /// Each memory space with a peak, and its step.
-    known: FxHashMap<u64, u64>,
-    alive: FxHashSet<u32>,
+    /// The step of each memory space with a peak.
+    steps: FxHashMap<u64, u64>,
 }
 
 impl Peaks {
     /// Those of the dump.
     pub fn new(audit: &Audit) -> Self {
-        let dump = audit.dump;
-        let spaces = dump.occupancy().spaces.iter();
-        let peaks: Vec<(u64, u64)> = spaces
-            .filter_map(|space| Some((space.color, space.peak()?.step)))
-            .collect();
+        let spaces = audit.dump.occupancy().spaces.iter();
+        let steps = spaces.filter_map(|space| Some((space.color, space.peak()?.step)));
         Self {
-            known: peaks.iter().copied().collect(),
-            alive: peaks
-                .into_iter()
-                .flat_map(|(color, step)| alive(dump, color, step))
-                .collect(),
+            steps: steps.collect(),
         }
     }
 
@@ -134,7 +126,7 @@ impl Peaks {
     pub fn hold(&self, audit: &Audit, value: u32) -> Option<bool> {
         let value_of = audit.dump.values.get(value as usize)?;
         let allocation = audit.dump.allocation_of(value_of)?;
-        let step = *self.known.get(&allocation.color)?;
+        let step = *self.steps.get(&allocation.color)?;
         let is_counted = allocation.kind() != Kind::ThreadLocal;
         // Also of one without bytes, which occupies nothing.
         is_counted.then(|| audit.dump.is_alive(value_of, step))
@@ -152,14 +144,15 @@ impl Peaks {
         colors.dedup();
         for of in colors {
             let there = values.iter().copied();
-            let there = there.filter(|&at| color(at) == Some(of) && self.alive.contains(&at));
+            let there =
+                there.filter(|&at| color(at) == Some(of) && self.hold(audit, at) == Some(true));
             let shares = exclusive(dump, &there.collect::<Vec<u32>>());
             let bytes = shares
                 .iter()
                 .fold(0_u64, |sum, (_, own)| sum.saturating_add(*own));
             held.push(Held {
                 color: of,
-                at_peak: self.known.contains_key(&of).then_some(bytes),
+                at_peak: self.steps.contains_key(&of).then_some(bytes),
             });
         }
         held

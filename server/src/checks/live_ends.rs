@@ -304,12 +304,11 @@ impl Ends<'_> {
         if Some(name) == self.root {
             return Some((Some(dump.steps.len() as u64), Reason::Given));
         }
-        let instruction = dump.instructions.get(&name)?;
-        let line = dump.at::<facts::Instruction>(instruction.row)?;
-        if !is_root(line.block.text(), &line.row) {
+        if !dump.is_root(name)? {
             return Some((dump.step_of(name).map(u64::from), Reason::Seen));
         }
-        let (_, last) = (self.computations)(instruction.computation?)?;
+        let computation = dump.instructions.get(&name)?.computation?;
+        let (_, last) = (self.computations)(computation)?;
         let end = (Some(u64::from(last) + 1), Reason::Given);
         (!dump.is_in_branch(last)).then_some(end)
     }

@@ -6,7 +6,6 @@ use buflens_syntax::MentionKind;
 use buflens_syntax::facts;
 
 use super::cancel::checkpoint;
-use super::module::is_root;
 use super::{Dump, Part, Value};
 
 /// In which branches of conditionals the steps of a schedule are.
@@ -42,18 +41,13 @@ impl Dump {
 
     /// Whether nothing reads a value, shows it elsewhere, or gives it on.
     fn is_read_by_nobody(&self, value: &Value) -> bool {
-        let is_no_root = || {
-            let row = self.instructions.get(&value.name)?.row;
-            let line = self.at::<facts::Instruction>(row)?;
-            Some(!is_root(line.block.text(), &line.row))
-        };
         self.used_value(value).is_some()
             && self.uses_of(value).is_empty()
             && self
                 .positions_of(value)
                 .iter()
                 .all(|it| it.name == value.name)
-            && is_no_root() == Some(true)
+            && self.is_root(value.name) == Some(false)
     }
 
     /// Whether a value begins in a branch of a conditional that begins behind `step`.

@@ -139,6 +139,12 @@ impl Dump {
         runners.get(&computation).copied()
     }
 
+    /// Whether the instruction called `name` gives the result of its computation; `None` without the HLO text's line.
+    pub fn is_root(&self, name: NameId) -> Option<bool> {
+        let line = self.at::<facts::Instruction>(self.instructions.get(&name)?.row)?;
+        Some(is_root(line.block.text(), &line.row))
+    }
+
     /// Whether the HLO text prints elements of tuples as `%tuple#1`, and not the instructions that take them out.
     pub fn hides_elements(&self) -> bool {
         let Some(file) = self.file_of(Part::Module) else {

@@ -178,12 +178,13 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
         "parameter" => {
             let own = dump.instructions.get(&dump.names.get(parts.name)?)?;
             let runner = dump.runner_of(own.computation?)?;
-            let number = usize::try_from(parts.parameter?).ok()?;
-            let text = dump.instruction_text(runner)?;
-            let caller = InstructionParts::read_up_to(text, number.saturating_add(1));
-            if caller.opcode == "while" {
+            if dump.opcode(runner) == Some("while") {
                 return Some((runner, 0));
             }
+            let number = usize::try_from(parts.parameter?).ok()?;
+            let text = dump.instruction_text(runner)?;
+            let text = Some(text).filter(|text| text.len() <= MOST_READ)?;
+            let caller = InstructionParts::read_up_to(text, number.saturating_add(1));
             return Some((named(dump, &caller, number)?, 0));
         }
         "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done"

@@ -151,7 +151,7 @@ impl Reader {
         let (blocks, _) = cutter.finish(&self.rest, None);
         Document {
             origin: self.origin,
-            ..Document::of_blocks(blocks, Arc::default())
+            ..Document::of_blocks(blocks)
         }
     }
 }

@@ -94,15 +94,15 @@ const PARAMETERS: [(Number, Key); 5] = [
     (Any, |it| Some(hash(it.parameter?))),
 ];
 
-/// What instructions that read the same values must have in common, first and later.
-const OPERANDS: [Key; 2] = [
-    |it| {
-        Some(hash((
-            it.opcode, it.index, it.shape, it.op_name, it.base, it.kind, it.color,
-        )))
-    },
-    |it| Some(hash((it.opcode, it.index, it.array))),
-];
+/// What instructions that read the same values must have in common at first.
+const ALIKE: Key = |it| {
+    Some(hash((
+        it.opcode, it.index, it.shape, it.op_name, it.base, it.kind, it.color,
+    )))
+};
+
+/// And later.
+const SAME_ARRAY: Key = |it| Some(hash((it.opcode, it.index, it.array)));
 
 /// What is all the same but for the number in its name, which tells less than where it lies.
 const PLACED: Key = |it| {
@@ -241,14 +241,13 @@ pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
     for (number, key) in PARAMETERS {
         matching.pass(Evidence::Parameter, number, |_, it| key(it));
     }
-    let [alike, any] = OPERANDS;
     let sources: Key = |it| PLACED(it).filter(|_| it.is_source);
     matching.passes(&[(Evidence::Same, Any, sources)]);
-    matching.walk(alike);
+    matching.walk(ALIKE);
     matching.passes(&FIRST);
-    matching.walk(any);
+    matching.walk(SAME_ARRAY);
     matching.passes(&SECOND);
-    matching.walk(any);
+    matching.walk(SAME_ARRAY);
     matching.passes(&LAST);
     let mut pairs = matching.pairs;
     pairs.sort_unstable_by_key(|pair| pair.before);
