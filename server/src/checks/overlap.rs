@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use super::labels::title_of;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::cancel::checkpoint;
-use crate::model::{Dump, NameId, Value};
-
-/// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
-const SPARSE_CORE: [u64; 5] = [7, 8, 10, 11, 12];
+use crate::model::{Dump, NameId, Value, space};
 
 /// So many values that lie over others are looked at for each value.
 const MOST_OVER: usize = 64;
@@ -18,7 +15,8 @@ const MOST_OVER: usize = 64;
 pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let whole = dump.names.get("{}");
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        if doubts.allocations.contains(&(number as u32)) || SPARSE_CORE.contains(&allocation.color)
+        if doubts.allocations.contains(&(number as u32))
+            || space::TPU_SPARSE_CORES.contains(&allocation.color)
         {
             continue;
         }

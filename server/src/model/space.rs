@@ -8,8 +8,10 @@ use super::{Allocation, Dump, Platforms};
 pub const HOST: u64 = 5;
 /// The memory spaces of a TPU for synchronisation flags, four bytes each, and no data.
 pub const TPU_FLAGS: [u64; 3] = [2, 8, 10];
+/// The memory spaces of a TPU's sparse cores: independent computations are laid over each other there.
+pub const TPU_SPARSE_CORES: [u64; 6] = [7, 8, 10, 11, 12, 15];
 /// Memory spaces with names.
-const COLORS: std::ops::RangeInclusive<u64> = 0..=12;
+const COLORS: std::ops::RangeInclusive<u64> = 0..=15;
 
 impl Dump {
     /// The allocations in memory space `color`, each with its number in [`Dump::allocations`].
@@ -82,6 +84,7 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
             10 => Some("SparseCore tile sync flags"),
             11 => Some("SparseCore memory 11"),
             12 => Some("SparseCore memory 12"),
+            15 => Some("SparseCore memory 15"),
             _ => None,
         },
         _ => None,
@@ -254,6 +257,8 @@ mod tests {
         assert_eq!(short(1, tpu), "VMEM (@1)");
         assert_eq!(short(1, gpu), "collective memory (@1)");
         assert_eq!(short(1, any), "memory space 1");
+        assert_eq!(short(15, tpu), "SparseCore memory 15 (@15)");
+        assert_eq!(short(14, tpu), "memory space 14");
         assert_eq!(short(0, cpu), "host RAM (@0)");
         assert!(is_flags(2, tpu) && !is_flags(1, tpu) && !is_flags(2, gpu) && !is_flags(2, any));
         assert_eq!(
