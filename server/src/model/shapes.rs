@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use buflens_syntax::{Layout, Shape};
+use buflens_syntax::{ArrayShape, Layout, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::{is_possible_size, logical_bytes};
@@ -59,8 +59,43 @@ pub struct Shapes<'d> {
     by_id: Box<[OnceLock<Option<Shape>>]>,
     /// Those of other texts.
     by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
-    /// The layouts of arrays in `by_id` that are in no tuple, each once.
-    layouts: Mutex<FxHashSet<Arc<Layout>>>,
+    /// The parts of those in `by_id`.
+    parts: Mutex<Parts>,
+}
+
+/// What shapes are made of, each once: tuples have very many arrays, of which few differ.
+#[derive(Debug, Default)]
+struct Parts {
+    arrays: FxHashSet<Arc<ArrayShape>>,
+    layouts: FxHashSet<Arc<Layout>>,
+}
+
+impl Parts {
+    /// Takes the parts that others have, where they are equal.
+    fn share(&mut self, shape: &mut Shape) {
+        match shape {
+            Shape::Tuple(elements) => elements.iter_mut().for_each(|element| self.share(element)),
+            Shape::Array(array) => *array = self.array(array),
+        }
+    }
+
+    fn array(&mut self, array: &Arc<ArrayShape>) -> Arc<ArrayShape> {
+        if let Some(equal) = self.arrays.get(array) {
+            return Arc::clone(equal);
+        }
+        let mut array = ArrayShape::clone(array);
+        if let Some(layout) = &mut array.layout {
+            match self.layouts.get(layout) {
+                Some(equal) => *layout = Arc::clone(equal),
+                None => {
+                    self.layouts.insert(Arc::clone(layout));
+                }
+            }
+        }
+        let array = Arc::new(array);
+        self.arrays.insert(Arc::clone(&array));
+        array
+    }
 }
 
 impl<'d> Shapes<'d> {
@@ -71,7 +106,7 @@ impl<'d> Shapes<'d> {
             dump,
             by_id: (0..count).map(|_| OnceLock::new()).collect(),
             by_text: Mutex::default(),
-            layouts: Mutex::default(),
+            parts: Mutex::default(),
         }
     }
 
@@ -88,26 +123,10 @@ impl<'d> Shapes<'d> {
         let shape = &self.by_id[id.0.place()];
         let read = || {
             let mut shape = Shape::read(&self.dump.shapes[id]).ok()?;
-            self.share_layout(&mut shape);
+            lock(&self.parts).share(&mut shape);
             Some(shape)
         };
         shape.get_or_init(read).as_ref()
-    }
-
-    /// Takes the layout that others have, if it is equal.
-    fn share_layout(&self, shape: &mut Shape) {
-        if let Shape::Array(array) = shape
-            && let Some(array) = Arc::get_mut(array)
-            && let Some(layout) = &mut array.layout
-        {
-            let mut known = lock(&self.layouts);
-            match known.get(layout) {
-                Some(equal) => *layout = Arc::clone(equal),
-                None => {
-                    known.insert(Arc::clone(layout));
-                }
-            }
-        }
     }
 
     /// The shape of the parameter whose buffer the allocation is.
@@ -177,23 +196,31 @@ mod tests {
     use crate::model::File;
 
     #[test]
-    fn equal_layouts_are_there_once() {
+    fn equal_arrays_and_layouts_are_there_once() {
         let text = "BufferAssignment:\nallocation 0: size 24, thread-local:\n \
                     value: <0 a @0> (size=24,offset=0): f32[2,3]{1,0}\n \
                     value: <1 b @0> (size=20,offset=0): s8[4,5]{1,0}\n \
-                    value: <2 c @0> (size=20,offset=0): s8[4,5]{0,1}\n";
+                    value: <2 c @0> (size=20,offset=0): s8[4,5]{0,1}\n \
+                    value: <3 t{} @0> (size=16,offset=0): (s8[4,5]{1,0}, s8[4,5]{1,0})\n \
+                    value: <4 u{} @0> (size=16,offset=0): (f32[], s8[4,5]{1,0})\n";
         let dump = Dump::new(vec![File {
             path: "m-buffer-assignment.txt".into(),
             document: Document::new(text).expect("a short text"),
             lossy: false,
         }]);
         let shapes = Shapes::new(&dump);
-        let layouts = dump.values.iter().map(|value| match shapes.of(value) {
-            Some(Shape::Array(array)) => array.layout.as_ref().expect("a layout"),
-            other => panic!("an array, found {other:?}"),
-        });
-        let layouts: Vec<_> = layouts.collect();
-        assert!(Arc::ptr_eq(layouts[0], layouts[1]));
-        assert_ne!(layouts[1], layouts[2]);
+        let array = |value: usize, index: &[u64]| {
+            let shape = shapes.of(&dump.values[value]).expect("a shape");
+            match shape.at(index) {
+                Some(Shape::Array(array)) => array,
+                other => panic!("an array, found {other:?}"),
+            }
+        };
+        let layout = |value| array(value, &[]).layout.as_ref().expect("a layout");
+        assert!(Arc::ptr_eq(layout(0), layout(1)));
+        assert_ne!(layout(1), layout(2));
+        for in_tuple in [array(3, &[0]), array(3, &[1]), array(4, &[1])] {
+            assert!(Arc::ptr_eq(array(1, &[]), in_tuple));
+        }
     }
 }
