@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::one::One;
+use super::one_dump::One;
 use super::output::Format;
 use crate::report::pages::audit as page;
 use crate::report::records::{self, Answer};

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use self::account::{Account, Outcome};
 use super::config::{Amount, Config, limit};
 use super::dumps;
-use super::one::no_dump;
+use super::one_dump::no_dump;
 use super::output::{WhileRead, width_or, write_whole};
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
 use crate::checks::budgets::{self, Baseline, Budgets, Percent, Ratio};

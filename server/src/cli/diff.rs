@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::load;
+use super::one_dump::load;
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::audit::Audit;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::one::Given;
+use super::one_dump::Given;
 use super::output::{named, write_about};
 use crate::checks::{self, Severities};
 use crate::report::export::{self, Format};

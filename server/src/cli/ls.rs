@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::dumps;
-use super::one::{is_broken, no_dump, or_complain, without};
+use super::one_dump::{is_broken, no_dump, or_complain, without};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::one::{Given, Problem, space_named};
+use super::one_dump::{Given, Problem, space_named};
 use super::output;
 use crate::report::chart::Selection;
 use crate::report::records::{self, Answer, FileLocation, Source};

@@ -12,9 +12,8 @@ mod hover;
 mod log;
 mod ls;
 mod lsp;
-mod made;
 mod map;
-mod one;
+mod one_dump;
 mod oom;
 mod output;
 mod padding;
@@ -23,6 +22,7 @@ mod peak;
 mod position;
 mod report;
 mod summary;
+mod r#where;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -62,7 +62,7 @@ enum Command {
     Export(export::Export),
     Report(report::Report),
     Oom(oom::Oom),
-    Where(made::Where),
+    Where(r#where::Where),
     Check(check::Check),
     Hover(hover::Hover),
     Definition(definition::Definition),

@@ -8,7 +8,7 @@ use buflens_syntax::{Document, DocumentKind, TooLarge};
 use clap::Args;
 
 use super::log::Log;
-use super::one::{Problem, load, only_dump};
+use super::one_dump::{Problem, load, only_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;

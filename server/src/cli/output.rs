@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::one::Problem;
+use super::one_dump::Problem;
 use crate::model::Dump;
 use crate::report::html;
 use crate::report::page::{NARROWEST, Page};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::{One, space_named};
+use super::one_dump::{One, space_named};
 use crate::report::pages::padding as page;
 use crate::report::records::{self, Answer};
 

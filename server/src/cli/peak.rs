@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::complain;
-use super::one::{One, Problem, space_named, values_named};
+use super::one_dump::{One, Problem, space_named, values_named};
 use crate::audit::attribution::By;
 use crate::model::{Dump, space};
 use crate::report::pages::{allocation as allocation_page, peak as page};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::check::{chosen_capacity, devices};
-use super::one::{Given, Problem};
+use super::one_dump::{Given, Problem};
 use super::output::{named, write_about};
 use crate::checks::{Severities, Thresholds};
 use crate::model::device::Device;

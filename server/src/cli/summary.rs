@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one::{is_broken, is_dump, no_dump, not_understood, or_complain, without_strangers};
+use super::one_dump::{
+    is_broken, is_dump, no_dump, not_understood, or_complain, without_strangers,
+};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;

@@ -30,7 +30,7 @@ pub const COMMANDS: [&str; 11] = [
     "buflens.textMap",
     "buflens.diff",
     "buflens.export",
-    super::made::COMMAND,
+    super::r#where::COMMAND,
 ];
 
 /// So many values, parameters or copies at most, if no other number is given.

@@ -16,7 +16,6 @@ mod convert;
 mod diagnostics;
 mod indexing;
 mod log;
-mod made;
 mod memory;
 mod navigation;
 mod outline;
@@ -30,6 +29,7 @@ mod sync;
 mod tokens;
 mod transport;
 mod view;
+mod r#where;
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;

@@ -17,8 +17,8 @@ use super::session::Session;
 use super::transport::answer::{self, Written};
 use super::view::View;
 use super::{
-    actions, annotations, calls, commands, completion, diagnostics, made, navigation, outline,
-    sync, tokens,
+    actions, annotations, calls, commands, completion, diagnostics, navigation, outline, sync,
+    tokens, r#where,
 };
 use crate::ide::{self, navigation::Navigation};
 use crate::model::{Dump, FileId};
@@ -322,10 +322,10 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::ExecuteCommandParams,
     ) -> Result<Option<lsp::LSPAny>> {
-        let text = if params.command == made::COMMAND {
-            let question = made::read(params.arguments)?;
+        let text = if params.command == r#where::COMMAND {
+            let question = r#where::read(params.arguments)?;
             let session = Arc::clone(&self.0);
-            let work = move || made::answer(&session, &question);
+            let work = move || r#where::answer(&session, &question);
             Some(self.0.pool.run(work).await?)
         } else {
             let question = commands::read(params)?;

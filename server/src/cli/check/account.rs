@@ -7,7 +7,7 @@ use crate::audit::Audit;
 use crate::checks::budgets::{self, Baseline, Budgets, Key, Space};
 use crate::checks::{Code, Finding};
 use crate::cli::config::Module;
-use crate::cli::one::{is_dump, without};
+use crate::cli::one_dump::{is_dump, without};
 use crate::model::source::Libraries;
 use crate::model::{Dump, space};
 use crate::report::records::module_name;

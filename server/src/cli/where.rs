@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one::{is_dump, no_dump, or_complain, without_strangers};
+use super::one_dump::{is_dump, no_dump, or_complain, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::audit::Audit;
