@@ -111,7 +111,10 @@ pub fn donation(audit: &Audit) -> Donation {
     let allocations = (0..).zip(&dump.allocations);
     let matching = Matching::of(audit, allocations.clone());
     let mut sharing = InPlace::new(dump);
-    let mut parameters = Vec::new();
+    let count = allocations
+        .clone()
+        .filter(|(_, it)| it.parameter().is_some());
+    let mut parameters = Vec::with_capacity(count.count());
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
     for (at, allocation) in allocations {
         let Some(number) = allocation.parameter() else {

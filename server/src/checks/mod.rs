@@ -68,8 +68,8 @@ pub struct Finding {
     pub message: String,
     /// Other places that take part, each with what it says.
     pub related: Vec<(Place, String)>,
-    /// How to mend it, where that is certain.
-    pub fix: Option<Fix>,
+    /// How to mend it, where that is certain: of few findings.
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Finding {
@@ -115,11 +115,11 @@ impl Finding {
             return self;
         }
         let text = text.into();
-        self.fix = Some(Fix {
+        self.fix = Some(Box::new(Fix {
             title: format!("Change to {text}"),
             place: self.place.clone(),
             text,
-        });
+        }));
         self
     }
 }
@@ -331,7 +331,12 @@ impl Findings {
         for (code, count) in fork.counts {
             *self.counts.entry(code).or_default() += count;
         }
-        self.list.extend(fork.list);
+        // There may be ten thousands, most often all of one.
+        if self.list.is_empty() {
+            self.list = fork.list;
+        } else {
+            self.list.extend(fork.list);
+        }
     }
 
     fn has(&self, code: Code) -> bool {
