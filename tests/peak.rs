@@ -155,6 +155,28 @@ fn copies_tell_whose_trace_path_they_have() {
 }
 
 #[test]
+fn the_line_of_all_operations_is_not_said_of_each() {
+    let folder = "tests/fixtures/dumps/tensorflow";
+    let name = "module_0000.a_inference_mlp_46__XlaMustCompile_true_config_proto_3175580994766145631_\
+                executor_type_11160318154034397263_.44.cpu_after_optimizations-buffer-assignment.txt";
+    let file = format!("{folder}/{name}");
+    let peak = json_of(&["peak", &file]);
+    let values = peak["values"].as_array().expect("values");
+    let line = |value: &Value| {
+        value["source"]
+            .as_str()
+            .is_some_and(|it| it.contains("/ops.py:"))
+    };
+    assert!(values.iter().any(line), "{values:?}");
+    let (out, _) = run(&["peak", &file], 0);
+    let (table, groups) = out.split_once("By source\n").expect("groups");
+    assert!(
+        !table.contains("ops.py") && groups.contains("ops.py"),
+        "{out}"
+    );
+}
+
+#[test]
 fn parameters_come_from_no_line() {
     let peak = json_of(&["peak", &file(), "--by", "source"]);
     let groups = peak["by"]["source"].as_array().expect("groups");

@@ -49,9 +49,13 @@ fn live<L>(value: &Value<L>) -> Option<String> {
     Some(range((start, end)))
 }
 
-/// `model.py:12` of `/home/user/model.py:12`: the folders are in the way.
+/// Where TensorFlow makes every operation, whoever asks for it: the only line that its dumps tell.
+const OF_ALL_OPERATIONS: &str = "tensorflow/python/framework/ops.py:";
+
+/// `model.py:12` of `/home/user/model.py:12`: the folders are in the way. `None` of a line that tells values apart
+/// from no others.
 fn short_source(source: Option<&str>) -> Option<String> {
-    let source = source?;
+    let source = source.filter(|source| !source.contains(OF_ALL_OPERATIONS))?;
     let name = source.rsplit(['/', '\\']).next().unwrap_or(source);
     Some(name.to_owned())
 }
