@@ -82,7 +82,7 @@ pub fn attribution(audit: &Audit, values: &[Held], by: By) -> Vec<Group> {
 /// The line of source that `value` comes from: `/home/dev/model.py:12`.
 pub fn source(audit: &Audit, value: &Value) -> Option<String> {
     let origin = audit.origins.of(value);
-    origin.source(&audit.libraries).map(shown)
+    origin.source(&audit.libraries).map(Frame::to_string)
 }
 
 /// Whether `value` is a parameter of the program, or a copy of one, that comes from no line of source,
@@ -103,14 +103,6 @@ pub fn is_argument(audit: &Audit, value: &Value) -> bool {
                 .any(|at| is_argument(&dump.values[at as usize])),
             None => is_argument(value),
         }
-}
-
-/// The file as the dump names it, and the line.
-fn shown(frame: &Frame) -> String {
-    match frame.line {
-        Some(line) => format!("{}:{line}", frame.file),
-        None => frame.file.clone(),
-    }
 }
 
 /// So many levels of a trace path are told apart; what is below is of the last. Real ones have at most 15.

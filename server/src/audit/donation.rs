@@ -111,15 +111,10 @@ pub fn donation(audit: &Audit) -> Donation {
     let allocations = (0..).zip(&dump.allocations);
     let matching = Matching::of(audit, allocations.clone());
     let mut sharing = InPlace::new(dump);
-    let count = allocations
-        .clone()
-        .filter(|(_, it)| it.parameter().is_some());
-    let mut parameters = Vec::with_capacity(count.count());
+    let of_parameters = allocations.filter_map(|(at, it)| Some((at, it, it.parameter()?)));
+    let mut parameters = Vec::with_capacity(of_parameters.clone().count());
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
-    for (at, allocation) in allocations {
-        let Some(number) = allocation.parameter() else {
-            continue;
-        };
+    for (at, allocation, number) in of_parameters {
         let value = value_of(dump, allocation);
         let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);

@@ -17,7 +17,7 @@ use crate::audit::copies::copies;
 use crate::audit::donation::donation;
 use crate::model::cancel::join;
 use crate::model::occupancy::Moment;
-use crate::model::source::Libraries;
+use crate::model::source::{Libraries, file_name};
 use crate::model::{Dump, Place, Value, bytes};
 
 /// Of each code at most so many findings are kept, the largest; the last one says how many more
@@ -154,8 +154,7 @@ impl<'d> Advice<'_, 'd> {
     fn source(&self, at: u32) -> String {
         let source = crate::audit::attribution::source(&self.audit, self.value(at));
         source.map_or_else(String::new, |source| {
-            let name = source.rsplit(['/', '\\']).next().unwrap_or(&source);
-            format!(" ({})", cut(name))
+            format!(" ({})", cut(file_name(&source)))
         })
     }
 

@@ -66,14 +66,7 @@ impl Given {
         for note in loaded.notes.iter() {
             complain(note);
         }
-        let dump = &*loaded.dump;
-        let libraries = Libraries::default().with(self.libraries.iter().cloned());
-        let audit = Audit::new(dump, libraries);
-        let source = Source {
-            audit: &audit,
-            locate: &|place: &Place| FileLocation::new(dump, place),
-        };
-        match answer(&source) {
+        match about(&loaded.dump, &self.libraries, answer) {
             Ok(written) => written?,
             Err(problem) => {
                 complain(problem);
@@ -85,7 +78,6 @@ impl Given {
         } else {
             UNREADABLE
         };
-        drop(audit);
         drop_aside(loaded);
         Ok(ExitCode::from(code))
     }
@@ -97,6 +89,19 @@ impl Given {
         };
         load(&path)
     }
+}
+
+/// Has `answer` tell of a dump, where the files with one of `libraries` in their path are a library's.
+pub fn about<T>(
+    dump: &Dump,
+    libraries: &[String],
+    answer: impl FnOnce(&Source<'_, '_, FileLocation>) -> T,
+) -> T {
+    let libraries = Libraries::default().with(libraries.iter().cloned());
+    answer(&Source {
+        audit: &Audit::new(dump, libraries),
+        locate: &|place: &Place| FileLocation::new(dump, place),
+    })
 }
 
 /// Reads the dump that the file at `path` is a part of.

@@ -6,16 +6,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one_dump::{is_dump, no_dump, or_complain, without_strangers};
+use super::one_dump::{about, is_dump, no_dump, or_complain, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
-use crate::audit::Audit;
 use crate::model::lines::Lines;
-use crate::model::source::Libraries;
 use crate::model::source_map::{Folders, SourceMap};
-use crate::model::{Place, space};
+use crate::model::space;
 use crate::report::pages::made as page;
-use crate::report::records::{self, FileLocation, Made, MadePart, Source};
+use crate::report::records::{self, FileLocation, Made, MadePart};
 use crate::workspace::{self, Loaded, Note, Texts};
 
 /// Show which values a line of source made, or its file: of their instructions, the line is among
@@ -103,15 +101,11 @@ impl Where {
     /// What one dump has of it.
     fn part(&self, loaded: &Loaded, map: &SourceMap, limit: usize) -> MadePart<FileLocation> {
         let dump = &*loaded.dump;
-        let libraries = Libraries::default().with(self.libraries.iter().cloned());
-        let audit = Audit::new(dump, libraries);
-        let source = Source {
-            audit: &audit,
-            locate: &|place: &Place| FileLocation::new(dump, place),
-        };
         let path = &dump.files[loaded.file].path;
         let space = self.space.as_deref();
-        records::made(&source, path, &self.lines, space, map, limit)
+        about(dump, &self.libraries, |source| {
+            records::made(source, path, &self.lines, space, map, limit)
+        })
     }
 }
 

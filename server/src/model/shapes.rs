@@ -75,16 +75,16 @@ impl Parts {
     fn share(&mut self, shape: &mut Shape) {
         match shape {
             Shape::Tuple(elements) => elements.iter_mut().for_each(|element| self.share(element)),
-            Shape::Array(array) => *array = self.array(array),
+            Shape::Array(array) => self.share_array(array),
         }
     }
 
-    fn array(&mut self, array: &Arc<ArrayShape>) -> Arc<ArrayShape> {
+    fn share_array(&mut self, array: &mut Arc<ArrayShape>) {
         if let Some(equal) = self.arrays.get(array) {
-            return Arc::clone(equal);
+            *array = Arc::clone(equal);
+            return;
         }
-        let mut array = ArrayShape::clone(array);
-        if let Some(layout) = &mut array.layout {
+        if let Some(layout) = &mut Arc::make_mut(array).layout {
             match self.layouts.get(layout) {
                 Some(equal) => *layout = Arc::clone(equal),
                 None => {
@@ -92,9 +92,7 @@ impl Parts {
                 }
             }
         }
-        let array = Arc::new(array);
-        self.arrays.insert(Arc::clone(&array));
-        array
+        self.arrays.insert(Arc::clone(array));
     }
 }
 

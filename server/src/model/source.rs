@@ -1,6 +1,6 @@
 //! Metadata that names lines of the user's program: escaped strings and tables of stack frames.
 
-use std::iter;
+use std::{fmt, iter};
 
 use buflens_syntax::ast::{AstNode, TableRow};
 use buflens_syntax::facts;
@@ -9,6 +9,9 @@ use super::{Dump, FileId, Row};
 
 /// A chain of callers longer than this is cut; a broken table may go in circles.
 const MAX_FRAMES: usize = 64;
+
+/// Where TensorFlow makes every operation, whoever asks for it: the only file that its dumps tell.
+pub const OF_ALL_OPERATIONS: &str = "tensorflow/python/framework/ops.py";
 
 /// A line of source on the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,21 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The function, if it is named.
     pub function: Option<String>,
+}
+
+impl fmt::Display for Frame {
+    /// `/home/dev/model.py:12`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+/// `model.py` of `/home/dev/model.py`, of a path of either kind of system.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// Which files of source are not the user's own but an installed library's.

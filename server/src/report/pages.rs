@@ -13,6 +13,7 @@ pub mod summary;
 
 use super::records::{Moment, Value};
 use crate::model::bytes::{counted, display, rounded};
+use crate::model::source::{OF_ALL_OPERATIONS, file_name};
 
 /// What all numbers have in common, said once on each page.
 const STATIC: &str = "Static, this module only.";
@@ -49,15 +50,11 @@ fn live<L>(value: &Value<L>) -> Option<String> {
     Some(range((start, end)))
 }
 
-/// Where TensorFlow makes every operation, whoever asks for it: the only line that its dumps tell.
-const OF_ALL_OPERATIONS: &str = "tensorflow/python/framework/ops.py:";
-
 /// `model.py:12` of `/home/user/model.py:12`: the folders are in the way. `None` of a line that tells values apart
 /// from no others.
 fn short_source(source: Option<&str>) -> Option<String> {
     let source = source.filter(|source| !source.contains(OF_ALL_OPERATIONS))?;
-    let name = source.rsplit(['/', '\\']).next().unwrap_or(source);
-    Some(name.to_owned())
+    Some(file_name(source).to_owned())
 }
 
 /// What makes the numbers of a dump too small: values whose live ranges are not printed, and bytes of

@@ -212,11 +212,7 @@ pub(super) fn space_of(dump: &Dump, at: u32) -> Option<u64> {
 
 /// `model.py:12` with the path as the dump prints it.
 fn source_line(origin: &crate::model::origin::Origin, audit: &Audit) -> Option<String> {
-    let frame = origin.source(&audit.libraries)?;
-    Some(match frame.line {
-        Some(line) => format!("{}:{line}", frame.file),
-        None => frame.file.clone(),
-    })
+    origin.source(&audit.libraries).map(ToString::to_string)
 }
 
 /// The line of a value among the allocations, else among the used values.

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::audit::{Audit, donation};
 use crate::model::occupancy::Kind;
 use crate::model::shapes::shape_text;
+use crate::model::source::file_name;
 use crate::model::{Allocation, Dump, NameId};
 
 /// What is known of a value; texts as hashes, `None` for what the dump does not tell.
@@ -302,10 +303,6 @@ fn without_copies(name: &str) -> &str {
         rest = head;
     }
     rest
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[cfg(test)]

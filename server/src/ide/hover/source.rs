@@ -6,7 +6,7 @@ use crate::ide::markdown::{Text, code, link, shorten};
 use crate::model::Dump;
 use crate::model::bytes::counted;
 use crate::model::origin::Origin;
-use crate::model::source::{Frame, Libraries, frames};
+use crate::model::source::{Frame, Libraries, file_name, frames};
 
 /// More frames than this are not shown in a list.
 const MAX_FRAMES: usize = 6;
@@ -117,12 +117,7 @@ fn stack(text: &mut Text, frames: &[Frame], sources: &Sources) {
 
 /// The file, the line and the function of a frame.
 fn shown(frame: &Frame, sources: &Sources) -> String {
-    let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
-    let place = match &frame.line {
-        Some(line) => format!("{file}:{line}"),
-        None => file.to_owned(),
-    };
-    let place = code(&shorten(&place, 120));
+    let place = code(&shorten(file_name(&frame.to_string()), 120));
     let place = match (sources.address)(frame) {
         Some(address) => link(&place, &address),
         None => place,
