@@ -17,7 +17,7 @@ pub trait AstNode: Sized {
         token.parent_ancestors().find_map(Self::cast)
     }
 
-    /// Where it is, in bytes from the start of the block.
+    /// Where it is, in bytes from the start of the tree.
     fn range(&self) -> Range<u32> {
         self.syntax().text_range().into()
     }

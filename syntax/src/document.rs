@@ -293,8 +293,9 @@ impl Document {
         ))
     }
 
-    /// The token at `offset`, and the offset at which its block begins: the one that holds the
-    /// byte at the offset, or the one that ends there if that is a word and the other is not.
+    /// The token at `offset`, and the offset at which its tree begins, which is that of its logical line, or of its
+    /// block if that begins with a long line. The token is the one that holds the byte at the offset, or the one that
+    /// ends there if that is a word and the other is not.
     pub fn token_at(&self, offset: u32) -> Option<(u32, SyntaxToken)> {
         let block = self.block_at(offset.min(self.len()))?;
         let (start, text) = (self.starts[block], self.blocks[block].text.as_bytes());
@@ -303,8 +304,9 @@ impl Document {
         if at > 0 && !is_word(at) && is_word(at - 1) || at == text.len() {
             at = at.checked_sub(1)?;
         }
-        let (start, tree) = self.tree(block)?;
-        let at = rowan::TextSize::from(at as u32);
+        let at = start + at as u32;
+        let (start, tree) = self.tree_around(block, at)?;
+        let at = rowan::TextSize::from(at - start);
         // `token_at_offset` looks at every child of every node on the way; this does not.
         let mut node = tree;
         loop {

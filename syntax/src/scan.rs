@@ -112,6 +112,22 @@ impl<'b> Lines<'b> {
         line + 1 + behind.iter().take_while(|&&kind| kind == goes_on).count()
     }
 
+    /// The line with which the logical line begins that line `line` is part of.
+    pub(crate) fn first_of_logical(self, line: usize) -> usize {
+        let goes_on = |kind| matches!(kind, LineKind::Continuation | LineKind::Unknown);
+        let mut first = self.kinds[..=line]
+            .iter()
+            .rposition(|&kind| !goes_on(kind))
+            .unwrap_or(0);
+        loop {
+            let next = self.next_logical(first);
+            if next > line {
+                return first;
+            }
+            first = next;
+        }
+    }
+
     /// What `behind`, the line behind a logical line of `kind`, means to that.
     pub(crate) fn follow_of(self, kind: LineKind, behind: usize) -> Follow {
         if behind == self.kinds.len() {

@@ -346,8 +346,10 @@ fn in_module(dump: &Dump, node: Node) -> Option<At<'_, facts::Instruction>> {
 /// Where the names of an instruction's operands are.
 fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
     let document = &dump.files[at.file].document;
-    let name = document.token_at(at.start + at.row.name.start);
-    let instruction = name.and_then(|(_, name)| ast::Instruction::around(&name));
+    let Some((start, name)) = document.token_at(at.start + at.row.name.start) else {
+        return Vec::new();
+    };
+    let instruction = ast::Instruction::around(&name);
     let operands = instruction
         .into_iter()
         .flat_map(|instruction| instruction.operands());
@@ -356,7 +358,7 @@ fn operand_names(dump: &Dump, at: &At<facts::Instruction>) -> Vec<Place> {
         let range = Range::<u32>::from(name.text_range());
         Place {
             file: at.file,
-            range: at.start + range.start..at.start + range.end,
+            range: start + range.start..start + range.end,
         }
     };
     names.map(place).collect()

@@ -6,7 +6,7 @@ use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::{MentionKind, SyntaxKind, facts};
 use memchr::memmem::Finder;
 
-use super::references::{Operands, is_token};
+use super::references::{Known, is_token};
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, NameId, Place};
 
@@ -43,11 +43,11 @@ pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) 
             break;
         }
         checkpoint();
-        let mut operands = Operands::default();
+        let mut known = Known::default();
         for hit in finder.find_iter(block.text().as_bytes()) {
             let at = hit as u32;
             let kind = SyntaxKind::ComputationName;
-            if !is_token(document, start, block, at, name, kind, &mut operands) {
+            if !is_token(document, start, block, at, name, kind, &mut known) {
                 continue;
             }
             let Some(row) = block.instruction_at(at) else {

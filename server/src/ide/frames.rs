@@ -40,11 +40,11 @@ pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
                 checkpoint();
                 for hit in finder.find_iter(block.text().as_bytes()) {
                     let at = start + (hit + key.len()) as u32 + 1;
-                    let Some((block_start, token)) = content.document.token_at(at) else {
+                    let Some((tree_start, token)) = content.document.token_at(at) else {
                         continue;
                     };
                     let range = std::ops::Range::<u32>::from(token.text_range());
-                    let range = block_start + range.start..block_start + range.end;
+                    let range = tree_start + range.start..tree_start + range.end;
                     let entry = MetadataEntry::around(&token).and_then(|entry| entry.key());
                     let is_it = token.kind() == SyntaxKind::Number
                         && range == (at..start + (hit + text.len()) as u32)

@@ -27,6 +27,7 @@ use std::ops::Range;
 use buflens_syntax::ast::{self, AstNode};
 use buflens_syntax::facts::{self, Pack, PackedRows, Row, Span};
 use buflens_syntax::{Block, Document, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
+use rowan::TextSize;
 
 use self::instruction::Instruction;
 pub(super) use self::peak::of_value as peak_of_value;
@@ -48,14 +49,14 @@ pub struct Hover {
 /// Explains what is at `offset`.
 pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Option<Hover> {
     let document = &dump.files.get(file)?.document;
-    let (start, token) = document.token_at(offset)?;
+    let (tree, token) = document.token_at(offset)?;
     // Behind the last line end there is an empty line.
-    let end = start + u32::from(token.text_range().end());
+    let end = tree + u32::from(token.text_range().end());
     if token.kind() == SyntaxKind::Newline && offset == end {
         return None;
     }
     let token = marked(token);
-    let block = document.block(document.block_at(start)?)?.1;
+    let (start, block) = document.block(document.block_at(tree)?)?;
     let line = token
         .parent_ancestors()
         .find(|node| node.kind().is_line())?;
@@ -71,7 +72,8 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Optio
         document,
         block,
         start,
-        offset: offset - start,
+        tree,
+        offset,
         token,
         line,
     };
@@ -82,7 +84,7 @@ pub fn hover(dump: &Dump, file: FileId, offset: u32, sources: &Sources) -> Optio
     Some(Hover {
         markdown,
         // With the mark of a name.
-        range: offset.min(start + range.start)..start + range.end,
+        range: offset.min(tree + range.start)..tree + range.end,
     })
 }
 
@@ -115,14 +117,15 @@ struct Cursor<'c, 'd> {
     block: &'d Block,
     /// The first byte of the block.
     start: u32,
-    /// Where the cursor is, in bytes from there.
+    /// The first byte of the tree.
+    tree: u32,
     offset: u32,
     token: SyntaxToken,
     /// The line that the token is in.
     line: SyntaxNode,
 }
 
-/// Markdown, and the range that it explains, in bytes from the start of the block.
+/// Markdown, and the range that it explains, in bytes from the start of the tree.
 type Explained = Option<(String, Range<u32>)>;
 
 impl Cursor<'_, '_> {
@@ -131,8 +134,7 @@ impl Cursor<'_, '_> {
         if let Some(node) =
             self.ancestor(|kind| matches!(kind, SyntaxKind::ArrayShape | SyntaxKind::TupleShape))
         {
-            let range: Range<usize> = node.text_range().into();
-            let shape = &self.block.text()[range];
+            let shape = self.text_of(&node);
             let text = shape::hover(&self.token, &node, shape, self.context)?;
             let text = match self.header_layout(shape) {
                 Some(layout) => format!("{text}\n\n{layout}"),
@@ -194,7 +196,7 @@ impl Cursor<'_, '_> {
                     dump.names.get(row.name.text(text))?,
                     dump.names.get(row.index.text(text))?,
                 );
-                let is_steps = self.token.text_range().start() >= row.index.end.into();
+                let is_steps = self.in_block(self.token.text_range().start()) >= row.index.end;
                 Some(match dump.values_at(name, index).next() {
                     Some(at) if is_steps => steps::live_range(context, at),
                     Some(at) => value::hover(context, at),
@@ -243,12 +245,25 @@ impl Cursor<'_, '_> {
 
     /// What the line says, if that is held in brief.
     fn row<T: Row>(&self) -> Option<T> {
-        self.block.row_at(self.line.text_range().start().into())
+        self.block
+            .row_at(self.in_block(self.line.text_range().start()))
+    }
+
+    /// The text of a node of the tree.
+    fn text_of(&self, node: &SyntaxNode) -> &str {
+        let range = Range::<u32>::from(node.text_range());
+        self.document
+            .slice(self.tree + range.start..self.tree + range.end)
     }
 
     /// Where the line ends, in bytes from the start of the block.
     fn end(&self) -> u32 {
-        self.line.text_range().end().into()
+        self.in_block(self.line.text_range().end())
+    }
+
+    /// A place in the tree, in bytes from the start of the block.
+    fn in_block(&self, at: TextSize) -> u32 {
+        self.tree - self.start + u32::from(at)
     }
 
     /// The number in the first token of `kind` on the line.
@@ -289,7 +304,7 @@ impl Cursor<'_, '_> {
         let reference = self.line.children().find_map(ast::ValueReference::cast)?;
         let by_id = dump.value_with_id(reference.id()?.text().parse().ok()?)?;
         // Where ids repeat, the value is the one that this very line places.
-        let at = self.start + reference.range().start;
+        let at = self.tree + reference.range().start;
         let is_here = |value: u32| {
             let value = &dump.values[value as usize];
             dump.placement(value)
@@ -357,9 +372,8 @@ impl Cursor<'_, '_> {
             return self.heading_with(word);
         }
         // The heading of a report's table is one token.
-        let in_word = self
-            .offset
-            .saturating_sub(self.token.text_range().start().into());
+        let word_start = self.tree + u32::from(self.token.text_range().start());
+        let in_word = self.offset.saturating_sub(word_start);
         if let Some((column, sentence)) = glossary::column(word, in_word as usize) {
             return Some(format!("**{}**: {sentence}", code(column)));
         }
@@ -455,9 +469,7 @@ impl Cursor<'_, '_> {
     }
 
     fn read(&self, node: &ast::Instruction) -> Instruction<'_> {
-        let range = Range::<usize>::from(node.syntax().text_range());
-        let text = self.block.text().get(range).unwrap_or_default();
-        Instruction::read(self.context.dump, text)
+        Instruction::read(self.context.dump, self.text_of(node.syntax()))
     }
 
     /// An attribute's name, and all of the metadata.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{self, Instruction, ReportRow, Row, Span, TreeNode};
+use buflens_syntax::facts::{self, Instruction, ReportRow, Span, TreeNode};
 use buflens_syntax::{Block, Document, DocumentKind, InstructionParts, SyntaxKind};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
@@ -212,10 +212,10 @@ pub(super) fn occurrences(
             let hits = finder
                 .find_iter(block.text().as_bytes())
                 .map(|at| at as u32);
-            let mut operands = Operands::default();
+            let mut known = Known::default();
             let hits = hits.filter(|&at| {
                 checkpoint();
-                is_token(document, start, block, at, name, kind, &mut operands)
+                is_token(document, start, block, at, name, kind, &mut known)
             });
             places.extend(hits.map(|at| {
                 let at = start + at;
@@ -229,30 +229,50 @@ pub(super) fn occurrences(
     places
 }
 
-/// Where the plain operands of the instruction looked at last end: at the first string or attribute.
-/// Found once for an instruction, as it may have a million operands.
+/// What is known of the names in the logical line looked at last. Found once for all places in it: an instruction may
+/// have a million operands.
 #[derive(Default)]
-pub(super) struct Operands {
-    instruction: u32,
-    end: Option<u32>,
+pub(super) struct Known {
+    line: Range<u32>,
+    /// Where a row tells of a name, and of which kind it is.
+    names: Vec<(u32, SyntaxKind)>,
+    instruction: Option<Instruction>,
+    /// Where the plain operands of the instruction end: at the first string or attribute.
+    operands_end: u32,
 }
 
-impl Operands {
-    fn end(&mut self, instruction: &Instruction, text: &[u8]) -> u32 {
-        let Span { start, end } = instruction.span;
-        if let Some(known) = self.end.filter(|_| self.instruction == start) {
-            return known;
+impl Known {
+    fn read(block: &Block, at: u32) -> Self {
+        let names = block.names_on_line(at);
+        let instruction: Option<Instruction> = block.row_at(at);
+        let operands_end = instruction.map_or(0, |instruction| {
+            let (opcode, end) = (instruction.opcode.start, instruction.span.end);
+            let text = &block.text().as_bytes()[opcode as usize..end as usize];
+            memchr::memchr2(b'"', b'=', text).map_or(end, |at| opcode + at as u32)
+        });
+        Self {
+            line: block.logical_line_at(at),
+            names: names.map(|(name, kind)| (name.start, kind)).collect(),
+            instruction,
+            operands_end,
         }
-        let opcode = instruction.opcode.start;
-        let found = memchr::memchr2(b'"', b'=', &text[opcode as usize..end as usize]);
-        let end = found.map_or(end, |at| opcode + at as u32);
-        (self.instruction, self.end) = (start, Some(end));
-        end
+    }
+
+    fn kind_at(&self, at: u32) -> Option<SyntaxKind> {
+        let mut names = self.names.iter();
+        names
+            .find(|&&(start, _)| start == at)
+            .map(|&(_, kind)| kind)
+    }
+
+    fn is_computation_header(&self) -> bool {
+        let mut names = self.names.iter();
+        names.any(|&(_, kind)| kind == SyntaxKind::ComputationName)
     }
 }
 
 /// Whether the text `name` at `at` in the block at `start` is a token of `kind`. The facts know
-/// most tokens; a block's tree is built only where they leave a doubt.
+/// most tokens; a tree is built only where they leave a doubt. `known` is of the same block.
 pub(super) fn is_token(
     document: &Document,
     start: u32,
@@ -260,7 +280,7 @@ pub(super) fn is_token(
     at: u32,
     name: &str,
     kind: SyntaxKind,
-    operands: &mut Operands,
+    known: &mut Known,
 ) -> bool {
     let text = block.text().as_bytes();
     let end = at as usize + name.len();
@@ -270,55 +290,29 @@ pub(super) fn is_token(
     if at > 0 && is_name_byte(&text[at as usize - 1]) || text.get(end).is_some_and(is_name_byte) {
         return false;
     }
-    if let Some(known) = known_name(block, at) {
+    if !known.line.contains(&at) {
+        *known = Known::read(block, at);
+    }
+    if let Some(known) = known.kind_at(at) {
         return known == kind;
     }
-    let Some(around) = block.instruction_at(at) else {
+    let in_tree = || {
+        let token = document.token_at(start + at);
+        token.is_some_and(|(_, token)| token.kind() == kind && token.text() == name)
+    };
+    let is_around = |it: &Instruction| (it.span.start..it.span.end).contains(&at);
+    let Some(around) = known.instruction.filter(is_around) else {
         // The parameters of a computation's header are the other names that no row tells.
-        let holds = |line: Span| line.start <= at && at < line.end;
-        let in_header = block
-            .computations()
-            .iter()
-            .any(|computation| holds(computation.line));
-        return in_header && is_in_tree(document, start + at, name, kind);
+        return known.is_computation_header() && in_tree();
     };
     let has_marks = text[around.span.start as usize] == b'%';
-    if at <= around.opcode.start || has_marks && !behind_mark && at >= operands.end(&around, text) {
+    let is_operand = at < known.operands_end;
+    if at <= around.opcode.start || has_marks && !behind_mark && !is_operand {
         // A shape or the opcode; and behind operands with marks, any other word without one.
         return false;
     }
     // A mark outside of a string is that of an instruction, unless an attribute's name is before it.
-    if kind == SyntaxKind::Name && behind_mark && at < operands.end(&around, text) {
-        return true;
-    }
-    is_in_tree(document, start + at, name, kind)
-}
-
-fn is_in_tree(document: &Document, offset: u32, name: &str, kind: SyntaxKind) -> bool {
-    let token = document.token_at(offset);
-    token.is_some_and(|(_, token)| token.kind() == kind && token.text() == name)
-}
-
-/// The kind of the name that begins at `at`, if a row of facts has it.
-fn known_name(block: &Block, at: u32) -> Option<SyntaxKind> {
-    fn name_of<T: Row>(block: &Block, at: u32, name: impl Fn(T) -> Span) -> Option<Span> {
-        block.row_at(at).map(name)
-    }
-    let is_there = |name: Span| name.start == at && !name.is_empty();
-    let is_name = name_of(block, at, |row: facts::Placement| row.value.name).is_some_and(is_there)
-        || name_of(block, at, |row: facts::UsedValue| row.value.name).is_some_and(is_there)
-        || name_of(block, at, |row: facts::Position| row.name).is_some_and(is_there)
-        || name_of(block, at, |row: facts::Use| row.name).is_some_and(is_there)
-        || name_of(block, at, |row: Instruction| row.name).is_some_and(is_there)
-        || name_of(block, at, |row: facts::Step| row.name).is_some_and(is_there)
-        || name_of(block, at, |row: facts::LiveRange| row.name).is_some_and(is_there)
-        || block.peak_values().iter().any(|row| is_there(row.name));
-    if is_name {
-        return Some(SyntaxKind::Name);
-    }
-    let mut computations = block.computations().iter();
-    let is_computation = computations.any(|row| is_there(row.name));
-    is_computation.then_some(SyntaxKind::ComputationName)
+    kind == SyntaxKind::Name && behind_mark && is_operand || in_tree()
 }
 
 #[cfg(test)]

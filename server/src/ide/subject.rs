@@ -172,7 +172,7 @@ fn of_entry(dump: &Dump, document: &Document, offset: u32) -> Option<Subject> {
     })
 }
 
-/// What `token`, in the block at `start` of `file`, denotes.
+/// What `token`, in the tree at `start` of `file`, denotes.
 fn of_token(dump: &Dump, file: FileId, start: u32, token: &SyntaxToken) -> Option<Subject> {
     let parent = token.parent()?;
     let name = || token.text().to_owned();

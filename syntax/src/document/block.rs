@@ -9,6 +9,7 @@ use rowan::GreenNode;
 
 use super::cut::is_long;
 use super::text::{Origin, Text};
+use crate::SyntaxKind;
 use crate::facts::{
     Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
     PackedRows, PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode,
@@ -18,7 +19,7 @@ use crate::line::{LineKind, Mode};
 use crate::mentions::{Mention, MentionSink};
 use crate::position::Units;
 use crate::scan::{Follow, Lines, Starts};
-use crate::sink::{SyntaxError, TreeSink};
+use crate::sink::{Sink, SyntaxError, TreeSink};
 
 /// A run of whole lines that is read on its own.
 #[derive(Debug)]
@@ -276,14 +277,40 @@ impl Block {
         row.filter(|row| (row.span.start..row.span.end).contains(&at))
     }
 
+    /// The names of instructions, and in its header of a computation, that rows of the logical line that holds the byte at
+    /// `at` tell of, each with its kind. Reads the line.
+    pub fn names_on_line(&self, at: u32) -> impl Iterator<Item = (Span, SyntaxKind)> {
+        let rows = self.line_at(at).map(|line| self.line_rows(line));
+        let names = rows.into_iter().flatten().filter_map(|row| {
+            Some(match row {
+                Line::Placement(row) => (row.value.name, SyntaxKind::Name),
+                Line::UsedValue(row) => (row.value.name, SyntaxKind::Name),
+                Line::Position(row) => (row.name, SyntaxKind::Name),
+                Line::Use(row) => (row.name, SyntaxKind::Name),
+                Line::Instruction(row) => (row.name, SyntaxKind::Name),
+                Line::Step(row) => (row.name, SyntaxKind::Name),
+                Line::LiveRange(row) => (row.name, SyntaxKind::Name),
+                Line::PeakValue(row) => (row.name, SyntaxKind::Name),
+                Line::Computation(row) => (row.name, SyntaxKind::ComputationName),
+                _ => return None,
+            })
+        });
+        names.filter(|(name, _)| !name.is_empty())
+    }
+
+    /// The logical line that holds the byte at `at`, with its line ends; empty behind the last one.
+    pub fn logical_line_at(&self, at: u32) -> Range<u32> {
+        let Some(first) = self.line_at(at) else {
+            return 0..0;
+        };
+        let lines = self.lines();
+        lines.start(first) as u32..lines.start(lines.next_logical(first)) as u32
+    }
+
     /// The first line of the logical line that holds the byte at `at`, from 0.
     fn line_at(&self, at: u32) -> Option<usize> {
-        let behind = self.line_starts.up_to(at);
-        let lines = self.kinds.get(..behind)?;
-        let line = lines
-            .iter()
-            .rposition(|&kind| kind != LineKind::Continuation);
-        Some(line.unwrap_or(0))
+        let line = self.line_starts.up_to(at).checked_sub(1)?;
+        (line < self.kinds.len()).then(|| self.lines().first_of_logical(line))
     }
 
     /// What line `line` of the block is.
@@ -340,6 +367,17 @@ impl Block {
         sink.finish()
     }
 
+    /// The part of it that is the logical line with the byte at `at`, below a root of its own, and where that line
+    /// begins. Built anew at every call, in a small part of the time.
+    pub(super) fn tree_of_line(&self, at: u32) -> Option<(u32, GreenNode)> {
+        let (first, Range { start, end }) = (self.line_at(at)?, self.logical_line_at(at));
+        let mut sink = TreeSink::new(&self.text);
+        sink.open(SyntaxKind::Block, start);
+        grammar::logical_line(self.lines(), first, &mut sink);
+        sink.close(SyntaxKind::Block, end);
+        Some((start, sink.finish()))
+    }
+
     pub(super) fn units(&self) -> &Units {
         self.units.get_or_init(|| Units::new(&self.text))
     }
@@ -377,34 +415,65 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::SyntaxKind;
+    use crate::SyntaxNode;
     use crate::document::Document;
     use crate::document::cut::Cutter;
+
+    /// The documents of the fixtures.
+    fn fixtures() -> impl Iterator<Item = Document> {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/dumps");
+        let folders = std::fs::read_dir(fixtures).expect("the fixtures");
+        let files = folders.flat_map(|folder| {
+            std::fs::read_dir(folder.expect("a folder").path()).expect("a folder")
+        });
+        files.map(|file| {
+            let text = std::fs::read(file.expect("a file").path()).expect("a file");
+            Document::new(&String::from_utf8_lossy(&text)).expect("below 4 GiB")
+        })
+    }
 
     /// Only what is wrong may be understood otherwise when more of it is read.
     #[test]
     fn rows_are_the_same_with_and_without_the_inside_of_lines() {
-        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/dumps");
         let mut blocks = 0;
-        for folder in std::fs::read_dir(fixtures).expect("the fixtures") {
-            let folder = folder.expect("a folder").path();
-            for file in std::fs::read_dir(folder).expect("a folder") {
-                let text = std::fs::read(file.expect("a file").path()).expect("a file");
-                let text = String::from_utf8_lossy(&text);
-                let document = Document::new(&text).expect("below 4 GiB");
-                for (_, block) in document.blocks() {
-                    let (facts, rare, errors) = block.read::<true>();
-                    let (same_facts, same_rare, _) = block.read::<false>();
-                    assert!(
-                        (facts, rare) == (same_facts, same_rare) || !errors.is_empty(),
-                        "{}",
-                        block.text()
-                    );
-                    blocks += 1;
-                }
+        for document in fixtures() {
+            for (_, block) in document.blocks() {
+                let (facts, rare, errors) = block.read::<true>();
+                let (same_facts, same_rare, _) = block.read::<false>();
+                assert!(
+                    (facts, rare) == (same_facts, same_rare) || !errors.is_empty(),
+                    "{}",
+                    block.text()
+                );
+                blocks += 1;
             }
         }
         assert!(blocks > 1000, "{blocks}");
+    }
+
+    #[test]
+    fn trees_of_lines_are_the_parts_of_the_blocks_tree() {
+        let mut lines = 0;
+        for document in fixtures() {
+            for (_, block) in document.blocks() {
+                let tree = SyntaxNode::new_root(block.tree());
+                let mut nodes = tree.children();
+                let mut at = 0;
+                while at < block.length() {
+                    let (start, line) = block.tree_of_line(at).expect("a line");
+                    let end = at + u32::from(line.text_len());
+                    assert_eq!((start, block.line_at(end - 1)), (at, block.line_at(at)));
+                    for node in SyntaxNode::new_root(line).children() {
+                        let same = nodes.next().expect("a node of the block");
+                        assert_eq!(node.green(), same.green());
+                    }
+                    at = end;
+                    lines += 1;
+                }
+                assert_eq!(nodes.next(), None);
+            }
+        }
+        assert!(lines > 10_000, "{lines}");
     }
 
     /// Who wants to do something else meanwhile can.
@@ -429,7 +498,7 @@ mod tests {
     #[derive(Default)]
     struct AllErrors(Vec<SyntaxError>);
 
-    impl crate::sink::Sink for AllErrors {
+    impl Sink for AllErrors {
         const DETAIL: bool = true;
 
         fn open(&mut self, _: SyntaxKind, _: u32) {}

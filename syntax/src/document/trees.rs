@@ -1,4 +1,4 @@
-//! The trees of blocks, and which of them are kept.
+//! The trees of blocks and of lines, and which of them are kept.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -12,40 +12,19 @@ use crate::SyntaxNode;
 
 /// Trees of the long lines looked at last are kept as long as their texts together have no more bytes than a twentieth
 /// of the document, within these bounds; a tree takes up to ten times its text, less where shapes repeat.
-const LONG: RangeInclusive<usize> = 3 << 18..=3 << 20;
-/// Those of other blocks, some ten, as long as their texts have no more bytes than this: more than an editor shows, and
-/// one is soon made again.
-const OTHERS: usize = 64 << 10;
+const KEPT: RangeInclusive<usize> = 3 << 18..=3 << 20;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 
-/// The trees of blocks, those looked at last.
-#[derive(Debug, Default)]
-pub(super) struct Trees {
-    /// Of blocks that begin with a long line: a few of these are much of a text, and take so long that
-    /// they do not make way for others.
-    long: Kept,
-    others: Kept,
-}
-
-impl Trees {
-    fn of(&mut self, block: &Block) -> &mut Kept {
-        if block.is_long() {
-            &mut self.long
-        } else {
-            &mut self.others
-        }
-    }
-}
-
-/// Trees by the blocks' ids, with the lengths of their texts.
+/// The trees of blocks that begin with a long line, those looked at last, by the blocks' ids and with the lengths of
+/// their texts. Trees of other lines are made anew in less time than a request takes.
 #[derive(Debug)]
-struct Kept {
+pub(super) struct Trees {
     trees: LruCache<u64, (GreenNode, usize)>,
     bytes: usize,
 }
 
-impl Default for Kept {
+impl Default for Trees {
     fn default() -> Self {
         Self {
             trees: LruCache::unbounded(),
@@ -54,7 +33,7 @@ impl Default for Kept {
     }
 }
 
-impl Kept {
+impl Trees {
     fn get(&mut self, block: &Block) -> Option<GreenNode> {
         self.trees.get(&block.id).map(|(tree, _)| tree.clone())
     }
@@ -79,20 +58,38 @@ impl Document {
         if block.text.len() > MOST_OF_TREE {
             return None;
         }
-        let cached = self.trees().of(block).get(block);
-        let green = cached.unwrap_or_else(|| {
-            let green = block.tree();
-            let most = self.most_of_trees(block.is_long());
-            self.trees().of(block).put(block, green.clone(), most);
-            green
-        });
+        let green = if block.is_long() {
+            self.tree_of_long(block)
+        } else {
+            block.tree()
+        };
         Some((start, SyntaxNode::new_root(green)))
+    }
+
+    /// The tree that the byte at `offset` is in, which lies in block `block` (of its logical line, or of the block if
+    /// that begins with a long line), and its first byte's offset.
+    pub(super) fn tree_around(&self, block: usize, offset: u32) -> Option<(u32, SyntaxNode)> {
+        let (start, of_block) = self.block(block)?;
+        if of_block.is_long() {
+            return self.tree(block);
+        }
+        let (line, green) = of_block.tree_of_line(offset - start)?;
+        Some((start + line, SyntaxNode::new_root(green)))
+    }
+
+    fn tree_of_long(&self, block: &Block) -> GreenNode {
+        let cached = self.trees().get(block);
+        cached.unwrap_or_else(|| {
+            let green = block.tree();
+            self.trees().put(block, green.clone(), self.most_of_trees());
+            green
+        })
     }
 
     /// The numbers of blocks that begin with a long line and differ, as many as trees are kept of. Whoever
     /// asks for these trees before they are needed lets nobody wait for the longest.
     pub fn long_blocks(&self) -> Vec<usize> {
-        let mut room = self.most_of_trees(true);
+        let mut room = self.most_of_trees();
         let mut seen = HashSet::new();
         let is_new = |(_, block): &(usize, &Arc<Block>)| block.is_long() && seen.insert(block.id);
         let long = self.blocks.iter().enumerate().filter(is_new);
@@ -105,12 +102,8 @@ impl Document {
     }
 
     /// Trees of so many bytes of text are kept.
-    fn most_of_trees(&self, long: bool) -> usize {
-        if long {
-            (self.len() as usize / 20).clamp(*LONG.start(), *LONG.end())
-        } else {
-            OTHERS
-        }
+    fn most_of_trees(&self) -> usize {
+        (self.len() as usize / 20).clamp(*KEPT.start(), *KEPT.end())
     }
 
     fn trees(&self) -> MutexGuard<'_, Trees> {
@@ -124,15 +117,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_of_long_lines_make_way_for_such_alone_and_the_longest_have_none() {
+    fn trees_of_long_lines_alone_are_kept_and_the_longest_have_none() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let long = LONG.end() / 3 * 2;
-        let short = line("d", 100).repeat(2 * OTHERS / 100);
+        let long = KEPT.end() / 3 * 2;
+        let short = line("d", 100).repeat(1000);
         let text = line("a", long) + &line("b", long) + &line("c", MOST_OF_TREE) + &short;
         let document = Document::new(&text).expect("below 4 GiB");
         let kept = |block: usize| {
             let block = &document.blocks[block];
-            document.trees().of(block).trees.contains(&block.id)
+            document.trees().trees.contains(&block.id)
         };
         assert!(document.tree(0).is_some() && kept(0));
         assert!(document.tree(1).is_some() && kept(1));
@@ -140,7 +133,7 @@ mod tests {
         assert!(document.tree(2).is_none());
         let others = 3..document.blocks.len();
         assert!(others.clone().all(|block| document.tree(block).is_some()));
-        assert!(kept(1) && !kept(3) && kept(others.end - 1));
+        assert!(kept(1) && !others.clone().any(kept));
         assert!(
             document.tree(others.end).is_none(),
             "there is no such block"
@@ -152,10 +145,10 @@ mod tests {
     #[test]
     fn long_lines_that_differ_are_named_as_far_as_their_trees_are_kept() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", LONG.start() / 2);
+        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", KEPT.start() / 2);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(document.long_blocks(), [0, 3]);
-        let text = text + &line("d", LONG.start() / 2) + &line("e", 2000);
+        let text = text + &line("d", KEPT.start() / 2) + &line("e", 2000);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(
             document.long_blocks(),

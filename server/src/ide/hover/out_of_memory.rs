@@ -15,7 +15,7 @@ impl Cursor<'_, '_> {
     /// What the text of a failure says here.
     pub(super) fn out_of_memory(&self) -> Option<String> {
         let token = (self.token.kind(), self.token.text());
-        hover(self.context, self.document, token, self.start + self.offset)
+        hover(self.context, self.document, token, self.offset)
     }
 }
 
