@@ -74,12 +74,15 @@ const BROKEN: [(&str, &[&str], &str, bool); 19] = [
 const BROKEN_AS_A_WHOLE: [&str; 4] = ["empty", "no-dump", "binary", "not-utf-8"];
 
 /// Commands that explain a dump, whatever it is.
-const EXPLAINING: [&str; 6] = [
+const EXPLAINING: [&str; 9] = [
     "summary",
     "peak",
     "padding",
     "audit",
+    "map",
     "export --format json",
+    "export --format csv",
+    "export --format perfetto",
     "report",
 ];
 

@@ -109,6 +109,9 @@ pub(crate) struct Parser<'t, 's, S> {
     next_end: usize,
     /// The end of what may be read: the logical line without its last line end.
     end: usize,
+    /// Up to here no string is closed. The first one that is not has looked at all quotes behind it, and found a
+    /// backslash before each; so it is not looked for from each of these again.
+    unclosed_to: usize,
     /// Whether the line's last instruction or label goes on in the next block.
     continued: bool,
 }
@@ -125,6 +128,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             next_start: 0,
             next_end: 0,
             end: 0,
+            unclosed_to: 0,
             continued: false,
         }
     }
@@ -132,6 +136,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
     /// Makes `start..end` the text to be read.
     pub(crate) fn enter(&mut self, start: usize, end: usize) {
         self.end = end;
+        self.unclosed_to = start;
         self.lexer_at = usize::MAX;
         self.go_to(start);
     }
@@ -320,6 +325,12 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             self.next = Some(token);
             return;
         }
+        let is_quote = rest[0] == b'"';
+        if is_quote && self.next_start < self.unclosed_to {
+            self.next_end += 1;
+            self.next = Some(Token::Other);
+            return;
+        }
         if self.lexer_at != self.next_start {
             let before = self.text.as_bytes()[..self.next_start].last().copied();
             let text = &self.text[self.next_start..self.end];
@@ -331,6 +342,10 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             token.unwrap_or(Token::Other)
         });
         self.lexer_at = self.next_end;
+        if is_quote && self.next == Some(Token::Other) {
+            let line_end = memchr::memchr(b'\n', rest);
+            self.unclosed_to = line_end.map_or(self.end, |at| self.next_start + at);
+        }
     }
 
     /// Gives the next token, which has been looked at, to the sink.

@@ -27,7 +27,8 @@ pub enum Token {
     /// An instruction name, keyword, opcode or element type.
     #[regex(r"[A-Za-z_][A-Za-z0-9_.\-]*")]
     Word,
-    /// A double-quoted string with backslash escapes, closed on its line.
+    /// A double-quoted string with backslash escapes, closed on its line. Of one that is not, the quote is
+    /// [`Other`](Self::Other), and what is behind it is read on its own.
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     String,
     /// `{`

@@ -45,7 +45,35 @@ pub fn extremes() -> Vec<(&'static str, String)> {
             "many-attributes",
             instruction(&format!("%x.1 = f32[] add(){}", attributes(100_000))),
         ),
+        (
+            "many-entries-of-metadata",
+            instruction(&format!(
+                "%x.1 = f32[] add(), metadata={{{}}}",
+                "op_name=\"x\" source_file=\"a\" ".repeat(20_000)
+            )),
+        ),
         ("many-headings", "BufferAssignment:\n".repeat(100_000)),
+        (
+            "many-headings-of-two-kinds",
+            ["  BufferLiveRange:\n", "HloLiveRange (max 1):\n"]
+                .map(|line| line.repeat(100_000))
+                .concat(),
+        ),
+        (
+            "errors-behind-many-headings",
+            ["BufferAssignment:\n", "allocation x\n"]
+                .map(|line| line.repeat(50_000))
+                .concat(),
+        ),
+        (
+            "values-below-many-headings",
+            format!(
+                "{}{header}{}",
+                "BufferAssignment:\n".repeat(10_000),
+                value.repeat(50_000)
+            ),
+        ),
+        ("long-shapes-that-differ", shapes_that_differ(20_000, 1_000)),
         (
             "deep-value-shape",
             format!(
@@ -94,6 +122,13 @@ pub fn extremes() -> Vec<(&'static str, String)> {
                 "\\".repeat(1_000_001)
             )),
         ),
+        (
+            "quotes-in-an-open-string",
+            instruction(&format!(
+                "%x.1 = f32[] add(), metadata={{op_name=\"{}",
+                "\\\"".repeat(100_000)
+            )),
+        ),
     ]
 }
 
@@ -117,6 +152,17 @@ fn at_the_peak(count: usize, op_name: &str) -> String {
     let total = 4 * count;
     format!(
         "BufferAssignment:\n{allocations}\nTotal bytes used: {total} ({total}B)\n\nUsed values:\n{used}\nHloLiveRange (max {count}):\n  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
+    )
+}
+
+/// The text of a program in which each of so many instructions has not the shape that follows, of so many dimensions.
+fn shapes_that_differ(dimensions: usize, instructions: usize) -> String {
+    let shape = |size: &str| format!("f32[{}]", vec![size; dimensions].join(","));
+    let (given, operand) = (shape("1"), shape("2"));
+    let adds = (0..instructions).map(|at| format!("  %y.{at} = {given} add(%x, %x)\n"));
+    format!(
+        "HloModule m\n\nENTRY %main {{\n  %x = {operand} parameter(0)\n{}  ROOT %z = f32[] constant(0)\n}}\n",
+        adds.take(instructions).collect::<String>()
     )
 }
 

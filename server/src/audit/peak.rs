@@ -1,5 +1,7 @@
 //! What a memory space holds at a moment, and what would be if some of it were not there.
 
+use rustc_hash::FxHashSet;
+
 use super::Audit;
 use crate::model::occupancy::{Kind, Moment, Occupancy, alive, by_kind, exclusive};
 
@@ -73,6 +75,7 @@ pub fn peak(
         }
     };
     let mut values = alive(dump, color, moment.step);
+    let left_out: FxHashSet<u32> = left_out.iter().copied().collect();
     values.retain(|at| !left_out.contains(at));
     let kinds = by_kind(dump, &values);
     let mut values: Vec<Held> = exclusive(dump, &values)

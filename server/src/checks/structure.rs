@@ -30,10 +30,10 @@ pub(super) enum Section {
 
 /// The section that the byte at `offset` of a file is in.
 fn section_at(dump: &Dump, file: FileId, offset: u32) -> Section {
-    let of_file = dump.headings.iter().filter(|(_, place)| place.file == file);
-    let before = of_file
-        .take_while(|(_, place)| place.range.start <= offset)
-        .last();
+    let headings = &dump.headings;
+    let behind = headings.partition_point(|(_, at)| (at.file, at.range.start) <= (file, offset));
+    let before = behind.checked_sub(1).map(|at| &headings[at]);
+    let before = before.filter(|(_, place)| place.file == file);
     match (before, dump.files[file].document.kind()) {
         (_, DocumentKind::Report) => Section::Report,
         (_, DocumentKind::Module) => Section::Module,

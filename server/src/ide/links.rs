@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use buflens_syntax::SyntaxKind as K;
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
+use buflens_syntax::{SyntaxKind as K, SyntaxNode};
 use memchr::memmem;
 
+use crate::model::cancel::checkpoint;
 use crate::model::source::{frame_at, frames, row_at, row_of, unescaped};
 use crate::model::{Dump, FileId};
 
@@ -38,14 +39,16 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
         let text = block.text().as_bytes();
         let files = memmem::find_iter(text, b"source_file=");
         let frames = memmem::find_iter(text, b"stack_frame_id=");
+        let mut line = None;
         for at in files.chain(frames) {
+            checkpoint();
             let at = start + at as u32;
             let Some((start, key)) = document.token_at(at).filter(|_| range.contains(&at)) else {
                 continue;
             };
             let entry = MetadataEntry::around(&key);
             let link = entry.and_then(|entry| match key.text() {
-                "source_file" => of_source_file(&entry, start),
+                "source_file" => of_source_file(&entry, start, &mut line),
                 "stack_frame_id" => of_stack_frame(dump, &entry, start),
                 _ => None,
             });
@@ -61,15 +64,28 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
 }
 
 /// `source_file="/home/dev/model.py" source_line=9`
-fn of_source_file(entry: &MetadataEntry, start: u32) -> Option<Link> {
+///
+/// `known` is the metadata looked at last and the line that it tells: it may have very many entries.
+fn of_source_file(
+    entry: &MetadataEntry,
+    start: u32,
+    known: &mut Option<(SyntaxNode, Option<u32>)>,
+) -> Option<Link> {
     let path = entry.value().filter(|path| path.kind() == K::String)?;
-    let mut others = entry
-        .syntax()
-        .parent()?
-        .children()
-        .filter_map(MetadataEntry::cast);
-    let line = others.find(|other| other.key().is_some_and(|key| key.text() == "source_line"));
-    let line = line.and_then(|line| line.value()?.text().parse().ok());
+    let metadata = entry.syntax().parent()?;
+    let line_in = |metadata: &SyntaxNode| {
+        let mut entries = metadata.children().filter_map(MetadataEntry::cast);
+        let is_line = |it: &MetadataEntry| it.key().is_some_and(|key| key.text() == "source_line");
+        entries.find(is_line)?.value()?.text().parse().ok()
+    };
+    let line = match known {
+        Some((of, line)) if *of == metadata => *line,
+        _ => {
+            let line = line_in(&metadata);
+            *known = Some((metadata, line));
+            line
+        }
+    };
     let range = Range::<u32>::from(path.text_range());
     Some(Link {
         range: start + range.start + 1..start + range.end - 1,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use buflens_syntax::facts::{Heading, ReportRow, Span};
+use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Document, DocumentKind};
 
 pub use search::workspace_symbols;
@@ -122,6 +122,16 @@ fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec
         })
         .collect();
     let lines: Vec<u32> = headings.iter().map(|(_, line)| line.start).collect();
+    // Of headings that stand several times, one has what is below.
+    let mut allocations = dump.allocations.iter();
+    let allocation = allocations.find(|it| it.header.file() == file);
+    let allocation = allocation.and_then(|it| dump.header(it));
+    let allocation = allocation.map(|at| at.start + at.row.line.start);
+    let entries = dump.values.iter().filter_map(|it| dump.used_value(it));
+    let mut entries = entries.map(|it| it.header);
+    let entry = entries.find(|it| it.file() == file);
+    let entry = entry.and_then(|it| dump.at::<facts::UsedValue>(it));
+    let entry = entry.map(|at| at.start + at.row.value.span.start);
     let untold = headings.len().saturating_sub(limit);
     for (heading, line) in headings.into_iter().take(limit) {
         let detail = match heading {
@@ -153,11 +163,13 @@ fn sections(dump: &Dump, file: FileId, document: &Document, limit: usize) -> Vec
         };
         let range = line.start..end;
         let children = match heading {
-            Heading::Assignment => {
+            Heading::Assignment if allocation.is_some_and(|at| range.contains(&at)) => {
                 let share = if has_values { left / 2 } else { left };
                 parts::allocations(dump, file, share, range.end)
             }
-            Heading::Values => parts::used_values(dump, file, left, range.end),
+            Heading::Values if entry.is_some_and(|at| range.contains(&at)) => {
+                parts::used_values(dump, file, left, range.end)
+            }
             Heading::Peak(_) => std::mem::take(&mut peak),
             Heading::Tree(_) => std::mem::take(&mut tree),
             _ => Vec::new(),

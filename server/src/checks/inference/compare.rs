@@ -5,6 +5,7 @@ use std::fmt;
 
 use buflens_syntax::{ArrayShape, Shape};
 
+use crate::checks::labels::cut;
 use crate::model::bytes::counted;
 use crate::model::shapes::Shapes;
 
@@ -73,7 +74,7 @@ impl Array {
 
 impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.element, self.listed())
+        f.write_str(&cut(&format!("{}{}", self.element, self.listed())))
     }
 }
 
@@ -127,7 +128,11 @@ pub(in crate::checks) fn difference<'d>(
     }
     let shown = |shape| match &*index {
         [] => shown(shape),
-        index => format!("a tuple with {} at {{{}}}", shown(shape), index.join(",")),
+        index => format!(
+            "a tuple with {} at {{{}}}",
+            shown(shape),
+            cut(&index.join(","))
+        ),
     };
     (!are_compatible(found, expected)).then(|| (shown(found), shown(expected)))
 }

@@ -51,10 +51,16 @@ impl Report<'_, '_> {
     pub(super) fn has_its_spaces(&self, findings: &mut Findings) -> bool {
         let mut printed: BTreeMap<u64, (Place, u128)> = BTreeMap::new();
         let (mut heading, mut wrong) = (None, None::<(Place, u128, &str)>);
+        let (mut headed, mut again) = (FxHashSet::default(), None);
+        let is_twice = "this memory space stands here twice";
         for at in self.rows() {
             match at.row {
                 ReportRow::Space { color, .. } => {
-                    heading = Some((color.value, at.place(color.span)));
+                    let place = at.place(color.span);
+                    if !headed.insert(color.value) {
+                        again.get_or_insert_with(|| (place.clone(), 0, is_twice));
+                    }
+                    heading = Some((color.value, place));
                 }
                 ReportRow::SpaceTotal(total) if total.bytes.value > 0 => {
                     let Some((color, place)) = heading.take() else {
@@ -71,7 +77,7 @@ impl Report<'_, '_> {
                             } else {
                                 (place, bytes)
                             };
-                            Some((place, bytes, "this memory space stands here twice"))
+                            Some((place, bytes, is_twice))
                         }
                         None if sum.is_none() => Some((
                             place,
@@ -84,7 +90,8 @@ impl Report<'_, '_> {
                 _ => {}
             }
         }
-        let Some((place, bytes, message)) = wrong else {
+        // Also where it has no bytes.
+        let Some((place, bytes, message)) = wrong.or(again) else {
             return true;
         };
         let mut left = self

@@ -140,3 +140,15 @@ fn a_size_that_two_others_contradict_is_the_values() {
         assert_eq!(found.related.len(), 2);
     }
 }
+
+#[test]
+fn a_memory_space_stands_in_a_report_once_also_without_bytes() {
+    let mut lines = CONCAT_REPORT.lines();
+    let heading = lines
+        .find(|line| line.contains("color=0"))
+        .expect("a heading");
+    let twice = CONCAT_REPORT.replacen(heading, &format!("{heading}\n{heading}"), 1);
+    let found = check(&dump(&[&twice, CONCAT]));
+    let messages: Vec<&str> = found.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(messages, ["this memory space stands here twice"]);
+}

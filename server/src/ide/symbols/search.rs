@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use buflens_syntax::DocumentKind;
+use buflens_syntax::facts::{self, Instruction};
 use buflens_syntax::lexer::{self, Token};
-use buflens_syntax::{DocumentKind, facts};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
@@ -27,8 +28,13 @@ enum Hit {
     Instruction(NameId, Option<u32>),
 }
 
+/// An instruction by its name, and by its computation where it was found in the HLO text.
+type Named = (NameId, Option<u32>);
+
 /// So many characters of a shape are shown.
 const SHAPE: usize = 200;
+/// An `op_name` of more bytes is not looked into.
+const MOST_OF_OP_NAME: usize = 4 << 10;
 
 /// At most `limit` values, allocations and instructions whose name, `op_name` or shape contains
 /// `query`. Upper and lower case are the same. The best come first: [`Rank`]. Before all of them are,
@@ -98,7 +104,7 @@ fn by_name(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
         .collect();
     if found.len() < limit && !query.is_empty() {
         let seen = hits.iter();
-        let mut seen = seen
+        let mut seen: FxHashSet<Named> = seen
             .filter_map(|&(_, hit)| instruction_of(dump, hit))
             .collect();
         by_op_name(dump, query, limit, &mut seen, &mut found);
@@ -113,11 +119,11 @@ fn by_op_name(
     dump: &Dump,
     query: &str,
     limit: usize,
-    seen: &mut FxHashSet<NameId>,
+    seen: &mut FxHashSet<Named>,
     found: &mut Vec<Found>,
 ) {
     let finder = Finder::new("op_name=\"");
-    for file in &dump.files {
+    for (number, file) in dump.files.iter().enumerate() {
         let document = &file.document;
         let kind = document.kind();
         if !matches!(
@@ -126,28 +132,44 @@ fn by_op_name(
         ) {
             continue;
         }
-        for (_, block) in document.blocks() {
-            checkpoint();
+        for (start, block) in document.blocks() {
             let text = block.text();
+            // The one looked at last: metadata may have very many entries.
+            let mut instruction: Option<Instruction> = None;
             for at in finder.find_iter(text.as_bytes()) {
-                let behind = &text[at + "op_name=".len()..];
-                let Some((Token::String, string)) = lexer::tokens(behind).next() else {
+                checkpoint();
+                let behind = at + "op_name=".len();
+                let mut end = text.len().min(behind + MOST_OF_OP_NAME);
+                while !text.is_char_boundary(end) {
+                    end -= 1;
+                }
+                let string = lexer::tokens(&text[behind..end]).next();
+                let Some((Token::String, string)) = string else {
                     continue;
                 };
                 let op_name = unescaped(string.trim_matches('"'));
                 if Rank::of(&op_name, query).is_none() {
                     continue;
                 }
-                let instruction = block.instruction_at(at as u32);
+                let at = at as u32;
+                if instruction.is_none_or(|row| !(row.span.start..row.span.end).contains(&at)) {
+                    instruction = block.instruction_at(at);
+                }
                 let name = instruction.and_then(|row| dump.names.get(row.name.text(text)));
-                let Some(name) = name.filter(|&name| seen.insert(name)) else {
+                let Some(name) = name.filter(|&name| !seen.contains(&(name, None))) else {
                     continue;
                 };
-                let values = dump.values_of(name).map(Hit::Value);
-                let hits: Vec<Hit> = if kind == DocumentKind::Module {
-                    vec![Hit::Instruction(name, None)]
+                // Other computations may have instructions of that name.
+                let is_module = kind == DocumentKind::Module;
+                let computation = is_module.then(|| dump.computation_at(number, start + at));
+                let computation = computation.flatten();
+                if !seen.insert((name, computation)) {
+                    continue;
+                }
+                let hits: Vec<Hit> = if is_module {
+                    vec![Hit::Instruction(name, computation)]
                 } else {
-                    values.collect()
+                    dump.values_of(name).map(Hit::Value).collect()
                 };
                 found.extend(
                     hits.into_iter()
@@ -167,11 +189,11 @@ fn by_shape(
     dump: &Dump,
     query: &str,
     limit: usize,
-    seen: &FxHashSet<NameId>,
+    seen: &FxHashSet<Named>,
     found: &mut Vec<Found>,
 ) {
     let values = (0..).zip(&dump.values);
-    let new = values.filter(|(_, value)| !seen.contains(&value.name));
+    let new = values.filter(|(_, value)| !seen.contains(&(value.name, None)));
     let shaped = new.filter_map(|(number, value)| {
         let at = dump.placement(value)?;
         let shape = at.text(at.row.shape);
@@ -183,10 +205,10 @@ fn by_shape(
 }
 
 /// The instruction that a hit is about.
-fn instruction_of(dump: &Dump, hit: Hit) -> Option<NameId> {
+fn instruction_of(dump: &Dump, hit: Hit) -> Option<Named> {
     match hit {
-        Hit::Value(value) => Some(dump.values[value as usize].name),
-        Hit::Instruction(name, _) => Some(name),
+        Hit::Value(value) => Some((dump.values[value as usize].name, None)),
+        Hit::Instruction(name, computation) => Some((name, computation)),
         Hit::Allocation(_) | Hit::Computation(_) => None,
     }
 }

@@ -318,6 +318,19 @@ fn each_instruction_of_a_repeated_name_is_found() {
 }
 
 #[test]
+fn an_op_name_leads_to_its_instruction_among_those_of_one_name() {
+    let text = "-- m.txt\nHloModule m\n\nfirst {\n  ROOT x = f32[] parameter(0), metadata={op_name=\"one/thing\"}\n}\n\nENTRY main {\n  ROOT x = f32[] parameter(0), metadata={op_name=\"two/things\"}\n}\n";
+    expect![[r#"
+        "two/"
+          Instruction x: two/things (main) at 9
+        "thing"
+          Instruction x: one/thing (first) at 5
+          Instruction x: two/things (main) at 9
+    "#]]
+    .assert_eq(&(search(text, "two/", 10) + &search(text, "thing", 10)));
+}
+
+#[test]
 fn symbols_are_found_by_name_and_op_name() {
     let text = split() + MODULE;
     let answers = [

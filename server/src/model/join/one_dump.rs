@@ -26,7 +26,10 @@ impl OneDump {
             let kind = discriminant(heading);
             // A heading that stands twice, with nothing between, opens no other dump.
             let repeats = opens_dump && self.seen.contains(&kind) && !self.before.contains(&kind);
-            self.seen.push(kind);
+            // There are a dozen kinds.
+            if !self.seen.contains(&kind) {
+                self.seen.push(kind);
+            }
             repeats
         });
         let another = begins_another.map(|(_, line)| *line);
