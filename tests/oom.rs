@@ -382,6 +382,63 @@ fn numbers_that_are_cut_off_are_not_known() {
     assert_eq!(found["entries"][0]["source"], "oom.py", "of line 17 the 1");
 }
 
+/// By where the program takes and gives them, as newer compilers list them.
+#[test]
+fn arguments_and_outputs_of_a_list_are_values_of_the_dump() {
+    let entry = |size: &str, shape: &str, label: &str| {
+        format!(
+            "  1. Size: {size}\n     Shape: {shape}\n     XLA label: {label}\n     ==========================\n"
+        )
+    };
+    let argument = "f32[65536,16384]{1,0:T(8,128)}";
+    let text = [
+        "Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm.\n".to_owned(),
+        entry("4.00G", argument, "Argument 2 index {}"),
+        entry("4.00G", argument, "Argument 9 index {}"),
+        entry("512B", "f32[1,1]{1,0:T(1,128)}", "Output index {}"),
+    ]
+    .concat();
+    let dump = "tests/fixtures/dumps/out-of-memory/module_0001.jit_oom_args.after_optimizations-buffer-assignment.txt";
+    let found = failure(&["oom", "-", "--dump", dump, "--format", "json"], &text);
+    let entry = |at: usize| {
+        (
+            &found["entries"][at]["is_exact"],
+            &found["entries"][at]["values"],
+        )
+    };
+    assert_eq!(entry(0), (&Value::from(true), &Value::from([5])));
+    assert_eq!(entry(1).0, &Value::from(false), "there is no such argument");
+    assert_eq!(entry(2), (&Value::from(true), &Value::from([13])));
+    let unlisted = found["dump"]["unlisted"].as_array().expect("values");
+    assert!(
+        unlisted
+            .iter()
+            .all(|value| value["id"] != 5 && value["id"] != 13)
+    );
+}
+
+/// No value of the dump is in the scratch of an instruction, and none would make room for it.
+#[test]
+fn scratch_of_an_instruction_is_told_of_without_the_dump() {
+    let text = "Ran out of memory in memory space vmem while allocating on stack for %two.1 = f32[8]{0:T(128)} custom-call(%x), \
+                custom_call_target=\"tpu_custom_call\". Scoped allocation with size 64.00M and limit 16.00M exceeded scoped vmem \
+                limit by 48.00M. It should not be possible to run out of scoped vmem\n";
+    let found = failure(&["oom", "-", "--dump", DUMP, "--format", "json"], text);
+    assert_eq!(
+        (&found["form"], &found["dump"]),
+        (&"scoped".into(), &Value::Null)
+    );
+    let (out, _) = check(&["oom", "-", "--dump", DUMP], text, 0);
+    assert!(
+        out.contains("over the limit of scoped VMEM: 64.00M wanted, 16.00M allowed, 48.00M too"),
+        "{out}"
+    );
+    assert!(
+        out.contains("xla_tpu_scoped_vmem_limit_kib") && !out.contains("leaves out"),
+        "{out}"
+    );
+}
+
 #[test]
 fn the_one_dump_of_a_folder_is_taken_unless_the_text_is_of_another_program() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,7 +3,7 @@
 use crate::model::failure::{Entry, Failure, Printed};
 use crate::model::shapes::shape_text;
 use crate::model::space;
-use crate::model::{Dump, Platforms};
+use crate::model::{Allocation, Dump, Platforms};
 
 /// The values that an entry may mean.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,8 +27,35 @@ pub fn space_of(failure: &Failure) -> u64 {
     space.map_or(0, |(color, _)| color)
 }
 
-/// The values of memory space `color` that `entry` means: those of its instruction, or, where it
-/// names none, all with its shape and its size.
+/// The values that `label` names by where the program takes or gives them: `Argument 3 index {0}`, `Output index {1}`.
+fn values_at(dump: &Dump, label: &str) -> Option<Vec<u32>> {
+    let argument = label.strip_prefix("Argument ");
+    if let Some((number, index)) = argument.and_then(|it| it.split_once(" index ")) {
+        let number: u64 = number.parse().ok()?;
+        let index = dump.names.get(index);
+        let is_it = |it: &&Allocation| {
+            it.parameter() == Some(number) && it.parameter_index.or(dump.names.get("{}")) == index
+        };
+        let values = dump.allocations.iter().find(is_it)?.values.clone();
+        // Others may lie there when nobody needs it any more.
+        let is_argument =
+            |&at: &u32| dump.parameter_of(dump.values[at as usize].name) == Some(number);
+        let arguments: Vec<u32> = values.clone().filter(is_argument).collect();
+        // Without used values nothing tells it apart.
+        return Some(if arguments.is_empty() {
+            values.collect()
+        } else {
+            arguments
+        });
+    }
+    let index = dump.names.get(label.strip_prefix("Output index ")?)?;
+    let values = dump.positions_at_index(dump.result()?, index);
+    let values = values.filter_map(|at| dump.positions.get(at as usize));
+    Some(values.map(|it| it.value).collect())
+}
+
+/// The values of memory space `color` that `entry` means: those of its instruction, its argument or its output, or,
+/// where it names none, all with its shape and its size.
 pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
     let in_space = |at: &u32| {
         let allocation = dump
@@ -53,7 +80,18 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
             has_size && shapes.is_some_and(|(own, listed)| is_shape(own, listed))
         })
     };
-    let Some(name) = entry.name else {
+    let by_place = entry.label.and_then(|label| values_at(dump, label));
+    let by_place = by_place.filter(|values| !values.is_empty());
+    let named = match (by_place, entry.name) {
+        (Some(values), _) => Some(values),
+        (None, Some(name)) => {
+            let name = dump.names.get(name);
+            let values = name.into_iter().flat_map(|name| dump.values_of(name));
+            Some(values.collect())
+        }
+        (None, None) => None,
+    };
+    let Some(named) = named else {
         let all = 0..u32::try_from(dump.values.len()).unwrap_or(u32::MAX);
         let values: Vec<u32> = all.filter(in_space).filter(is_alike).collect();
         return Match {
@@ -61,12 +99,17 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
             is_exact: false,
         };
     };
-    let named = dump.names.get(name);
-    let named: Vec<u32> = named
-        .into_iter()
-        .flat_map(|name| dump.values_of(name))
-        .filter(in_space)
-        .collect();
+    let mut named: Vec<u32> = named.into_iter().filter(in_space).collect();
+    if entry.kind == Some("HLO temp") {
+        // What is written over a parameter is none.
+        let is_temp = |at: &u32| {
+            let allocation = dump.allocation_of(&dump.values[*at as usize]);
+            allocation.is_some_and(|allocation| allocation.parameter().is_none())
+        };
+        if named.iter().any(is_temp) {
+            named.retain(is_temp);
+        }
+    }
     let alike: Vec<u32> = named.iter().copied().filter(is_alike).collect();
     match alike.len() {
         0 => Match {

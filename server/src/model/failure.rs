@@ -3,9 +3,9 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use buflens_syntax::Document;
 use buflens_syntax::facts::{OutOfMemory, OutOfMemoryKind as Kind, Span};
 use buflens_syntax::lexer::{Token, tokens};
+use buflens_syntax::{Document, is_name_byte};
 
 use super::bytes::human;
 use super::source::unescaped;
@@ -69,6 +69,9 @@ impl Printed<'_> {
 pub enum Form {
     /// `Ran out of memory in memory space hbm. Used 24.00G of 15.75G hbm.`: all that was counted.
     Used,
+    /// `Ran out of memory in memory space vmem while allocating on stack for %x = ... Scoped allocation with size 64.00M
+    /// and limit 16.00M exceeded scoped vmem limit by 48.00M.`: what one instruction takes while it runs.
+    Scoped,
     /// `Ran out of memory on HBM, the total memory required for HLO temporaries (20.00G)`: whatever
     /// it says, all allocations of the memory space.
     Total,
@@ -275,7 +278,9 @@ fn add<'d>(
 }
 
 fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
+    let own = &text[row.label.start as usize..row.content.end as usize];
     let form = match row.label.text(text) {
+        "Ran out of memory in memory space" if own.contains("exceeded scoped ") => Form::Scoped,
         "Ran out of memory in memory space"
         | "Aborting compilation early because it's unlikely to have enough device memory. Requires" => {
             Form::Used
@@ -286,12 +291,10 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
     };
     let size = |at: usize| Some(row.sizes[at]).filter(|span| !span.is_empty());
     let printed = |at| size(at).map(|span| Printed(span.text(text)));
-    let own = &text[row.label.start as usize..row.content.end as usize];
     // A log may put more behind the name.
     let name_behind = |words: &str| {
         let (_, rest) = own.rsplit_once(words)?;
-        let is_name = |char: char| char.is_ascii_alphanumeric() || "_.-".contains(char);
-        let end = rest.find(|char| !is_name(char)).unwrap_or(rest.len());
+        let end = rest.bytes().take_while(|&byte| is_name_byte(byte)).count();
         Some(rest[..end].trim_end_matches('.')).filter(|name| !name.is_empty())
     };
     Message {
@@ -302,7 +305,7 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
         // The other requests repeat the first size, in bytes.
         available: printed(1)
             .filter(|_| form != Form::Request || row.label.text(text).starts_with("Attempting")),
-        exceeded: printed(2).filter(|_| form == Form::Used),
+        exceeded: printed(2).filter(|_| matches!(form, Form::Used | Form::Scoped)),
         module: name_behind("HLO module: "),
         kernel: name_behind("] :: ").filter(|_| form == Form::Allocation),
     }

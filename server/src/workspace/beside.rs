@@ -11,10 +11,10 @@ use buflens_syntax::facts::{self, brief};
 use buflens_syntax::{Document, DocumentKind};
 use lru::LruCache;
 
-use super::buffer::lock;
 use super::find::{find, head_problem};
 use super::load::{length, read};
 use super::names::module_name;
+use crate::model::cancel::lock;
 use crate::model::failure::{Failure, Form, failures, is_main_memory};
 
 /// The folder below the text's own where dumps are looked for too.
@@ -283,7 +283,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
         .filter(|message| match message.form {
             Form::Used | Form::Total => message.space.is_none_or(is_main_memory),
             Form::Allocation => message.space.is_some_and(is_main_memory),
-            Form::Request => false,
+            Form::Scoped | Form::Request => false,
         })
         .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
@@ -293,7 +293,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     sizes.iter().any(|(form, size)| match form {
         Form::Allocation => size.is_of(sums.largest),
         Form::Used => size.is_of(sums.total) || (sums.temp > 0 && size.is_of(sums.temp)),
-        Form::Total | Form::Request => size.is_of(sums.total),
+        Form::Total | Form::Scoped | Form::Request => size.is_of(sums.total),
     })
 }
 

@@ -179,11 +179,7 @@ impl Side {
 
 /// The values that the result consists of, with their indices in it.
 fn outputs(dump: &Dump) -> Vec<(u32, NameId)> {
-    let root = dump.allocations.iter().find(|it| it.has_output_shape());
-    let values = root.map_or(0..0, |root| root.values.clone());
-    // Others may lie there before it.
-    let last = values.max_by_key(|&at| dump.live(&dump.values[at as usize]));
-    let Some(root) = last.map(|at| dump.values[at as usize].name) else {
+    let Some(root) = dump.result() else {
         return Vec::new();
     };
     let positions = dump.positions_at(root);

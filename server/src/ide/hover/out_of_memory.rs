@@ -71,6 +71,10 @@ fn of_message(failure: &Failure) -> Option<String> {
             "all allocations of the memory space together are more than it has. That is not \
                         the temporaries alone, whatever the sentence says: arguments and results are in it"
         }
+        Form::Scoped => {
+            "one instruction takes more scratch while it runs than the compiler was told to allow \
+             (`xla_tpu_scoped_vmem_limit_kib`); no buffer assignment shows it"
+        }
         Form::Allocation if message.space.is_some_and(is_main_memory) => {
             "one value alone is more than the whole memory has; the message's tag says which"
         }

@@ -108,6 +108,7 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
         }
     }
     match (&failure.dump, &text.reason) {
+        _ if failure.form == Some("scoped") => {}
         (Some(dump), _) => page.append(beside(failure, dump)),
         (None, Some(reason)) => page.text(format!("What it leaves out is not known: {reason}.")),
         (None, None) => {}
@@ -130,6 +131,12 @@ fn verdict<L>(failure: &FailureRecord<L>) -> String {
             sized(wanted),
             sized(available)
         ),
+        (Some(wanted), Some(limit)) if failure.form == Some("scoped") => {
+            let more = failure.exceeded.as_ref();
+            let more = more.map_or_else(String::new, |more| format!(", {} too much", sized(more)));
+            let (wanted, limit) = (sized(wanted), sized(limit));
+            format!("over the limit of scoped {space}: {wanted} wanted, {limit} allowed{more}")
+        }
         (Some(wanted), Some(available)) => {
             let difference = wanted.bytes.zip(available.bytes);
             let difference = difference.and_then(|(wanted, there)| wanted.checked_sub(there));
@@ -179,6 +186,10 @@ fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
         "allocation" => Some(
             "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
              kernel's blocks smaller.",
+        ),
+        "scoped" => Some(
+            "That is the scratch of the one instruction that the message names, which is in no buffer assignment: make \
+             the blocks of a kernel smaller, or the limit larger with `xla_tpu_scoped_vmem_limit_kib`.",
         ),
         "request" => {
             Some("That is a request at run time, beside whatever else the device held then.")
@@ -423,7 +434,11 @@ fn counts<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String>
         ("used" | "total", Some("without_outputs")) => Some(format!(
             "The {wanted} that the message counts are these without the outputs."
         )),
-        ("used" | "total", None) => Some(format!(
+        ("used" | "total", Some("arguments")) => Some(format!(
+            "The {wanted} that the message counts are the arguments alone."
+        )),
+        // What the list has of it, it is of.
+        ("used" | "total", None) if dump.listed_bytes == 0 => Some(format!(
             "The {wanted} of the message are neither all of these nor the temporaries: it may be \
              of another compilation, or count more."
         )),

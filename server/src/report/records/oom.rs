@@ -68,7 +68,7 @@ pub struct FailureRecord<L> {
     pub line: u32,
     /// The sentence that says what ran out.
     pub message: Option<String>,
-    /// `used`, `total`, `allocation` or `request`.
+    /// `used`, `scoped`, `total`, `allocation` or `request`.
     pub form: Option<&'static str>,
     /// The memory space's name, as printed.
     pub space: Option<String>,
@@ -82,7 +82,8 @@ pub struct FailureRecord<L> {
     pub amounts: Vec<AmountRecord>,
     /// The largest allocations, as listed.
     pub entries: Vec<EntryRecord>,
-    /// What the dump says; `null` without one. Of failures alike it is the same.
+    /// What the dump says; `null` without one, and where it was about the scratch of one instruction, of which no dump
+    /// tells. Of failures alike it is the same.
     pub dump: Option<Rc<FailedDump<L>>>,
 }
 
@@ -153,7 +154,7 @@ pub struct FailedDump<L> {
     pub temp_bytes: u64,
     /// The value that the message's tag names: it alone is more than there is.
     pub tagged: Option<Value<L>>,
-    /// What of this the message's first number is: `reserved`, `temp`, or `without_outputs` for what is
+    /// What of this the message's first number is: `reserved`, `temp`, `arguments`, or `without_outputs` for what is
     /// reserved but for outputs; `null` if none of them.
     pub message_counts: Option<&'static str>,
     /// The true peak.
@@ -192,13 +193,14 @@ pub fn failed<'f, L: Clone>(
         let color = space_of(failure);
         let meant = |entry: &'f failure::Entry<'f>| {
             let size = entry.size.map(|size| size.0);
-            let meant = known.entry((color, entry.name, entry.shape, size));
+            let meant = known.entry((color, entry.label, entry.kind, entry.shape, size));
             meant
                 .or_insert_with(|| Meant::of(source, color, entry))
                 .clone()
         };
         let meant: Vec<Meant> = failure.entries.iter().map(meant).collect();
-        let dump = source.map(|source| {
+        let is_scoped = failure.message.is_some_and(|it| it.form == Form::Scoped);
+        let dump = source.filter(|_| !is_scoped).map(|source| {
             let fullest = peaks.entry(color).or_insert_with(|| fullest(source, color));
             let told = dumps.entry(Told::of(failure, &meant));
             let told =
@@ -294,6 +296,7 @@ fn failure_record<L>(
         message: message.map(|message| message.text.trim().to_owned()),
         form: message.map(|message| match message.form {
             Form::Used => "used",
+            Form::Scoped => "scoped",
             Form::Total => "total",
             Form::Allocation => "allocation",
             Form::Request => "request",
@@ -397,6 +400,8 @@ fn failed_dump<L: Clone>(
             let without_outputs = sum.saturating_sub(output_bytes);
             let is_without = output_bytes > 0 && is(without_outputs);
             let counted = is_without.then_some("without_outputs");
+            let are_arguments = parameter_bytes > 0 && is(parameter_bytes);
+            let counted = counted.or(are_arguments.then_some("arguments"));
             is(temp_bytes).then_some("temp").or(counted)
         },
         padding_bytes: fullest.padding_bytes,
