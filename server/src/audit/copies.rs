@@ -173,8 +173,13 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let peak = value.and_then(|value| dump.occupancy().peak(dump.allocation_of(value)?.color));
     let bytes = if moved == UPDATE {
         source.and_then(|part| taken(part, dump.platforms))
+    } else if let Some(value) = value {
+        value.placement.map(|_| value.size)
     } else {
-        value.and_then(|value| value.placement.map(|_| value.size))
+        // Without used values it is not known what the instruction shows, but where buffers are assigned, layouts
+        // are final.
+        let has_buffers = !dump.allocations.is_empty();
+        has_buffers.then(|| taken(array, dump.platforms)).flatten()
     };
     let is_alive = |step: u64| value.is_some_and(|value| dump.is_alive(value, step));
     Some(Copy {

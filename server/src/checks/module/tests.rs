@@ -301,6 +301,8 @@ fn shapes_that_follow_from_operands() {
         "c = f32[8,9] negate(d)",
         "c = f32[] call(z, z), to_apply=add",
         "c = f32[] fusion(z, z), kind=kLoop, calls=add",
+        // The window of parameter 1, which is prefetched, and its semaphore.
+        "c = f32[] fusion(z, z, a, i), kind=kLoop, calls=add, backend_config={\"inputs\":[{\"buffer_index\":\"2\",\"parameter_index\":\"1\"}]}",
         "c = (s32[], f32[2,3]) while(t), condition=less, body=next",
         "c = (s32[], f32[2,3]) while(tuple(%i, %a)), condition=less, body=next",
         "c = f32[7] custom-call(a), custom_call_target=\"x\"",
