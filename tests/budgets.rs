@@ -432,6 +432,19 @@ fn sarif_is_as_its_schema_says() {
         );
         assert!(place["region"]["startColumn"].as_u64().unwrap() >= 1);
     }
+    let dump = "tests/fixtures/dumps/cpu-split";
+    let (code, refused, _) = valid(&[dump, "--capacity", "VMEM=1GiB"]);
+    let end = &refused["invocations"][0];
+    assert_eq!(
+        (code, &end["executionSuccessful"]),
+        (2, &false.into()),
+        "{end}"
+    );
+    let told = end["toolExecutionNotifications"][0]["message"]["text"].as_str();
+    assert!(
+        told.is_some_and(|it| it.contains("memory space `VMEM`")),
+        "{end}"
+    );
     // The schema is one that something can fail.
     let mut wrong = serde_json::json!({"version": "2.1.0", "runs": [run.clone()]});
     wrong["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] =

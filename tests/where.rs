@@ -297,7 +297,7 @@ fn stacks_end_whatever_the_tables_say() {
         "stack_frame_id=6",
         "stack_frame_id=7",
         "stack_frame_id=0",
-        "stack_frame_id=18446744073709551615",
+        "stack_frame_id=18446744073709551614",
         r#"source_file="/app/pkg/net.py" source_line=7"#,
         r#"source_file="/app/pkg/net.py" source_line=7 stack_frame_id=99"#,
     ];
@@ -583,4 +583,15 @@ fn an_editor_asks_for_the_buffers_of_a_line() {
     assert_eq!(symbols[0], "fusion.6{1}: gen.py:112");
     assert_eq!(symbols.len(), 3, "{symbols:?}");
     server.finish();
+}
+
+/// As `summary` and `ls` do.
+#[test]
+fn a_file_that_is_called_a_dump_and_is_none_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "module_0001.f.cpu_after_optimizations-buffer-assignment.txt";
+    std::fs::write(folder.path().join(name), "hello\n").expect("a file");
+    let folder = folder.path().display().to_string();
+    let (_, err) = run(&["where", "model.py", &folder], 2);
+    assert!(err.contains(name), "{err}");
 }

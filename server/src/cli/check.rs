@@ -172,21 +172,21 @@ impl Check {
             Format::Text => {
                 let out = BufWriter::new(WhileRead(anstream::stdout().lock()));
                 let mut writer = text::Writer::new(out, width_or(WIDTH));
-                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                self.check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
                 writer.finish(&totals.counts)?;
             }
             Format::Json => {
                 let mut writer = json::Writer::new(BufWriter::new(WhileRead(io::stdout().lock())))?;
-                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                self.check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings)
                 })?;
                 writer.finish()?;
             }
             Format::Sarif => {
                 let mut writer = sarif::Writer::new(std::env::current_dir()?);
-                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                self.check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings);
                     Ok(())
                 })?;
@@ -195,7 +195,7 @@ impl Check {
             }
             Format::Markdown => {
                 let mut writer = markdown::Writer::default();
-                check_all(&mut settings, &found, &mut totals, |dump, findings| {
+                self.check_all(&mut settings, &found, &mut totals, |dump, findings| {
                     writer.findings(dump, findings);
                     Ok(())
                 })?;
@@ -203,8 +203,6 @@ impl Check {
                 writer.finish(out, &totals.counts, &totals.notes)?;
             }
         }
-        self.tell_of_capacities(&mut totals);
-        self.write_baseline(&settings.account.now, &mut totals);
         Ok(ExitCode::from(match totals {
             Totals {
                 is_unreadable: true,
@@ -292,7 +290,7 @@ impl Check {
         }
         totals.is_unreadable |= unmet.len() == self.capacities.len();
         for name in unmet {
-            complain(format_args!(
+            totals.note(format!(
                 "no dump is of a platform that has a memory space `{name}`, so its capacity was not asked about"
             ));
         }
@@ -316,14 +314,27 @@ impl Check {
                 Err(error) => format!("the baseline cannot be written: {error}"),
             }
         };
-        complain(format_args!("{}: {problem}", path.display()));
-        totals.is_unreadable = true;
+        totals.unreadable(&format!("{}: {problem}", path.display()));
+    }
+
+    /// Checks the dumps and writes the findings, and sees to what is about all of them.
+    fn check_all(
+        &self,
+        settings: &mut Settings,
+        found: &[Found],
+        totals: &mut Totals,
+        write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        write_findings(settings, found, totals, write)?;
+        self.tell_of_capacities(totals);
+        self.write_baseline(&settings.account.now, totals);
+        Ok(())
     }
 }
 
 /// Checks the dumps and writes the findings in the order of the dumps, of each those about budgets
 /// first.
-fn check_all(
+fn write_findings(
     settings: &mut Settings,
     found: &[Found],
     totals: &mut Totals,
@@ -438,10 +449,14 @@ impl Totals {
 
     /// Something could not be read.
     fn unreadable(&mut self, problem: &impl ToString) {
-        let problem = problem.to_string();
-        complain(&problem);
-        self.notes.push(problem);
+        self.note(problem.to_string());
         self.is_unreadable = true;
+    }
+
+    /// Something is to be known of the whole run.
+    fn note(&mut self, note: String) {
+        complain(&note);
+        self.notes.push(note);
     }
 }
 

@@ -31,8 +31,8 @@ pub struct Diff {
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// So many rows of each list at most; 20 in text and Markdown, all in JSON and CSV if it is not
-    /// given.
+    /// So many rows of each list at most; 20 in text, Markdown and HTML, all in JSON and CSV if it
+    /// is not given.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Exit with 1 if something changed.

@@ -1,10 +1,13 @@
-//! How many dumps are read at a time.
+//! Reading many dumps: how many at a time, and what is said of those that tell nothing.
 
 use std::io;
+use std::path::PathBuf;
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
+use super::complain;
+use super::one_dump::{Problem, is_broken, not_understood};
 use crate::model::cancel::on_few_threads;
 use crate::workspace::{Found, LoadError, Loaded, Texts};
 
@@ -12,6 +15,63 @@ use crate::workspace::{Found, LoadError, Loaded, Texts};
 const BATCH_BYTES: u64 = 256 << 20;
 /// So many dumps are held at a time, however small they are.
 const BATCH: usize = 64;
+
+/// What `make` makes of each dump in `found`, with the dump that it has looked at, in their order, and whether something
+/// was unreadable, which is said. A file without a dump in it is left out; it is said what it is instead if it is among
+/// `paths`, which somebody named, or is called a part of a dump.
+pub fn each<T: Send>(
+    paths: &[PathBuf],
+    found: &[Found],
+    make: impl Fn(Loaded) -> (Loaded, Result<T, Problem>) + Sync,
+) -> io::Result<(Vec<T>, bool)> {
+    struct Read<T> {
+        path: PathBuf,
+        made: Result<T, Problem>,
+        is_broken: bool,
+        notes: Vec<String>,
+        not_understood: Vec<String>,
+    }
+    let read = |loaded: Loaded| {
+        let path = loaded.dump.files[loaded.file].path.clone();
+        let is_broken = is_broken(&loaded);
+        let (loaded, made) = make(loaded);
+        Read {
+            path,
+            made,
+            is_broken,
+            notes: loaded.notes.iter().map(ToString::to_string).collect(),
+            not_understood: not_understood(&loaded.dump),
+        }
+    };
+    let (mut all, mut is_unreadable) = (Vec::new(), false);
+    for_each(found, Texts::Held, read, |read| {
+        let read = match read {
+            Ok(read) => read,
+            Err(problem) => {
+                complain(problem);
+                is_unreadable = true;
+                return Ok(());
+            }
+        };
+        for note in &read.notes {
+            complain(note);
+            is_unreadable = true;
+        }
+        for problem in &read.not_understood {
+            complain(problem);
+        }
+        match read.made {
+            Ok(made) => all.push(made),
+            Err(problem) if read.is_broken || paths.contains(&read.path) => {
+                complain(format_args!("{}: {problem}", read.path.display()));
+                is_unreadable = true;
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok((all, is_unreadable))
+}
 
 /// Reads dumps in parallel, a batch at a time, and hands what `work` makes of each to `take`, in
 /// the order of `found`. Memory is that of a batch, however many dumps there are.

@@ -3,12 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use super::dumps;
-use super::one_dump::{is_broken, no_dump, or_complain, without};
+use super::one_dump::{Problem, no_dump, without};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit::Audit;
@@ -17,7 +16,7 @@ use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::report::pages::listing as page;
 use crate::report::records::{self, Listed, Listing};
-use crate::workspace::{self, Found, Loaded, Note, Texts};
+use crate::workspace::{self, Found, Loaded};
 
 /// List compilations: their sizes, which of their files are there, and what is wrong with these.
 #[derive(Debug, Args)]
@@ -45,47 +44,17 @@ enum Sort {
     Peak,
 }
 
-/// What is kept of a dump.
-struct Read {
-    /// The file that it was read for.
-    path: PathBuf,
-    /// What it is if it is none.
-    listed: Result<Listed, String>,
-    /// It is called a part of a dump, and is none.
-    is_broken: bool,
-    /// What it had to do without.
-    notes: Arc<[Note]>,
-}
-
 impl Ls {
     pub fn run(&self) -> io::Result<ExitCode> {
         let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }
-        let mut is_unreadable = !problems.is_empty();
         // Texts of other stages say nothing about memory, and most of the bytes are theirs.
         let (found, texts): (Vec<Found>, Vec<Found>) =
             found.into_iter().partition(|found| found.is_compilation);
-        let mut listed = Vec::new();
-        dumps::for_each(&found, Texts::Held, read, |read| {
-            match read {
-                Ok(read) => {
-                    for note in read.notes.iter() {
-                        complain(note);
-                        is_unreadable = true;
-                    }
-                    let is_meant = read.is_broken || self.paths.contains(&read.path);
-                    let record = or_complain(read.listed, &read.path, is_meant, &mut is_unreadable);
-                    listed.extend(record);
-                }
-                Err(problem) => {
-                    complain(problem);
-                    is_unreadable = true;
-                }
-            }
-            Ok(())
-        })?;
+        let (listed, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        is_unreadable |= !problems.is_empty();
         let texts = texts.iter().map(Found::stem);
         let mut listing = Listing::new(listed, texts.collect());
         if self.sort == Sort::Peak {
@@ -113,17 +82,17 @@ impl Ls {
     }
 }
 
-fn read(loaded: Loaded) -> Read {
+fn read(loaded: Loaded) -> (Loaded, Result<Listed, Problem>) {
     let dump = &loaded.dump;
     let is_part = workspace::PARTS
         .iter()
         .any(|(part, _)| workspace::has_part(dump, *part));
-    let path = dump.files[loaded.file].path.clone();
+    let path = &dump.files[loaded.file].path;
     let listed = if is_part {
         let strangers = checks::strangers(dump);
         let own = without(loaded.clone(), &strangers);
         let audit = Audit::new(&own.dump, Libraries::default());
-        let mut listed = records::listed(&audit, dump, &path);
+        let mut listed = records::listed(&audit, dump, path);
         listed.problems.extend(strangers.into_iter().map(|finding| {
             let path = &dump.files[finding.place.file].path;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -133,10 +102,5 @@ fn read(loaded: Loaded) -> Read {
     } else {
         Err(no_dump(&loaded))
     };
-    Read {
-        path,
-        is_broken: is_broken(&loaded),
-        listed,
-        notes: loaded.notes,
-    }
+    (loaded, listed)
 }

@@ -42,7 +42,7 @@ pub struct One {
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-    /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
+    /// So many rows at most; 20 in text, Markdown and HTML, all in JSON and CSV if it is not given.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
@@ -218,23 +218,6 @@ pub fn no_dump(loaded: &Loaded) -> String {
         },
         |finding| finding.message,
     )
-}
-
-/// What the file at `path` gave, or nothing: then it is said what it is instead, if it `is_meant`, as by whoever
-/// names it, and something was unreadable.
-pub fn or_complain<T>(
-    found: Result<T, Problem>,
-    path: &Path,
-    is_meant: bool,
-    is_unreadable: &mut bool,
-) -> Option<T> {
-    let complain_if_meant = |problem| {
-        if is_meant {
-            complain(format_args!("{}: {problem}", path.display()));
-            *is_unreadable = true;
-        }
-    };
-    found.map_err(complain_if_meant).ok()
 }
 
 /// Whether the file is called a part of a dump and holds none.

@@ -7,16 +7,14 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one_dump::{
-    is_broken, is_dump, no_dump, not_understood, or_complain, without_strangers,
-};
+use super::one_dump::{Problem, is_dump, no_dump, without_strangers};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;
 use crate::model::source::Libraries;
 use crate::report::pages::summary as page;
 use crate::report::records;
-use crate::workspace::{self, Loaded, Note, Texts};
+use crate::workspace::{self, Loaded};
 
 /// Show what each dump reserves and occupies at its true peak, the largest first.
 #[derive(Debug, Args)]
@@ -35,48 +33,14 @@ pub struct Summary {
     limit: Option<usize>,
 }
 
-/// What is kept of a dump.
-struct Read {
-    /// The file that it was read for.
-    path: PathBuf,
-    /// What it is if it says nothing about memory.
-    module: Result<records::Module, String>,
-    /// It is called a part of a dump, and is none.
-    is_broken: bool,
-    notes: std::sync::Arc<[Note]>,
-    /// See [`not_understood`].
-    not_understood: Vec<String>,
-}
-
 impl Summary {
     pub fn run(&self) -> io::Result<ExitCode> {
         let (found, problems) = workspace::find(&self.paths);
         for problem in &problems {
             complain(problem);
         }
-        let mut is_unreadable = !problems.is_empty();
-        let mut modules = Vec::new();
-        dumps::for_each(&found, Texts::Held, read, |read| {
-            match read {
-                Ok(read) => {
-                    for note in read.notes.iter() {
-                        complain(note);
-                        is_unreadable = true;
-                    }
-                    for problem in &read.not_understood {
-                        complain(problem);
-                    }
-                    let is_meant = read.is_broken || self.paths.contains(&read.path);
-                    let module = or_complain(read.module, &read.path, is_meant, &mut is_unreadable);
-                    modules.extend(module);
-                }
-                Err(problem) => {
-                    complain(problem);
-                    is_unreadable = true;
-                }
-            }
-            Ok(())
-        })?;
+        let (modules, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        is_unreadable |= !problems.is_empty();
         if modules.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();
         }
@@ -106,20 +70,14 @@ impl Summary {
     }
 }
 
-fn read(loaded: Loaded) -> Read {
+fn read(loaded: Loaded) -> (Loaded, Result<records::Module, Problem>) {
     let loaded = without_strangers(loaded);
-    let path = loaded.dump.files[loaded.file].path.clone();
     let module = if is_dump(&loaded.dump) {
+        let path = &loaded.dump.files[loaded.file].path;
         let audit = audit::Audit::new(&loaded.dump, Libraries::default());
-        Ok(records::module(&audit, &path))
+        Ok(records::module(&audit, path))
     } else {
         Err(no_dump(&loaded))
     };
-    Read {
-        path,
-        is_broken: is_broken(&loaded),
-        module,
-        not_understood: not_understood(&loaded.dump),
-        notes: loaded.notes,
-    }
+    (loaded, module)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one_dump::{about, is_dump, no_dump, or_complain, without_strangers};
+use super::one_dump::{about, is_dump, no_dump, without_strangers};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::model::lines::Lines;
@@ -14,7 +14,7 @@ use crate::model::source_map::{Folders, SourceMap};
 use crate::model::space;
 use crate::report::pages::made as page;
 use crate::report::records::{self, FileLocation, Made, MadePart};
-use crate::workspace::{self, Loaded, Note, Texts};
+use crate::workspace::{self, Loaded};
 
 /// Show which values a line of source made, or its file: of their instructions, the line is among
 /// the frames.
@@ -33,7 +33,7 @@ pub struct Where {
     /// How the answer is written.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// So many rows at most; 20 in text and Markdown, all in JSON and CSV if it is not given.
+    /// So many rows at most; 20 in text, Markdown and HTML, all in JSON and CSV if it is not given.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Source files with this in their path are a library's, not the user's own. May be repeated.
@@ -52,37 +52,17 @@ impl Where {
         }
         let limit = self.format.rows(self.limit);
         let map = SourceMap::new(self.folders.iter().cloned());
-        let mut is_unreadable = !problems.is_empty();
-        let mut parts = Vec::new();
         let read = |loaded: Loaded| {
             let loaded = without_strangers(loaded);
-            let path = loaded.dump.files[loaded.file].path.clone();
             let part = if is_dump(&loaded.dump) {
                 Ok(self.part(&loaded, &map, limit))
             } else {
                 Err(no_dump(&loaded))
             };
-            (path, part, loaded.notes)
+            (loaded, part)
         };
-        dumps::for_each(&found, Texts::Held, read, |read| {
-            let notes: std::sync::Arc<[Note]> = match read {
-                Ok((path, part, notes)) => {
-                    let is_meant = self.paths.contains(&path);
-                    parts.extend(or_complain(part, &path, is_meant, &mut is_unreadable));
-                    notes
-                }
-                Err(problem) => {
-                    complain(problem);
-                    is_unreadable = true;
-                    return Ok(());
-                }
-            };
-            for note in notes.iter() {
-                complain(note);
-                is_unreadable = true;
-            }
-            Ok(())
-        })?;
+        let (parts, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        is_unreadable |= !problems.is_empty();
         if parts.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();
         }
