@@ -130,6 +130,27 @@ fn an_input_that_ends_anywhere_ends_the_server() {
     assert_eq!(server.end().code(), Some(0));
 }
 
+/// Whatever waits for its turn before them.
+#[test]
+fn an_end_that_is_announced_is_one() {
+    let mut server = Server::start();
+    let uri = server.open(
+        Path::new("/end/x-buffer-assignment.txt"),
+        &"x\n".repeat(1000),
+    );
+    let ask = |id: u64, method: &str, params: &Value| {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        frame(body.to_string().as_bytes())
+    };
+    let at = json!({ "textDocument": { "uri": uri } });
+    let requests = (1000..1400).map(|id| ask(id, "textDocument/documentSymbol", &at));
+    let mut all: Vec<u8> = requests.flatten().collect();
+    all.extend(ask(2000, "shutdown", &Value::Null));
+    all.extend(frame(br#"{"jsonrpc":"2.0","method":"exit"}"#));
+    server.write(&all);
+    assert_eq!(server.end().code(), Some(0));
+}
+
 #[test]
 fn messages_out_of_season_are_refused() {
     let long = "x\n".repeat(100_000);

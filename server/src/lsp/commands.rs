@@ -1,9 +1,11 @@
 //! The commands beyond the protocol, described in `docs/lsp-extensions.md`. What they answer is
 //! made of the records that the command line writes as JSON.
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use std::fmt::Display;
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
@@ -71,15 +73,8 @@ impl Command {
 }
 
 #[derive(Debug, Deserialize)]
-struct Document {
-    uri: lsp::Uri,
-}
-
-#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Peak {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     space: Option<u64>,
     step: Option<u64>,
     without: Option<Vec<u64>>,
@@ -89,8 +84,6 @@ struct Peak {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WhatIf {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     space: Option<u64>,
     without: Vec<u64>,
 }
@@ -98,8 +91,6 @@ struct WhatIf {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ValueAtOffset {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     allocation: u64,
     offset: u64,
     step: Option<u64>,
@@ -108,8 +99,6 @@ struct ValueAtOffset {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Padding {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     space: Option<u64>,
     limit: Option<usize>,
 }
@@ -117,16 +106,12 @@ struct Padding {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Limit {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     limit: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TextMap {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     space: Option<u64>,
     width: Option<u16>,
 }
@@ -151,8 +136,6 @@ enum Page {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Diff {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     other: lsp::Uri,
     limit: Option<usize>,
     width: Option<u16>,
@@ -171,8 +154,6 @@ impl Question {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Export {
-    #[serde(rename = "uri")]
-    _uri: IgnoredAny,
     format: String,
 }
 
@@ -185,38 +166,55 @@ struct Exported {
 
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
-    let name = params.command;
-    // A client that knows no better way offers an unknown command as one.
-    if !COMMANDS.contains(&name.as_str()) {
-        return Err(Error::invalid_params(format!(
-            "there is no command `{name}`"
-        )));
-    }
-    let mut arguments = params.arguments.into_iter();
-    let (Some(argument @ Value::Object(_)), None) = (arguments.next(), arguments.next()) else {
-        return Err(Error::invalid_params(format!(
-            "`{name}` takes one argument, an object"
-        )));
+    let name = &*params.command;
+    let read: fn(&str, Value) -> Result<Command> = match name {
+        "buflens.peak" => |name, asked| argument_of(name, asked).map(Command::Peak),
+        "buflens.whatIf" => |name, asked| argument_of(name, asked).map(Command::WhatIf),
+        "buflens.valueAtOffset" => {
+            |name, asked| argument_of(name, asked).map(Command::ValueAtOffset)
+        }
+        "buflens.padding" => |name, asked| argument_of(name, asked).map(Command::Padding),
+        "buflens.donation" => |name, asked| argument_of(name, asked).map(Command::Donation),
+        "buflens.copies" => |name, asked| argument_of(name, asked).map(Command::Copies),
+        "buflens.map" => |name, asked| argument_of(name, asked).map(Command::Map),
+        "buflens.textMap" => |name, asked| argument_of(name, asked).map(Command::TextMap),
+        "buflens.diff" => |name, asked| argument_of(name, asked).map(Command::Diff),
+        "buflens.export" => |name, asked| argument_of(name, asked).map(Command::Export),
+        // A client that knows no better way offers an unknown command as one.
+        _ => {
+            let problem = format!("there is no command `{name}`");
+            return Err(Error::invalid_params(problem));
+        }
     };
-    let Document { uri } = argument_of(&name, argument.clone())?;
-    let command = match name.as_str() {
-        "buflens.peak" => Command::Peak(argument_of(&name, argument)?),
-        "buflens.whatIf" => Command::WhatIf(argument_of(&name, argument)?),
-        "buflens.valueAtOffset" => Command::ValueAtOffset(argument_of(&name, argument)?),
-        "buflens.padding" => Command::Padding(argument_of(&name, argument)?),
-        "buflens.donation" => Command::Donation(argument_of(&name, argument)?),
-        "buflens.copies" => Command::Copies(argument_of(&name, argument)?),
-        "buflens.map" => Command::Map(argument_of(&name, argument)?),
-        "buflens.textMap" => Command::TextMap(argument_of(&name, argument)?),
-        "buflens.diff" => Command::Diff(argument_of(&name, argument)?),
-        _ => Command::Export(argument_of(&name, argument)?),
-    };
-    Ok(Question { uri, command })
+    let mut argument = only_object(name, params.arguments)?;
+    let uri = argument
+        .remove("uri")
+        .ok_or_else(|| wrong(name, "missing field `uri`"))?;
+    Ok(Question {
+        uri: argument_of(name, uri)?,
+        command: read(name, Value::Object(argument))?,
+    })
 }
 
-fn argument_of<T: DeserializeOwned>(name: &str, argument: Value) -> Result<T> {
-    let read = serde_json::from_value(argument);
-    read.map_err(|problem| Error::invalid_params(format!("the argument of `{name}`: {problem}")))
+/// The one argument of the command, which is an object.
+pub fn only_object(name: &str, arguments: Vec<Value>) -> Result<Map<String, Value>> {
+    let mut arguments = arguments.into_iter();
+    match (arguments.next(), arguments.next()) {
+        (Some(Value::Object(argument)), None) => Ok(argument),
+        _ => Err(Error::invalid_params(format!(
+            "`{name}` takes one argument, an object"
+        ))),
+    }
+}
+
+/// Reads the argument of the command, or a part of it.
+pub fn argument_of<T: DeserializeOwned>(name: &str, argument: Value) -> Result<T> {
+    serde_json::from_value(argument).map_err(|problem| wrong(name, problem))
+}
+
+/// The argument of the command makes no sense.
+pub fn wrong(name: &str, problem: impl Display) -> Error {
+    Error::invalid_params(format!("the argument of `{name}`: {problem}"))
 }
 
 /// The answer, or why the question makes no sense for this dump. `other` is what there is of
@@ -227,7 +225,7 @@ pub fn answer(
     question: &Question,
 ) -> std::result::Result<std::result::Result<Written, String>, Unavailable> {
     let Loaded { dump, .. } = view.loaded()?;
-    let before = other.map(loaded);
+    let before = other.map(loaded).transpose()?;
     let before = before.as_ref();
     let audit = Audit::new(&dump, view.config.libraries());
     let locate = |place: &Place| view.location(&dump, place);
@@ -242,11 +240,9 @@ pub fn answer(
     Ok(match &question.command {
         Command::Peak(asked) => peak(&source, asked),
         Command::WhatIf(asked) => {
-            let color = asked.space.unwrap_or(0);
-            to_json(
-                &dump,
-                records::what_if(&audit, color, asked.without.clone()),
-            )
+            let color = asked.space.or_else(|| space_of(&dump, &asked.without));
+            let what_if = records::what_if(&audit, color.unwrap_or(0), asked.without.clone());
+            to_json(&dump, what_if)
         }
         Command::ValueAtOffset(asked) => {
             let ValueAtOffset {
@@ -349,26 +345,45 @@ fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Written, Stri
     to_json(audit.dump, Page::Text(text))
 }
 
-/// The dump that another is compared with.
-fn loaded(view: &View) -> std::result::Result<Loaded, String> {
+/// The memory space that all of the values of these ids lie in.
+fn space_of(dump: &Dump, ids: &[u64]) -> Option<u64> {
+    let values = ids.iter().filter_map(|&id| dump.value_with_id(id));
+    let holders = values.filter_map(|at| dump.values[at as usize].allocation());
+    let mut spaces = holders.map(|at| dump.allocations[at as usize].color);
+    let first = spaces.next()?;
+    spaces.all(|space| space == first).then_some(first)
+}
+
+/// The dump that another is compared with, or why it cannot be.
+fn loaded(view: &View) -> std::result::Result<std::result::Result<Loaded, String>, Unavailable> {
     let path = &view.snapshot.path;
-    let problem = |reason: &str| format!("{} cannot be compared with: {reason}", path.display());
+    let problem = |reason: &str| {
+        Ok(Err(format!(
+            "{} cannot be compared with: {reason}",
+            path.display()
+        )))
+    };
     let loaded = if view.snapshot.is_open() {
-        let loaded = view.snapshot.load();
-        loaded.map_err(|_| problem("its text is not known at this moment"))?
+        match view.snapshot.load() {
+            Ok(loaded) => loaded,
+            Err(Unavailable::Outdated) => return Err(Unavailable::Outdated),
+            Err(_) => return problem("its text is not known at this moment"),
+        }
+    } else if path.is_file() {
+        // Nobody would close it, so it is not kept.
+        match workspace::load(path, Texts::Held) {
+            Ok(loaded) => loaded,
+            Err(error) => return problem(&error.reason.to_string()),
+        }
     } else {
         // Whoever reads a pipe waits for somebody to write.
-        if !path.is_file() {
-            return Err(problem("there is no such file"));
-        }
-        // Nobody would close it, so it is not kept.
-        workspace::load(path, Texts::Held).map_err(|error| problem(&error.reason.to_string()))?
+        return problem("there is no such file");
     };
     let dump = &loaded.dump;
     if dump.values.is_empty() && dump.allocations.is_empty() && !dump.has_live_ranges() {
-        return Err(problem("it is no part of a dump"));
+        return problem("it is no part of a dump");
     }
-    Ok(loaded)
+    Ok(Ok(loaded))
 }
 
 /// What changed: the record, and the same for people as `markdown`, or `text` where a width is given.

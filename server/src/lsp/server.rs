@@ -324,8 +324,8 @@ impl LanguageServer for Buflens {
     ) -> Result<Option<lsp::LSPAny>> {
         let text = if params.command == r#where::COMMAND {
             let question = r#where::read(params.arguments)?;
-            let session = Arc::clone(&self.0);
-            let work = move || r#where::answer(&session, &question);
+            let (session, views) = (Arc::clone(&self.0), self.0.views());
+            let work = move || r#where::answer(&session, &views, &question);
             Some(self.0.pool.run(work).await?)
         } else {
             let question = commands::read(params)?;

@@ -180,6 +180,12 @@ impl Transport {
         };
         match method {
             "exit" => {
+                // Whether it was said before decides how the server ends.
+                let is_shutdown = |waiting: &Incoming| matches!(waiting, Incoming::Request(request) if request.method() == "shutdown");
+                let shutdown = self.waiting.iter().position(is_shutdown);
+                if let Some(shutdown) = shutdown.and_then(|at| self.waiting.remove(at)) {
+                    self.begin(shutdown).await;
+                }
                 self.begin(message).await;
                 return true;
             }

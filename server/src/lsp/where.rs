@@ -6,10 +6,10 @@ use std::str::FromStr;
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde_json::Value;
-use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::jsonrpc::Result;
 use tower_lsp::ls_types as lsp;
 
-use super::commands::LIMIT;
+use super::commands::{LIMIT, argument_of, only_object, wrong};
 use super::convert;
 use super::session::Session;
 use super::transport::answer::Written;
@@ -37,30 +37,26 @@ pub struct Question {
 }
 
 /// Reads the argument of the command.
-pub fn read(mut arguments: Vec<Value>) -> Result<Question> {
-    let wrong =
-        |problem: &str| Error::invalid_params(format!("the argument of `{COMMAND}`: {problem}"));
-    let (Some(argument @ Value::Object(_)), true) = (arguments.pop(), arguments.is_empty()) else {
-        return Err(Error::invalid_params(format!(
-            "`{COMMAND}` takes one argument, an object"
-        )));
-    };
-    let question: Question =
-        serde_json::from_value(argument).map_err(|problem| wrong(&problem.to_string()))?;
+pub fn read(arguments: Vec<Value>) -> Result<Question> {
+    let argument = only_object(COMMAND, arguments)?;
+    let question: Question = argument_of(COMMAND, Value::Object(argument))?;
     let is_range = match (question.line, question.last_line) {
         (Some(first), last) => 0 < first && last.is_none_or(|last| first <= last),
         (None, last) => last.is_none(),
     };
     if !is_range {
-        return Err(wrong(
-            "`line` counts from 1, and `last_line` is not before it",
-        ));
+        let problem = "`line` counts from 1, and `last_line` is not before it";
+        return Err(wrong(COMMAND, problem));
     }
     Ok(question)
 }
 
-/// What the lines made in the dumps that are open, and in those of the index that tell of the file.
-pub fn answer(session: &Session, question: &Question) -> std::result::Result<Written, String> {
+/// What the lines made in the dumps that are open, which `views` are of, and in those of the index that tell of the file.
+pub fn answer(
+    session: &Session,
+    views: &[View],
+    question: &Question,
+) -> std::result::Result<Written, String> {
     let uri = lsp::Uri::from_str(&question.file).ok();
     let uri = uri.filter(|_| question.file.starts_with("file:"));
     let file = uri.map_or_else(|| PathBuf::from(&question.file), |uri| convert::path(&uri));
@@ -80,19 +76,16 @@ pub fn answer(session: &Session, question: &Question) -> std::result::Result<Wri
         let path = &dump.files[*file].path;
         records::made(&source, path, &lines, None, view.config.source_map(), limit)
     };
-    let views = session.views();
-    let open = views.iter().map(View::stem);
-    let open: FxHashSet<PathBuf> = open.collect();
-    let mut parts: Vec<_> = dumps(&views)
+    let open: FxHashSet<PathBuf> = views.iter().map(View::stem).collect();
+    let mut parts: Vec<_> = dumps(views)
         .map(|(view, loaded)| part(view, &loaded))
         .collect();
-    let closed = session.indexing.index.dumps_made_by(&lines);
-    let closed = closed.iter().map(|path| session.view(path));
-    let closed: Vec<View> = closed.filter(|view| !open.contains(&view.stem())).collect();
+    let mut closed = session.indexing.index.dumps_made_by(&lines);
+    closed.retain(|path| !open.contains(&workspace::stem_or_path(path)));
     // A file that went away in the meantime tells nothing.
-    parts.extend(closed.iter().take(MOST_READ).filter_map(|view| {
-        let loaded = workspace::load(&view.snapshot.path, Texts::Held).ok()?;
-        Some(part(view, &loaded))
+    parts.extend(closed.iter().take(MOST_READ).filter_map(|path| {
+        let loaded = workspace::load(path, Texts::Held).ok()?;
+        Some(part(&session.view(path), &loaded))
     }));
     let mut made = Made::new(&lines, None, parts, limit);
     made.dumps_left_out = closed.len().saturating_sub(MOST_READ);
