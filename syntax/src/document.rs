@@ -347,7 +347,6 @@ impl Document {
             .unwrap_or(block.text.len());
         let text = &block.text[first..end];
         let text = without_line_end(text);
-        let text = text.strip_suffix('\r').unwrap_or(text);
         let first = start + first as u32;
         Some(first..first + text.len() as u32)
     }

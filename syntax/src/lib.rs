@@ -28,7 +28,7 @@ pub use document::{Block, Document, DocumentKind, Reader, Source, TooLarge};
 pub use grammar::COMPUTATION_ATTRIBUTES;
 pub use instruction::{InstructionParts, OperandParts};
 pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};
-pub use line::Mode;
+pub use line::{Mode, is_name_byte};
 pub use mentions::{Mention, MentionKind};
 pub use position::{Encoding, LineColumn};
 pub use scan::Follow;

@@ -523,7 +523,8 @@ fn tree_mode(line: &str) -> Mode {
     }
 }
 
-pub(crate) fn is_name_byte(byte: u8) -> bool {
+/// Whether names of instructions and computations have such bytes.
+pub fn is_name_byte(byte: u8) -> bool {
     const IN_NAMES: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;

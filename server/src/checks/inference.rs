@@ -12,7 +12,9 @@ use buflens_syntax::Shape;
 pub(super) use compare::difference;
 use compare::{Array, are_compatible, shown};
 
+use super::labels::cut;
 use crate::model::bytes::counted;
+use crate::model::opcodes::{Element, elementwise};
 use crate::model::shapes::Shapes;
 
 /// An instruction with the shapes that are printed with it and with its operands' instructions.
@@ -41,72 +43,6 @@ enum Stop {
 }
 
 type Checked<T = ()> = Result<T, Stop>;
-
-/// How the type of an element follows from the operands'.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Element {
-    /// It is theirs. One floating type stands for another: XLA can be told to allow that.
-    Same,
-    Pred,
-    /// In another way.
-    Any,
-}
-
-/// Opcodes whose result has the dimensions of all their operands, with the type of its elements.
-fn elementwise(opcode: &str) -> Option<Element> {
-    Some(match opcode {
-        "acos"
-        | "acosh"
-        | "add"
-        | "and"
-        | "asin"
-        | "asinh"
-        | "atan2"
-        | "atanh"
-        | "cbrt"
-        | "ceil"
-        | "cosh"
-        | "cosine"
-        | "count-leading-zeros"
-        | "divide"
-        | "erf"
-        | "exponential"
-        | "exponential-minus-one"
-        | "floor"
-        | "log"
-        | "log-plus-one"
-        | "logistic"
-        | "maximum"
-        | "minimum"
-        | "mulhi"
-        | "multiply"
-        | "negate"
-        | "not"
-        | "or"
-        | "popcnt"
-        | "power"
-        | "reduce-precision"
-        | "remainder"
-        | "reverse"
-        | "round-nearest-afz"
-        | "round-nearest-even"
-        | "rsqrt"
-        | "shift-left"
-        | "shift-right-arithmetic"
-        | "shift-right-logical"
-        | "sign"
-        | "sine"
-        | "sinh"
-        | "sqrt"
-        | "subtract"
-        | "tan"
-        | "tanh"
-        | "xor" => Element::Same,
-        "compare" | "is-finite" => Element::Pred,
-        "abs" | "complex" | "convert" | "imag" | "real" => Element::Any,
-        _ => return None,
-    })
-}
 
 impl<'d> Operation<'d, '_> {
     /// What does not follow, if anything does not. All operands' shapes have to be known.
@@ -474,7 +410,7 @@ impl<'d> Operation<'d, '_> {
             ("contracting", &lhs.contracting, &rhs.contracting),
         ] {
             if !one.has_sizes_of(other) {
-                let (one, other) = (one.listed(), other.listed());
+                let (one, other) = (cut(&one.listed()), cut(&other.listed()));
                 return Err(of_operand(
                     1,
                     format!("the {what} dimensions are {other}, and {one} of the other operand"),

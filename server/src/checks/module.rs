@@ -389,12 +389,7 @@ fn check_computations(dump: &Dump, findings: &mut Findings) {
 /// before the frames that they call.
 fn check_tables(dump: &Dump, findings: &mut Findings) {
     let tables = &dump.tables;
-    for table in [
-        &tables.file_names,
-        &tables.function_names,
-        &tables.file_locations,
-        &tables.stack_frames,
-    ] {
+    for table in tables.all() {
         let numbers = table
             .iter()
             .filter_map(|&row| dump.at::<facts::TableRow>(row));

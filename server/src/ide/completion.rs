@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use buflens_syntax::lexer::{Token, tokens};
-use buflens_syntax::{COMPUTATION_ATTRIBUTES, DocumentKind, ElementType, facts};
+use buflens_syntax::{COMPUTATION_ATTRIBUTES, DocumentKind, ElementType, facts, is_name_byte};
 
 use super::hover::opcode;
 use super::markdown::cut;
@@ -65,8 +65,8 @@ pub fn completion(dump: &Dump, file: FileId, offset: u32, limit: usize) -> Optio
         return None;
     }
     let head = document.slice(line.start..offset);
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    let word = head.bytes().rev().take_while(|byte| is_word(byte)).count();
+    let word = head.bytes().rev().take_while(|&byte| is_name_byte(byte));
+    let word = word.count();
     let (before, word) = head.split_at(head.len() - word);
     let wanted = Wanted::behind(before)?;
     let place = Place {

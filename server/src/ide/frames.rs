@@ -8,15 +8,6 @@ use super::navigation::table_row;
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, Place, Row, source};
 
-/// What leads to rows of the tables.
-const KEYS: [&str; 5] = [
-    "stack_frame_id",
-    "parent_frame_id",
-    "file_location_id",
-    "file_name_id",
-    "function_name_id",
-];
-
 /// The number of `row`, and all numbers that select it, in the tables and in metadata.
 pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
     let own = table_row(dump, row).map(|target| Place {
@@ -27,7 +18,7 @@ pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
     let Some(at) = dump.at::<facts::TableRow>(row) else {
         return places;
     };
-    for key in KEYS {
+    for key in source::TABLE_KEYS {
         let shift = source::table_of(dump, key).map_or(0, |(_, shift)| shift);
         let printed = at.row.row.value.saturating_add(shift);
         if source::row_of(dump, key, printed) != Some(row) {

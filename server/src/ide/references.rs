@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use buflens_syntax::facts::{self, Instruction, ReportRow, Span, TreeNode};
-use buflens_syntax::{Block, Document, DocumentKind, InstructionParts, SyntaxKind};
+use buflens_syntax::{Block, Document, DocumentKind, InstructionParts, SyntaxKind, is_name_byte};
 use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
@@ -284,10 +284,9 @@ pub(super) fn is_token(
 ) -> bool {
     let text = block.text().as_bytes();
     let end = at as usize + name.len();
-    let is_name_byte =
-        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    let is_name = |at: usize| text.get(at).is_some_and(|&byte| is_name_byte(byte));
     let behind_mark = at > 0 && text[at as usize - 1] == b'%';
-    if at > 0 && is_name_byte(&text[at as usize - 1]) || text.get(end).is_some_and(is_name_byte) {
+    if at > 0 && is_name(at as usize - 1) || is_name(end) {
         return false;
     }
     if !known.line.contains(&at) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use rustc_hash::FxHashMap;
 use tower_lsp::ls_types as lsp;
@@ -13,7 +13,7 @@ use super::convert;
 use super::view::View;
 use crate::checks::{self, Finding, Severity, Thresholds};
 use crate::model::bytes::counted;
-use crate::model::cancel::on_few_threads;
+use crate::model::cancel::{lock, on_few_threads};
 use crate::model::{Dump, FileId};
 use crate::workspace::{Loaded, Unavailable};
 
@@ -55,7 +55,7 @@ impl Checks {
         let Some(first) = dump.files.first() else {
             return new();
         };
-        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checks = lock(&self.0);
         let checked = checks.entry(first.path.clone()).or_insert_with(new);
         let is_known = checked.is_of(dump) && checked.thresholds == *thresholds;
         let before = (!is_known).then(|| std::mem::replace(checked, new()));
@@ -68,7 +68,7 @@ impl Checks {
 
     /// Forgets the dumps whose first files are these, and gives what is forgotten.
     pub fn forget(&self, paths: &[PathBuf]) -> Vec<Arc<Checked>> {
-        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checks = lock(&self.0);
         let forgotten = checks.extract_if(|path, _| paths.contains(path));
         forgotten.map(|(_, checked)| checked).collect()
     }

@@ -7,7 +7,7 @@
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use buflens_syntax::Encoding;
@@ -19,7 +19,7 @@ use tower_lsp::ls_types as lsp;
 
 use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
-use crate::model::cancel::{self, Token, on_few_threads};
+use crate::model::cancel::{self, Token, lock, on_few_threads};
 use crate::model::source::Libraries;
 use crate::workspace::{self, Found, Index, Record, Texts};
 
@@ -461,10 +461,6 @@ impl Progress {
         let text = format!("{} of {} dumps", dumps(&self.dumps), dumps(&self.all_dumps));
         (text, u32::try_from(percent).unwrap_or(100).min(100))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use buflens_syntax::{Document, DocumentKind};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ use super::diagnostics;
 use super::memory;
 use super::session::Session;
 use super::view::View;
-use crate::model::cancel::checkpoint;
+use crate::model::cancel::{checkpoint, lock};
 use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
 
 /// What was published.
@@ -282,15 +282,13 @@ impl Report {
 
 impl Publisher {
     fn published(&self) -> std::sync::MutexGuard<'_, FxHashMap<PathBuf, Published>> {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.published)
     }
 
     /// The turn of the dump that the file at `path` belongs to.
     fn turn(&self, path: &Path) -> Arc<Turn> {
         let stem = workspace::stem_or_path(path);
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = lock(&self.turns);
         if let Some(turn) = turns.get(&stem).and_then(Weak::upgrade) {
             return turn;
         }

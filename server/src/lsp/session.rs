@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use rustc_hash::FxHashSet;
 use tokio::sync::{Notify, mpsc};
@@ -20,6 +20,7 @@ use super::publish::{self, Publisher};
 use super::source_files::SourceFiles;
 use super::view::View;
 use super::{convert, parent};
+use crate::model::cancel::lock;
 use crate::workspace::{Unavailable, Workspace};
 
 /// So many messages are remembered. An edit that does not fit makes a new one each time.
@@ -151,7 +152,7 @@ impl Session {
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// What there is at this moment of the dump of the file at `path`.
@@ -241,7 +242,7 @@ impl Session {
     /// Shows messages that have not been shown before.
     pub async fn warn_once(&self, messages: impl IntoIterator<Item = String> + Send) {
         let messages: Vec<String> = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = lock(&self.told);
             if told.len() >= MOST_TOLD {
                 told.clear();
             }

@@ -1,11 +1,12 @@
 //! The files of source that dumps name, as far as they are on this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use crate::model::cancel::lock;
 use crate::model::source_map::SourceMap;
 use crate::workspace;
 
@@ -48,7 +49,7 @@ impl SourceFiles {
 
     /// Whether a regular file is there. Nobody opens it.
     fn is_file(&self, path: &Path) -> bool {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || lock(&self.known);
         if let Some(&(at, is_file)) = known().get(path)
             && at.elapsed() < BELIEVED
         {

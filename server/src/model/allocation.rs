@@ -95,6 +95,24 @@ impl Allocation {
         }
     }
 
+    /// The entry parameter whose buffer this is, and what else the header says it is, as it has it: `parameter 3`,
+    /// `maybe-live-out`.
+    pub fn words(&self) -> Vec<String> {
+        let kinds = self.kinds();
+        let marks = [
+            (kinds.constant, "constant"),
+            (kinds.thread_local, "thread-local"),
+            (kinds.maybe_live_out, "maybe-live-out"),
+            (kinds.preallocated_temp, "preallocated-temp"),
+        ];
+        let marks = marks.into_iter().filter(|&(is_set, _)| is_set);
+        let parameter = self.parameter().map(|number| format!("parameter {number}"));
+        parameter
+            .into_iter()
+            .chain(marks.map(|(_, word)| word.to_owned()))
+            .collect()
+    }
+
     /// Whether the root of the result lies here.
     pub fn has_output_shape(&self) -> bool {
         self.has(Self::HAS_OUTPUT_SHAPE)

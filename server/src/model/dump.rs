@@ -157,6 +157,16 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// All of them, in the order of the text.
+    pub fn all(&self) -> [&[Row]; 4] {
+        [
+            &self.file_names,
+            &self.function_names,
+            &self.file_locations,
+            &self.stack_frames,
+        ]
+    }
+
     /// The table under the heading `title`.
     pub(super) fn under(&mut self, title: &str) -> Option<&mut Vec<Row>> {
         match title {
@@ -227,8 +237,10 @@ pub struct Dump {
     pub platforms: Platforms,
     /// Where another dump begins in one of the files, if one does: it is not read.
     pub second: Option<Place>,
-    /// Every section heading.
+    /// Every section heading, in the order of the files and their text.
     pub headings: Vec<(Heading, Place)>,
+    pub(super) has_used_values: bool,
+    pub(super) has_live_ranges: bool,
     /// The instructions of the HLO sibling, by name. The first of equal names counts.
     pub instructions: FxHashMap<NameId, Instruction>,
     /// Instructions of the HLO sibling whose names another computation has before: no compiler
@@ -373,16 +385,12 @@ impl Dump {
 
     /// Whether a section of used values is there.
     pub fn has_used_values(&self) -> bool {
-        self.headings
-            .iter()
-            .any(|(heading, _)| *heading == Heading::Values)
+        self.has_used_values
     }
 
     /// Whether live ranges are there.
     pub fn has_live_ranges(&self) -> bool {
-        self.headings
-            .iter()
-            .any(|(heading, _)| *heading == Heading::Ranges)
+        self.has_live_ranges
     }
 
     /// The values whose live ranges begin at `step` of the schedule, and those whose end there.

@@ -365,6 +365,80 @@ pub fn attributes(opcode: &str) -> impl Iterator<Item = &'static str> {
     own.iter().copied().chain(COMMON)
 }
 
+/// How the type of an element follows from the operands'.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// It is theirs. One floating type stands for another: XLA can be told to allow that.
+    Same,
+    /// It is `pred`.
+    Pred,
+    /// In another way.
+    Any,
+}
+
+/// Opcodes whose result has the dimensions of all their operands, with the type of its elements.
+pub fn elementwise(opcode: &str) -> Option<Element> {
+    Some(match opcode {
+        "acos"
+        | "acosh"
+        | "add"
+        | "and"
+        | "asin"
+        | "asinh"
+        | "atan2"
+        | "atanh"
+        | "cbrt"
+        | "ceil"
+        | "cosh"
+        | "cosine"
+        | "count-leading-zeros"
+        | "divide"
+        | "erf"
+        | "exponential"
+        | "exponential-minus-one"
+        | "floor"
+        | "log"
+        | "log-plus-one"
+        | "logistic"
+        | "maximum"
+        | "minimum"
+        | "mulhi"
+        | "multiply"
+        | "negate"
+        | "not"
+        | "or"
+        | "popcnt"
+        | "power"
+        | "reduce-precision"
+        | "remainder"
+        | "reverse"
+        | "round-nearest-afz"
+        | "round-nearest-even"
+        | "rsqrt"
+        | "shift-left"
+        | "shift-right-arithmetic"
+        | "shift-right-logical"
+        | "sign"
+        | "sine"
+        | "sinh"
+        | "sqrt"
+        | "subtract"
+        | "tan"
+        | "tanh"
+        | "xor" => Element::Same,
+        "compare" | "is-finite" => Element::Pred,
+        "abs" | "complex" | "convert" | "imag" | "real" => Element::Any,
+        _ => return None,
+    })
+}
+
+/// Whether `opcode` works on each element alone; its name says the rest.
+pub fn is_elementwise(opcode: &str) -> bool {
+    // An operand of these may be a scalar for all elements.
+    let takes_scalars = matches!(opcode, "clamp" | "select" | "stochastic-convert");
+    takes_scalars || opcode != "reverse" && elementwise(opcode).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,12 @@
 //! Shapes by their text: few of a dump's shapes are distinct, so each is kept and read once.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::{ArrayShape, Layout, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::{is_possible_size, logical_bytes};
+use super::cancel::lock;
 use super::names::{NameId, Names};
 use super::{Allocation, Dump, Value};
 
@@ -165,11 +166,6 @@ impl<'d> Shapes<'d> {
             _ => 0,
         }
     }
-}
-
-/// What is guarded is whole whatever panicked while it was held.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The shape with layout that section A prints with the value.

@@ -132,6 +132,15 @@ pub fn parent_shift(dump: &Dump) -> u64 {
     u64::from(parent.is_some_and(|parent| parent > 0))
 }
 
+/// The keys for which [`table_of`] has a table.
+pub const TABLE_KEYS: [&str; 5] = [
+    "stack_frame_id",
+    "parent_frame_id",
+    "file_location_id",
+    "file_name_id",
+    "function_name_id",
+];
+
 /// The table whose rows the numbers behind `key=` select, in metadata and in the tables themselves,
 /// and how much too high these are printed.
 pub fn table_of<'d>(dump: &'d Dump, key: &str) -> Option<(&'d [Row], u64)> {
@@ -155,13 +164,7 @@ pub fn row_of(dump: &Dump, key: &str, number: u64) -> Option<Row> {
 
 /// The row of a table whose number stands at `offset` of `file`.
 pub fn row_at(dump: &Dump, file: FileId, offset: u32) -> Option<Row> {
-    let tables = [
-        &dump.tables.file_names,
-        &dump.tables.function_names,
-        &dump.tables.file_locations,
-        &dump.tables.stack_frames,
-    ];
-    tables.into_iter().find_map(|table| {
+    dump.tables.all().into_iter().find_map(|table| {
         let start = |row: Row| {
             let at = dump.at::<facts::TableRow>(row)?;
             Some((at.file, at.start + at.row.row.span.start))

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use buflens_syntax::{Document, Encoding, LineColumn};
 use tokio_util::sync::CancellationToken;
 
 use super::ahead::read_text;
-use crate::model::cancel::{on_few_threads, to_the_end};
+use crate::model::cancel::{lock, on_few_threads, to_the_end};
 
 /// A change of an open document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,11 +155,6 @@ fn changed(
     };
     text.edit(range, &change.text)
         .map_err(|error| error.to_string())
-}
-
-/// What is guarded here is whole whatever panicked while it was held.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use lru::LruCache;
 use rustc_hash::FxHashMap;
 
 use super::beside::Totals;
-use super::buffer::{Buffer, Moment, Unavailable, lock};
+use super::buffer::{Buffer, Moment, Unavailable};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
-use crate::model::cancel::on_few_threads;
+use crate::model::cancel::{lock, on_few_threads};
 use crate::model::{Dump, File, Numbering, Part, read_facts};
 
 /// A sibling up to this many bytes is read before an answer is given; a larger one is read in the

@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ignore::{WalkBuilder, WalkState};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -15,6 +15,7 @@ use super::load::{LoadError, Loaded, load};
 use super::names::{part_of_head, part_of_name, stem_or_path};
 use super::on_disk::Texts;
 use crate::model::Part;
+use crate::model::cancel::lock;
 
 /// So many bytes of a file are looked at to see whether it is part of a dump.
 const HEAD: u64 = 4096;
@@ -157,7 +158,7 @@ fn walk(
                 Err(error) => (None, walk_problem(&error)),
             };
             if member.is_some() || problem.is_some() {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut found = lock(&found);
                 found.0.extend(member);
                 found.1.extend(problem);
             }

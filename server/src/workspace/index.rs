@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use buflens_syntax::{Encoding, LineColumn};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::buffer::lock;
 use super::compilation::{PARTS, has_part, program_name};
 use super::load::Loaded;
 use super::names::{SUFFIXES, siblings};
+use crate::model::cancel::lock;
 use crate::model::lines::{Lines, likeness};
 use crate::model::origin::Origins;
 use crate::model::source::Libraries;

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use buflens_syntax::{Block, Source};
 
 use super::ahead::read_once;
-use super::buffer::lock;
 use super::load::{Form, ReadError, length, pieces, read};
+use crate::model::cancel::lock;
 use crate::model::{File, FileId, Join, Part};
 
 /// What becomes of the texts of a dump when it has been read.

@@ -83,7 +83,7 @@ struct Row {
     shape_span: Span,
     /// The size of an allocation, as people read it.
     size: Span,
-    word: Span,
+    percentage: Span,
     computation_entry: bool,
     /// The last keyword, which tells attributes apart.
     keyword: Span,
@@ -228,7 +228,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
                     self.next_human(span);
                 }
             }
-            SyntaxKind::Percentage => self.row.word = span,
+            SyntaxKind::Percentage => self.row.percentage = span,
             SyntaxKind::Keyword => {
                 self.row.keyword = span;
                 match span.text(self.text) {
@@ -347,7 +347,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
                 Line::TreeNode(TreeNode {
                     depth,
                     label,
-                    percentage: self.row.word,
+                    percentage: self.row.percentage,
                     total: self.row.first,
                     current: self.row.second,
                     remaining: self.row.third,
@@ -374,7 +374,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
             SyntaxKind::ReportRow if self.row.in_allocation => {
                 let running = ReportRow::Running {
                     cumulative: self.human[0],
-                    percentage: self.row.word,
+                    percentage: self.row.percentage,
                     rest: self.human[1],
                     allocation: self.allocation.index,
                 };
@@ -383,7 +383,7 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
             }
             SyntaxKind::ReportRow => Line::Report(ReportRow::Slot {
                 cumulative: self.human[0],
-                percentage: self.row.word,
+                percentage: self.row.percentage,
                 size: self.human[1],
                 offset: self.row.first,
                 values: self.row.second,

@@ -96,8 +96,11 @@ impl<'d> Instruction<'d> {
                     None => words.to_owned(),
                 }
             }
-            other if opcode::is_elementwise(other) => format!("elementwise {}", code(other)),
-            other => opcode::plain(other).map_or_else(|| code(other), str::to_owned),
+            other => match opcode::plain(other) {
+                Some(opcode::ELEMENTWISE) => format!("{} {}", opcode::ELEMENTWISE, code(other)),
+                Some(words) => words.to_owned(),
+                None => code(other),
+            },
         };
         match context
             .dump

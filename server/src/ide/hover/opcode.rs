@@ -1,57 +1,9 @@
 //! Opcodes in plain words.
 
-/// Whether `opcode` works on each element alone; its name says the rest.
-pub(super) fn is_elementwise(opcode: &str) -> bool {
-    matches!(
-        opcode,
-        "add"
-            | "subtract"
-            | "multiply"
-            | "divide"
-            | "remainder"
-            | "power"
-            | "maximum"
-            | "minimum"
-            | "and"
-            | "or"
-            | "xor"
-            | "not"
-            | "negate"
-            | "abs"
-            | "sign"
-            | "exponential"
-            | "exponential-minus-one"
-            | "log"
-            | "log-plus-one"
-            | "logistic"
-            | "sqrt"
-            | "rsqrt"
-            | "cbrt"
-            | "tanh"
-            | "tan"
-            | "sine"
-            | "cosine"
-            | "erf"
-            | "atan2"
-            | "floor"
-            | "ceil"
-            | "round-nearest-afz"
-            | "round-nearest-even"
-            | "clamp"
-            | "compare"
-            | "select"
-            | "real"
-            | "imag"
-            | "complex"
-            | "is-finite"
-            | "shift-left"
-            | "shift-right-arithmetic"
-            | "shift-right-logical"
-            | "popcnt"
-            | "count-leading-zeros"
-            | "stochastic-convert"
-    )
-}
+use crate::model::opcodes::is_elementwise;
+
+/// What is said of an opcode whose name says the rest.
+pub(super) const ELEMENTWISE: &str = "elementwise";
 
 /// What `opcode` does, as a noun phrase.
 pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
@@ -121,6 +73,7 @@ pub(in crate::ide) fn plain(opcode: &str) -> Option<&'static str> {
         _ if opcode.ends_with("-start") => "start of an asynchronous operation",
         _ if opcode.ends_with("-update") => "an asynchronous operation under way",
         _ if opcode.ends_with("-done") => "end of an asynchronous operation",
+        _ if is_elementwise(opcode) => ELEMENTWISE,
         _ => return None,
     })
 }
@@ -141,6 +94,9 @@ mod tests {
         );
         assert_eq!(plain("copy-start"), Some("start of an asynchronous copy"));
         assert_eq!(plain("frobnicate"), None);
-        assert!(is_elementwise("negate") && !is_elementwise("dot"));
+        assert_eq!(
+            (plain("acosh"), plain("dot")),
+            (Some("elementwise"), Some("matrix product"))
+        );
     }
 }

@@ -336,26 +336,11 @@ fn description(
 
 /// What an allocation is for, as its header says it.
 pub(super) fn kind(allocation: &Allocation) -> String {
-    let kinds = allocation.kinds();
-    let mut words = Vec::new();
-    if let Some(parameter) = allocation.parameter() {
-        words.push(format!("parameter {parameter}"));
-    }
+    let mut words = allocation.words();
     if allocation.has_output_shape() {
-        words.push("output".to_owned());
+        let behind = usize::from(allocation.parameter().is_some());
+        words.insert(behind, "output".to_owned());
     }
-    let marks = [
-        (kinds.constant, "constant"),
-        (kinds.thread_local, "thread-local"),
-        (kinds.maybe_live_out, "maybe-live-out"),
-        (kinds.preallocated_temp, "preallocated-temp"),
-    ];
-    words.extend(
-        marks
-            .into_iter()
-            .filter(|(is_set, _)| *is_set)
-            .map(|(_, word)| word.to_owned()),
-    );
     if words.is_empty() {
         "of no printed kind".to_owned()
     } else {

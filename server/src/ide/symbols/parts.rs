@@ -53,25 +53,7 @@ fn of_allocation(
     header: &At<facts::Allocation>,
     values: &[&Value],
 ) -> Symbol {
-    let kinds = allocation.kinds();
-    let mut words = Vec::new();
-    words.extend(
-        allocation
-            .parameter()
-            .map(|number| format!("parameter {number}")),
-    );
-    let named = [
-        (kinds.constant, "constant"),
-        (kinds.thread_local, "thread-local"),
-        (kinds.maybe_live_out, "maybe-live-out"),
-        (kinds.preallocated_temp, "preallocated-temp"),
-    ];
-    words.extend(
-        named
-            .iter()
-            .filter(|(is, _)| *is)
-            .map(|(_, word)| (*word).to_owned()),
-    );
+    let mut words = allocation.words();
     words.extend((allocation.color != 0).then(|| format!("color {}", allocation.color)));
     let line = header.place(header.row.line).range;
     let last = dump.values[range_of(&allocation.values)].last();

@@ -3,11 +3,13 @@
 //! The service makes a tree of values of every answer, which takes many times as long as the text
 //! of it: for 10,000 places 60 ms. So a handler leaves its answer as text, made where it was computed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use tower_lsp::ExitedError;
 use tower_lsp::jsonrpc::{Error, Id, Response};
+
+use crate::model::cancel::lock;
 
 tokio::task_local! {
     /// That of the request whose handler runs.
@@ -54,10 +56,7 @@ impl Left {
     }
 
     fn replace(&self, text: Option<Written>) -> Option<Written> {
-        std::mem::replace(
-            &mut self.0.lock().unwrap_or_else(PoisonError::into_inner),
-            text,
-        )
+        std::mem::replace(&mut lock(&self.0), text)
     }
 }
 
