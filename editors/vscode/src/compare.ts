@@ -45,8 +45,7 @@ export class Comparisons implements vscode.TextDocumentContentProvider {
 
   /** Shows what changed from one dump to another. */
   async show(before: vscode.Uri, after: vscode.Uri): Promise<void> {
-    const result = await this.server.command('buflens.diff', after, { other: before.toString(), limit: LIMIT });
-    if (result === undefined) throw new Error('the server has not read this dump yet; try again in a moment');
+    const result = await this.server.answer('buflens.diff', after, { other: before.toString(), limit: LIMIT });
     // The two are told apart by the query; the path is what the tab shows.
     const query = JSON.stringify([before.toString(), after.toString()]);
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${result.module.replace(/[^\w.-]/g, '_')}: what changed.md`, query });

@@ -6,7 +6,7 @@ import { stemOf } from './heads';
 import type { LeftOut } from './left-out';
 import { bytes, counted, exactBytes } from './numbers';
 import type { Moment, Peak, PeakValue, Space } from './results';
-import type { Server } from './server';
+import { messageOf, type Server } from './server';
 import { filtered, nameOf, ORDERS, rowsOf, sorted, summaryOf, whatIfOf, type Order } from './values';
 
 interface SpaceNode {
@@ -181,7 +181,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       if (node.kind === 'step') return await this.values(node);
       return [];
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = messageOf(error);
       if (node !== undefined) return [note(problem)];
       if (asked === this.asked.peak) this.say({ problem });
       return [];
@@ -269,7 +269,7 @@ export class Explorer implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       const answers = without.map(([space, ids]) => this.server.command('buflens.whatIf', uri, { space, without: [...ids] }));
       whatIf = whatIfOf((await Promise.all(answers)).filter((answer) => answer !== undefined));
     } catch (error) {
-      whatIf = error instanceof Error ? error.message : String(error);
+      whatIf = messageOf(error);
     }
     if (asked === this.asked.whatIf) this.say({ whatIf });
   }

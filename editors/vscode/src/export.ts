@@ -16,8 +16,7 @@ const FORMATS: (vscode.QuickPickItem & { format: string })[] = [
 export async function exportDump(server: Server, uri: vscode.Uri): Promise<void> {
   const chosen = await vscode.window.showQuickPick(FORMATS, { title: 'Export the dump as' });
   if (chosen === undefined) return;
-  const result = await server.command('buflens.export', uri, { format: chosen.format });
-  if (result === undefined) throw new Error('the server has not read this dump yet; try again in a moment');
+  const result = await server.answer('buflens.export', uri, { format: chosen.format });
   // What dumps call their programs may hold anything.
   const name = result.module.replaceAll(/[^\w.-]/g, '_') || 'dump';
   const folder = uri.scheme === 'file' ? vscode.Uri.joinPath(uri, '..') : vscode.workspace.workspaceFolders?.[0]?.uri;

@@ -10,7 +10,7 @@ import { LeftOut } from './left-out';
 import { auditCopies, auditDonation, findValueAtOffset, showBuffersOfLine, showPadding, whatIfWithout } from './lists';
 import { Maps } from './map';
 import { activeFile, activePart, LargeDumps, Parts, type Place } from './parts';
-import { Server } from './server';
+import { messageOf, Server } from './server';
 import { Status } from './status';
 
 let server: Server | undefined;
@@ -102,7 +102,7 @@ export function activate(context: vscode.ExtensionContext): Api {
         return explorer.reveal(argument.space, argument.step);
     }
   };
-  // The server's own commands come from its code lenses, with its arguments.
+  // The server's own commands come from its code lenses, and from whoever binds a key to one.
   running.run = async (command, [argument]) => {
     const given = (argument ?? {}) as { uri?: string; space?: number; step?: number; without?: number[] };
     const uri = given.uri === undefined ? activeDump()?.uri : vscode.Uri.parse(given.uri);
@@ -189,6 +189,6 @@ async function report(run: () => Promise<unknown>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    void vscode.window.showErrorMessage(`Buflens: ${error instanceof Error ? error.message : String(error)}.`);
+    void vscode.window.showErrorMessage(`Buflens: ${messageOf(error)}.`);
   }
 }

@@ -10,15 +10,12 @@ import type { Copy, Donation, MadeValue, PaddedValue, Parameter, Value } from '.
 import type { Server } from './server';
 import { nameOf, whatIfOf } from './values';
 
-const NOT_YET = 'the server has not read this dump yet; try again in a moment';
-
 interface Entry extends vscode.QuickPickItem {
   location: Place;
 }
 
 export async function showPadding(server: Server, uri: vscode.Uri): Promise<void> {
-  const result = await server.command('buflens.padding', uri, {});
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.padding', uri, {});
   const spaces = result.spaces
     .filter((space) => space.padding_bytes !== null && space.padding_bytes > 0)
     .map((space) => `${space.name} ${bytes(space.padding_bytes ?? 0)}${space.step === null ? '' : ` at the peak (step ${space.step})`}`);
@@ -27,15 +24,13 @@ export async function showPadding(server: Server, uri: vscode.Uri): Promise<void
 }
 
 export async function auditDonation(server: Server, uri: vscode.Uri): Promise<void> {
-  const result = await server.command('buflens.donation', uri, {});
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.donation', uri, {});
   const empty = result.reason ?? 'This program has no parameters';
   await pick(donationTitle(result), result.parameters.map(parameterEntry), empty, result.parameters_left_out);
 }
 
 export async function auditCopies(server: Server, uri: vscode.Uri): Promise<void> {
-  const result = await server.command('buflens.copies', uri, {});
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.copies', uri, {});
   const spaces = result.spaces.map(
     (space) =>
       `${space.name} ${known(space.copied_bytes)}${space.at_peak_bytes === null ? '' : `, ${bytes(space.at_peak_bytes)} at the peak`}`,
@@ -51,8 +46,7 @@ export async function findValueAtOffset(server: Server, uri: vscode.Uri): Promis
   if (allocation === undefined) return;
   const offset = await askNumber('Offset in bytes within the allocation');
   if (offset === undefined) return;
-  const result = await server.command('buflens.valueAtOffset', uri, { allocation, offset });
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.valueAtOffset', uri, { allocation, offset });
   const title = `Values over byte ${offset} of allocation ${allocation}, in the order of time`;
   await pick(title, result.values.map(valueEntry), 'No value holds this byte');
 }
@@ -62,8 +56,7 @@ export async function showBuffersOfLine(server: Server, { document, selection }:
   const line = selection.start.line + 1;
   // A selection of whole lines ends where the next one begins.
   const last_line = Math.max(line, selection.end.line + (selection.end.character === 0 ? 0 : 1));
-  const result = await server.command('buflens.where', undefined, { file: document.uri.toString(), line, last_line });
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.where', undefined, { file: document.uri.toString(), line, last_line });
   if (result.dumps_read === 0) throw new Error('no dump is known: open one of the program that this file is part of');
   const lines = `${vscode.workspace.asRelativePath(document.uri)}:${line}${last_line === line ? '' : `-${last_line}`}`;
   const held = result.dumps.slice(0, 1).flatMap(({ module, spaces }) =>
@@ -79,16 +72,14 @@ export async function showBuffersOfLine(server: Server, { document, selection }:
 
 /** Asks which of the values at the peak go away, and says what remains. */
 export async function whatIfWithout(server: Server, explorer: Explorer, leftOut: LeftOut, uri: vscode.Uri): Promise<void> {
-  const peak = await server.command('buflens.peak', uri, {});
-  if (peak === undefined) throw new Error(NOT_YET);
+  const peak = await server.answer('buflens.peak', uri, {});
   const items = peak.values.map((value) => ({ ...valueEntry(value), id: value.id }));
   const title = `Values alive at the peak of ${peak.name}, step ${peak.step ?? '?'}`;
   const placeHolder = 'Which of them go away, with the schedule and the placement as they are?';
   const chosen = await vscode.window.showQuickPick(items, { title, placeHolder, canPickMany: true, matchOnDetail: true });
   if (chosen === undefined || chosen.length === 0) return;
   const without = chosen.map(({ id }) => id);
-  const result = await server.command('buflens.whatIf', uri, { space: peak.space, without });
-  if (result === undefined) throw new Error(NOT_YET);
+  const result = await server.answer('buflens.whatIf', uri, { space: peak.space, without });
   explorer.show(uri);
   leftOut.setSpace(uri, peak.space, without);
   void vscode.window.showInformationMessage(whatIfOf([result]));

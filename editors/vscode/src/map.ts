@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { stemOf } from './heads';
 import type { LeftOut } from './left-out';
 import { isThere, type Parts } from './parts';
-import type { Server } from './server';
+import { messageOf, type Server } from './server';
 
 /** What the page sends; see webview/map.js. */
 type Message =
@@ -152,7 +152,7 @@ class Panel {
       this.panel.title = `Map of ${data.module}`;
       return { type: 'data', uri, data, without: this.without() };
     } catch (error) {
-      return { type: 'note', uri, text: `There is no memory map: ${error instanceof Error ? error.message : String(error)}.` };
+      return { type: 'note', uri, text: `There is no memory map: ${messageOf(error)}.` };
     }
   }
 
@@ -171,7 +171,7 @@ class Panel {
         try {
           await this.open(message);
         } catch (error) {
-          void vscode.window.showErrorMessage(`Buflens: ${error instanceof Error ? error.message : String(error)}.`);
+          void vscode.window.showErrorMessage(`Buflens: ${messageOf(error)}.`);
         }
     }
   }

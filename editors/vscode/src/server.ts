@@ -8,6 +8,11 @@ import type { LanguageClient } from './client';
 import { findServer, isCompatible, versionIn } from './lookup';
 import type { Commands } from './results';
 
+/** What went wrong, as a part of a sentence. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 type Run = (command: string, args: unknown[]) => Promise<unknown>;
 
 export class Server implements vscode.Disposable {
@@ -80,6 +85,13 @@ export class Server implements vscode.Disposable {
     return result ?? undefined;
   }
 
+  /** The same where nothing can be shown without an answer. */
+  async answer<Name extends keyof Commands>(name: Name, uri: vscode.Uri | undefined, args: Commands[Name][0]): Promise<Commands[Name][1]> {
+    const result = await this.command(name, uri, args);
+    if (result === undefined) throw new Error('the server has not read this dump yet; try again in a moment');
+    return result;
+  }
+
   private async launch(): Promise<LanguageClient | undefined> {
     this.setting = setting();
     const { program, tried } = findServer({
@@ -120,7 +132,7 @@ export class Server implements vscode.Disposable {
       await client.start();
       return client;
     } catch (error) {
-      this.complain(`The server at ${program} does not start: ${error instanceof Error ? error.message : String(error)}.`);
+      this.complain(`The server at ${program} does not start: ${messageOf(error)}.`);
       return undefined;
     }
   }

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { stemOf } from './heads';
 import { bytes, exactBytes } from './numbers';
 import type { Peak } from './results';
-import type { Server } from './server';
+import { messageOf, type Server } from './server';
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('buflens.status', vscode.StatusBarAlignment.Right, 100);
@@ -39,7 +39,7 @@ export class Status implements vscode.Disposable {
       const peak = (await this.server.start()) && (await this.server.command('buflens.peak', uri, { limit: 0 }));
       text = peak === undefined ? ['$(warning) Buflens', 'No answer from the server; click for the log'] : peakText(peak);
     } catch (error) {
-      text = ['Buflens', `${error instanceof Error ? error.message : String(error)}. Click for the log.`];
+      text = ['Buflens', `${messageOf(error)}. Click for the log.`];
     }
     // Another tab may have become active meanwhile.
     if (asked === this.asked) this.set(...text);

@@ -353,7 +353,7 @@ local SHOWN = {
   ['buflens.copies'] = M.list_copies,
 }
 
---- Runs a command of the server as a code lens gives it.
+--- Runs a command of the server as a code lens gives it, or whoever binds a key to one.
 function M.lens(command, context)
   local client = context.client_id and vim.lsp.get_client_by_id(context.client_id)
   local source = client and { client = client, bufnr = context.bufnr or vim.api.nvim_get_current_buf() }
