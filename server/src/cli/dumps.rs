@@ -16,13 +16,13 @@ const BATCH_BYTES: u64 = 256 << 20;
 /// So many dumps are held at a time, however small they are.
 const BATCH: usize = 64;
 
-/// What `make` makes of each dump in `found`, with the dump that it has looked at, in their order, and whether something
+/// What `told` tells of each dump in `found`, with the dump that it has looked at, in their order, and whether something
 /// was unreadable, which is said. A file without a dump in it is left out; it is said what it is instead if it is among
 /// `paths`, which somebody named, or is called a part of a dump.
 pub fn each<T: Send>(
     paths: &[PathBuf],
     found: &[Found],
-    make: impl Fn(Loaded) -> (Loaded, Result<T, Problem>) + Sync,
+    told: impl Fn(Loaded) -> (Loaded, Result<T, Problem>) + Sync,
 ) -> io::Result<(Vec<T>, bool)> {
     struct Read<T> {
         path: PathBuf,
@@ -34,7 +34,7 @@ pub fn each<T: Send>(
     let read = |loaded: Loaded| {
         let path = loaded.dump.files[loaded.file].path.clone();
         let is_broken = is_broken(&loaded);
-        let (loaded, made) = make(loaded);
+        let (loaded, made) = told(loaded);
         Read {
             path,
             made,

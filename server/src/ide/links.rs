@@ -39,7 +39,7 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
         let text = block.text().as_bytes();
         let files = memmem::find_iter(text, b"source_file=");
         let frames = memmem::find_iter(text, b"stack_frame_id=");
-        let mut line = None;
+        let mut known = None;
         for at in files.chain(frames) {
             checkpoint();
             let at = start + at as u32;
@@ -48,7 +48,7 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
             };
             let entry = MetadataEntry::around(&key);
             let link = entry.and_then(|entry| match key.text() {
-                "source_file" => of_source_file(&entry, start, &mut line),
+                "source_file" => of_source_file(&entry, start, &mut known),
                 "stack_frame_id" => of_stack_frame(dump, &entry, start),
                 _ => None,
             });

@@ -143,6 +143,13 @@ pub struct Peak {
     pub values: Vec<Row>,
 }
 
+/// Which sections are there, as every value asks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sections {
+    pub(super) used_values: bool,
+    pub(super) live_ranges: bool,
+}
+
 /// The tables that lead from a `stack_frame_id` to a line of source.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
@@ -239,8 +246,7 @@ pub struct Dump {
     pub second: Option<Place>,
     /// Every section heading, in the order of the files and their text.
     pub headings: Vec<(Heading, Place)>,
-    pub(super) has_used_values: bool,
-    pub(super) has_live_ranges: bool,
+    pub(super) has: Sections,
     /// The instructions of the HLO sibling, by name. The first of equal names counts.
     pub instructions: FxHashMap<NameId, Instruction>,
     /// Instructions of the HLO sibling whose names another computation has before: no compiler
@@ -385,12 +391,12 @@ impl Dump {
 
     /// Whether a section of used values is there.
     pub fn has_used_values(&self) -> bool {
-        self.has_used_values
+        self.has.used_values
     }
 
     /// Whether live ranges are there.
     pub fn has_live_ranges(&self) -> bool {
-        self.has_live_ranges
+        self.has.live_ranges
     }
 
     /// The values whose live ranges begin at `step` of the schedule, and those whose end there.

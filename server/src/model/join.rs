@@ -244,8 +244,8 @@ impl Join<'_> {
                 Heading::Tree(total) if dump.tree.is_none() => {
                     dump.tree = Some((total, place(total.span), Vec::new()));
                 }
-                Heading::Values => dump.has_used_values = true,
-                Heading::Ranges => dump.has_live_ranges = true,
+                Heading::Values => dump.has.used_values = true,
+                Heading::Ranges => dump.has.live_ranges = true,
                 _ => {}
             }
             dump.headings.push((heading, place(line)));
