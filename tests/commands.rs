@@ -107,6 +107,16 @@ fn the_server_answers_as_the_command_line_does() {
     );
     let saved = before.as_u64().expect("bytes") - after.as_u64().expect("bytes");
     assert_eq!(what_if["saved_bytes"], saved);
+    // The space is that of the values.
+    let elsewhere = answer(
+        &mut server,
+        "buflens.peak",
+        json!({ "space": 1, "limit": 1 }),
+    );
+    let id = elsewhere["values"][0]["id"].clone();
+    let what_if = answer(&mut server, "buflens.whatIf", json!({ "without": [id] }));
+    assert_eq!(what_if["space"], 1);
+    assert_eq!(what_if["after"], elsewhere["values"][0]["what_if"]);
 
     let at = answer(
         &mut server,

@@ -133,6 +133,7 @@ fn by_op_name(
             continue;
         }
         for (start, block) in document.blocks() {
+            checkpoint();
             let text = block.text();
             // The one looked at last: metadata may have very many entries.
             let mut instruction: Option<Instruction> = None;

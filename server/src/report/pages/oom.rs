@@ -93,7 +93,9 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
     }
     page.table(amounts(failure));
     if failure.entries.is_empty() {
-        page.text("It lists no allocations.");
+        if failure.form != Some("scoped") {
+            page.text("It lists no allocations.");
+        }
     } else {
         page.heading(format!(
             "It lists {}",
