@@ -360,11 +360,8 @@ impl<'a> Pairs<'a> {
     fn steps_in_module(&self) -> Option<(String, Place)> {
         let dump = self.dump;
         let is_there = |at: usize| Some(dump.instructions.contains_key(&dump.steps[at].name));
-        let absent = Absent::of(dump.steps.len(), is_there)?;
         // Most of a schedule may be what takes elements out of tuples.
-        if dump.hides_elements() {
-            return None;
-        }
+        let absent = Absent::of(dump.steps.len(), is_there).filter(|_| !dump.hides_elements())?;
         let first = dump.at::<facts::Step>(dump.steps[absent.first].row)?;
         let evidence = format!(
             "{} of {} instructions of the schedule are not in the HLO text",

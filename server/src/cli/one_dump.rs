@@ -104,16 +104,29 @@ pub fn about<T>(
     })
 }
 
+/// What `answer` tells of a dump without the files of others beside it, with what it was asked about; else what is there
+/// instead of a dump.
+pub fn told_of<T>(
+    loaded: Loaded,
+    answer: impl FnOnce(&Loaded) -> T,
+) -> (Loaded, Result<T, Problem>) {
+    let loaded = without_strangers(loaded);
+    let told = if is_dump(&loaded.dump) {
+        Ok(answer(&loaded))
+    } else {
+        Err(no_dump(&loaded))
+    };
+    (loaded, told)
+}
+
 /// Reads the dump that the file at `path` is a part of.
 ///
 /// # Errors
 /// With the reason, also if nothing in it is about memory.
 pub fn load(path: &Path) -> Result<Loaded, Problem> {
-    let loaded =
-        without_strangers(workspace::load(path, Texts::Held).map_err(|error| error.to_string())?);
-    if !is_dump(&loaded.dump) {
-        return Err(format!("{}: {}", path.display(), no_dump(&loaded)));
-    }
+    let loaded = workspace::load(path, Texts::Held).map_err(|error| error.to_string())?;
+    let (loaded, told) = told_of(loaded, |_| ());
+    told.map_err(|problem| format!("{}: {problem}", path.display()))?;
     for problem in not_understood(&loaded.dump) {
         complain(problem);
     }
@@ -171,7 +184,7 @@ impl One {
 
 /// The dump without the files that are of another compilation, whose numbers have nothing to do with
 /// it. Each is noted.
-pub fn without_strangers(loaded: Loaded) -> Loaded {
+fn without_strangers(loaded: Loaded) -> Loaded {
     let strangers = checks::strangers(&loaded.dump);
     without(loaded, &strangers)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::dumps;
-use super::one_dump::{Problem, is_dump, no_dump, without_strangers};
+use super::one_dump::{Problem, told_of};
 use super::output::Format;
 use super::{UNREADABLE, complain, complain_of_none};
 use crate::audit;
@@ -71,13 +71,8 @@ impl Summary {
 }
 
 fn read(loaded: Loaded) -> (Loaded, Result<records::Module, Problem>) {
-    let loaded = without_strangers(loaded);
-    let module = if is_dump(&loaded.dump) {
-        let path = &loaded.dump.files[loaded.file].path;
-        let audit = audit::Audit::new(&loaded.dump, Libraries::default());
-        Ok(records::module(&audit, path))
-    } else {
-        Err(no_dump(&loaded))
-    };
-    (loaded, module)
+    told_of(loaded, |Loaded { dump, file, .. }| {
+        let audit = audit::Audit::new(dump, Libraries::default());
+        records::module(&audit, &dump.files[*file].path)
+    })
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one_dump::{about, is_dump, no_dump, without_strangers};
+use super::one_dump::{about, told_of};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none, dumps};
 use crate::model::lines::Lines;
@@ -52,15 +52,7 @@ impl Where {
         }
         let limit = self.format.rows(self.limit);
         let map = SourceMap::new(self.folders.iter().cloned());
-        let read = |loaded: Loaded| {
-            let loaded = without_strangers(loaded);
-            let part = if is_dump(&loaded.dump) {
-                Ok(self.part(&loaded, &map, limit))
-            } else {
-                Err(no_dump(&loaded))
-            };
-            (loaded, part)
-        };
+        let read = |loaded| told_of(loaded, |loaded| self.part(loaded, &map, limit));
         let (parts, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
         is_unreadable |= !problems.is_empty();
         if parts.is_empty() && !is_unreadable {

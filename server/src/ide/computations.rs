@@ -50,7 +50,7 @@ pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) 
             if !is_token(document, start, block, at, name, kind, &mut known) {
                 continue;
             }
-            let Some(row) = block.instruction_at(at) else {
+            let Some(row) = known.instruction_at(at) else {
                 continue;
             };
             let token = document.token_at(start + at).map(|(_, token)| token);

@@ -265,6 +265,12 @@ impl Known {
             .map(|&(_, kind)| kind)
     }
 
+    /// The instruction that holds the byte at `at`, in the line looked at last.
+    pub(super) fn instruction_at(&self, at: u32) -> Option<Instruction> {
+        let is_around = |it: &Instruction| (it.span.start..it.span.end).contains(&at);
+        self.instruction.filter(is_around)
+    }
+
     fn is_computation_header(&self) -> bool {
         let mut names = self.names.iter();
         names.any(|&(_, kind)| kind == SyntaxKind::ComputationName)
@@ -299,8 +305,7 @@ pub(super) fn is_token(
         let token = document.token_at(start + at);
         token.is_some_and(|(_, token)| token.kind() == kind && token.text() == name)
     };
-    let is_around = |it: &Instruction| (it.span.start..it.span.end).contains(&at);
-    let Some(around) = known.instruction.filter(is_around) else {
+    let Some(around) = known.instruction_at(at) else {
         // The parameters of a computation's header are the other names that no row tells.
         return known.is_computation_header() && in_tree();
     };

@@ -53,15 +53,15 @@ impl Token {
     }
 }
 
-/// What `mutex` guards. It is whole whatever ended while it was held: see above.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Drop for Guard {
     fn drop(&mut self) {
         self.0.cancel();
     }
+}
+
+/// What `mutex` guards. It is whole whatever ended while it was held: see above.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does `work`, whose checkpoints on this thread look at `token`. `None` if it was cancelled before

@@ -300,9 +300,12 @@ impl Block {
 
     /// The logical line that holds the byte at `at`, with its line ends; empty behind the last one.
     pub fn logical_line_at(&self, at: u32) -> Range<u32> {
-        let Some(first) = self.line_at(at) else {
-            return 0..0;
-        };
+        self.line_at(at)
+            .map_or(0..0, |first| self.logical_line(first))
+    }
+
+    /// The logical line that begins with line `first`.
+    fn logical_line(&self, first: usize) -> Range<u32> {
         let lines = self.lines();
         lines.start(first) as u32..lines.start(lines.next_logical(first)) as u32
     }
@@ -370,7 +373,8 @@ impl Block {
     /// The part of it that is the logical line with the byte at `at`, below a root of its own, and where that line
     /// begins. Built anew at every call, in a small part of the time.
     pub(super) fn tree_of_line(&self, at: u32) -> Option<(u32, GreenNode)> {
-        let (first, Range { start, end }) = (self.line_at(at)?, self.logical_line_at(at));
+        let first = self.line_at(at)?;
+        let Range { start, end } = self.logical_line(first);
         let mut sink = TreeSink::new(&self.text);
         sink.open(SyntaxKind::Block, start);
         grammar::logical_line(self.lines(), first, &mut sink);

@@ -73,6 +73,7 @@ impl Array {
 }
 
 impl fmt::Display for Array {
+    /// As much of it as a message shows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&cut(&format!("{}{}", self.element, self.listed())))
     }

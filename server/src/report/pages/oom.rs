@@ -92,10 +92,12 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
         page.text("More is free than was wanted, but not in one piece.");
     }
     page.table(amounts(failure));
+    if failure.entries.is_empty() && failure.form == Some("scoped") {
+        // There is no list of such, and no dump tells of it.
+        return page;
+    }
     if failure.entries.is_empty() {
-        if failure.form != Some("scoped") {
-            page.text("It lists no allocations.");
-        }
+        page.text("It lists no allocations.");
     } else {
         page.heading(format!(
             "It lists {}",
@@ -110,7 +112,6 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
         }
     }
     match (&failure.dump, &text.reason) {
-        _ if failure.form == Some("scoped") => {}
         (Some(dump), _) => page.append(beside(failure, dump)),
         (None, Some(reason)) => page.text(format!("What it leaves out is not known: {reason}.")),
         (None, None) => {}
