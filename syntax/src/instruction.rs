@@ -1,5 +1,7 @@
 //! An instruction's text in its parts.
 
+use std::fmt;
+
 use crate::SyntaxKind;
 use crate::grammar::{self, Parser};
 use crate::shape::listed;
@@ -34,6 +36,20 @@ pub struct OperandParts<'t> {
     pub shape: &'t str,
     /// The name of the instruction whose result it is, without `%`.
     pub name: &'t str,
+    /// The element of that result that it is, from the outermost tuple in: `1#0` of `%tuple#1#0`. Empty where it is
+    /// the whole.
+    pub element: &'t str,
+}
+
+impl fmt::Display for OperandParts<'_> {
+    /// As it is printed, without its shape and `%`: `tuple#1#0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        match self.element {
+            "" => Ok(()),
+            element => write!(f, "#{element}"),
+        }
+    }
 }
 
 impl<'t> InstructionParts<'t> {
@@ -173,6 +189,17 @@ impl Sink for PartsSink<'_> {
                     operand.name = text;
                 }
             }
+            (Place::Operand, SyntaxKind::ShapeIndexNumber) => {
+                if let Some(operand) = self.parts.operands.last_mut() {
+                    if operand.element.is_empty() {
+                        self.start = start;
+                    }
+                    operand.element = self
+                        .text
+                        .get(self.start as usize..end as usize)
+                        .unwrap_or_default();
+                }
+            }
             (Place::Attribute, SyntaxKind::AttributeName) => {
                 self.parts.attributes.push((text, ""));
                 self.start = end + 1;
@@ -242,8 +269,8 @@ mod tests {
         assert_eq!(
             parts.operands,
             [OperandParts {
-                shape: "",
-                name: "t.1"
+                name: "t.1",
+                ..OperandParts::default()
             }]
         );
         assert_eq!(parts.attribute("condition"), Some("%c"));
@@ -275,6 +302,18 @@ mod tests {
         assert_eq!((cut_off.operands.len(), cut_off.operand_count()), (2, 3));
         let constant = InstructionParts::read_up_to("%k = f32[2]{0} constant({1, 2})", 0);
         assert_eq!(constant.operand_count(), 0);
+    }
+
+    #[test]
+    fn elements_as_operands() {
+        let parts = InstructionParts::read("%a = f32[] add(%t#1#0, (f32[], s32[]) %u#12, %v)");
+        let operands: Vec<_> = parts
+            .operands
+            .iter()
+            .map(|it| (it.name, it.element))
+            .collect();
+        assert_eq!(operands, [("t", "1#0"), ("u", "12"), ("v", "")]);
+        assert_eq!(parts.operands[1].shape, "(f32[], s32[])");
     }
 
     #[test]

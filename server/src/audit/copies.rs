@@ -70,8 +70,8 @@ pub struct Copy {
     pub name: NameId,
     /// What it is for.
     pub purpose: Purpose,
-    /// What it reads: the operand's name as printed.
-    pub operand: Option<NameId>,
+    /// What it reads, as printed: `add.1`, `tuple#1`.
+    pub operand: String,
     /// Whence.
     pub from: End,
     /// Whither.
@@ -140,14 +140,13 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         _ => return None,
     };
     let operand = parts.operands.get(moved)?;
-    let operand_name = dump.names.get(operand.name);
-    let from_shape = shape_of(audit, operand, operand_name).unwrap_or_default();
+    let from_shape = shape_of(audit, operand).unwrap_or_default();
     let from_array = audit.shapes.read(from_shape);
     let from_array = source.or(match from_array.as_deref() {
         Some(Shape::Array(array)) => Some(array),
         _ => None,
     });
-    let read = operand_name.and_then(|name| shown_at(dump, name, dump.names.get("{}")?));
+    let read = dump.read_by(operand);
     let from = End {
         value: read,
         color: from_array.map_or_else(
@@ -160,7 +159,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let written = dump
         .names
         .get(index)
-        .and_then(|index| shown_at(dump, name, index));
+        .and_then(|index| dump.shown_at(name, index));
     let value = written.map(|at| &dump.values[at as usize]);
     let to = End {
         value: written,
@@ -190,7 +189,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
             array,
             (from.color, to.color),
         ),
-        operand: operand_name,
+        operand: operand.to_string(),
         from,
         to,
         bytes,
@@ -292,32 +291,19 @@ fn purpose(
 
 /// The shape of an operand: as printed with it, as its value's, or as its instruction's. A value
 /// that it only shows may have another shape there, behind a bitcast.
-fn shape_of<'d>(
-    audit: &Audit<'d>,
-    operand: &OperandParts<'d>,
-    name: Option<NameId>,
-) -> Option<&'d str> {
+fn shape_of<'d>(audit: &Audit<'d>, operand: &OperandParts<'d>) -> Option<&'d str> {
     let dump = audit.dump;
     if !operand.shape.is_empty() {
         return Some(operand.shape);
     }
-    let (name, whole) = (name?, dump.names.get("{}")?);
-    let defined = dump.values_at(name, whole).next();
-    let shape = defined.and_then(|at| shape_text(dump, &dump.values[at as usize]));
+    let shape_at = |at: u32| shape_text(dump, &dump.values[at as usize]);
+    if !operand.element.is_empty() {
+        return shape_at(dump.read_by(operand)?);
+    }
+    let (name, whole) = (dump.names.get(operand.name)?, dump.names.get("{}")?);
+    let shape = dump.values_at(name, whole).next().and_then(shape_at);
     let shape = shape.unwrap_or_else(|| audit.origins.named(name).parts.shape);
     (!shape.is_empty()).then_some(shape)
-}
-
-/// The value that `name` defines at `index`, else the one value that is visible there.
-fn shown_at(dump: &Dump, name: NameId, index: NameId) -> Option<u32> {
-    let shown = || {
-        let mut values = dump.positions_at_index(name, index);
-        let value = values.next().map(|at| dump.positions[at as usize].value)?;
-        values
-            .all(|at| dump.positions[at as usize].value == value)
-            .then_some(value)
-    };
-    dump.values_at(name, index).next().or_else(shown)
 }
 
 /// The steps of a copy: of an asynchronous one up to the instruction that waits for it.

@@ -180,7 +180,7 @@ mod tests {
         let copy = |start: u64, end: u64, bytes: u64| Copy {
             name: Names::default().intern("x"),
             purpose: Purpose::Prefetch,
-            operand: None,
+            operand: String::new(),
             from: End::default(),
             to: End::default(),
             bytes: Some(bytes),

@@ -214,10 +214,16 @@ fn of_token(dump: &Dump, file: FileId, start: u32, token: &SyntaxToken) -> Optio
             let offset = start + u32::from(token.text_range().start());
             source::row_at(dump, file, offset).map(Subject::TableRow)
         }
-        // `%t#0`
+        // `%t#1#0`
         K::ShapeIndexNumber if parent.kind() == K::Operand => {
             let name = child(&parent, K::Name)?.text().to_owned();
-            Some(Subject::Instruction { name })
+            let index = element_up_to(&parent, token);
+            let is_known = !values_visible_at(dump, &name, &index).is_empty();
+            Some(if is_known {
+                Subject::Position { name, index }
+            } else {
+                Subject::Instruction { name }
+            })
         }
         _ => None,
     }
@@ -269,6 +275,16 @@ fn of_name(dump: &Dump, parent: &SyntaxNode, token: &SyntaxToken) -> Subject {
             name: name.to_owned(),
         },
     }
+}
+
+/// The index of the element that an operand names up to `number`: `{1}` at the `1` of `%t#1#0`.
+fn element_up_to(operand: &SyntaxNode, number: &SyntaxToken) -> String {
+    let tokens = operand.children_with_tokens();
+    let numbers = tokens.filter_map(SyntaxElement::into_token).filter(|it| {
+        it.kind() == K::ShapeIndexNumber && it.text_range().end() <= number.text_range().end()
+    });
+    let numbers: Vec<String> = numbers.map(|it| it.text().to_owned()).collect();
+    format!("{{{}}}", numbers.join(","))
 }
 
 fn child(node: &SyntaxNode, kind: K) -> Option<SyntaxToken> {

@@ -15,6 +15,7 @@ mod module;
 mod names;
 pub mod occupancy;
 pub mod opcodes;
+mod operand;
 pub mod origin;
 mod row;
 pub mod shapes;

@@ -104,7 +104,7 @@ impl<'d> Told<'_, 'd> {
             let next = match &hop.next {
                 Next::Nothing => None,
                 Next::One(name, element) => Some((*name, *element)),
-                Next::Elements(names) => names.get(element).map(|&name| (name, 0)),
+                Next::Elements(all) => all.get(element).copied(),
             };
             match next {
                 Some(next) => (name, element) = next,
@@ -132,8 +132,8 @@ impl<'d> Told<'_, 'd> {
         let parts = InstructionParts::read_up_to(text, 1);
         let next = if parts.opcode == "tuple" {
             let parts = InstructionParts::read_up_to(text, usize::MAX);
-            let names = (0..parts.operands.len()).map_while(|at| named(self.dump, &parts, at));
-            Next::Elements(names.collect())
+            let all = (0..parts.operands.len()).map_while(|at| read_as(self.dump, &parts, at));
+            Next::Elements(all.collect())
         } else {
             let one = handed_on(self.dump, &parts);
             one.map_or(Next::Nothing, |(name, element)| Next::One(name, element))
@@ -161,7 +161,7 @@ enum Next {
     /// An instruction's, or so many-th element.
     One(NameId, usize),
     /// Those of a tuple.
-    Elements(Box<[NameId]>),
+    Elements(Box<[(NameId, usize)]>),
 }
 
 /// Of longer instructions nothing is read for the sake of another one that is asked for alone: no request waits
@@ -173,8 +173,11 @@ const MOST_COPIES: usize = 16;
 /// The instruction whose result, or a part of it, `parts` hands on as it is, and which element of it, if it is a tuple;
 /// of the parameter of a loop's computation the loop.
 fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
-    let element = match parts.opcode {
-        "get-tuple-element" => parts.attribute("index")?.parse().ok()?,
+    match parts.opcode {
+        "get-tuple-element" if parts.operands.first()?.element.is_empty() => {
+            let (name, _) = read_as(dump, parts, 0)?;
+            Some((name, parts.attribute("index")?.parse().ok()?))
+        }
         "parameter" => {
             let own = dump.instructions.get(&dump.names.get(parts.name)?)?;
             let runner = dump.runner_of(own.computation?)?;
@@ -185,19 +188,26 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
             let text = dump.instruction_text(runner)?;
             let text = Some(text).filter(|text| text.len() <= MOST_READ)?;
             let caller = InstructionParts::read_up_to(text, number.saturating_add(1));
-            return Some((named(dump, &caller, number)?, 0));
+            return read_as(dump, &caller, number);
         }
-        "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done"
-        | "async-update" | "async-done" | "slice" | "dynamic-slice" => 0,
+        "get-tuple-element" | "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start"
+        | "slice-done" | "async-update" | "async-done" | "slice" | "dynamic-slice" => {
+            read_as(dump, parts, 0)
+        }
         // What was copied in slices.
-        "custom-call" if parts.attribute("custom_call_target") == Some("\"ConcatBitcast\"") => 0,
-        _ => return None,
-    };
-    Some((named(dump, parts, 0)?, element))
+        "custom-call" if parts.attribute("custom_call_target") == Some("\"ConcatBitcast\"") => {
+            read_as(dump, parts, 0)
+        }
+        _ => None,
+    }
 }
 
-fn named(dump: &Dump, parts: &InstructionParts, operand: usize) -> Option<NameId> {
-    dump.names.get(parts.operands.get(operand)?.name)
+/// The instruction that an operand of `parts` names, and which element of its result, if it is a tuple: of elements of
+/// elements the outer one.
+fn read_as(dump: &Dump, parts: &InstructionParts, operand: usize) -> Option<(NameId, usize)> {
+    let operand = parts.operands.get(operand)?;
+    let element = operand.element.split('#').next()?.parse();
+    Some((dump.names.get(operand.name)?, element.unwrap_or(0)))
 }
 
 /// The lines of source that an instruction's own metadata names, where `frames` tells the rows of the tables.
@@ -376,6 +386,7 @@ ENTRY main {
   pair = (f32[], f32[]) tuple(p, done)
   element = f32[] get-tuple-element(pair), index=1
   argument = f32[] get-tuple-element(pair), index=0
+  inline = f32[] copy(pair#1)
   named = f32[] copy(again)
   loop = (f32[], f32[]) while(pair), condition=until, body=turn, metadata={source_file="loop.py" source_line=6}
   one = f32[] copy(other)
@@ -423,6 +434,7 @@ turn {
             ("done", Some(("own.py", 5))),
             ("element", Some(("own.py", 5))),
             ("argument", None),
+            ("inline", Some(("own.py", 5))),
             ("named", Some(("d.py", 3))),
             ("state", Some(("loop.py", 6))),
             ("moved", Some(("loop.py", 6))),

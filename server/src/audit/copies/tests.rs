@@ -322,3 +322,41 @@ fn an_update_moves_what_it_writes_into_the_buffer() {
     let is_update = |copy: &Copy| &dump.names[copy.name] == "update-start";
     assert!(!copies.iter().any(is_update));
 }
+
+/// With `xla_dump_compact_gte` no instruction takes an element out of a tuple.
+#[test]
+fn a_copy_of_an_element() {
+    let text = r"BufferAssignment:
+allocation 0: size 1024, preallocated-temp:
+ value: <1 loop{1} @0> (size=512,offset=0): f32[8,16]{1,0}
+ value: <2 copy.1 @0> (size=512,offset=512): f32[8,16]{0,1}
+
+Total bytes used: 1024 (1.0KiB)
+
+Used values:
+<1 loop{1} @0>
+ positions:
+  loop {1}
+ uses:
+  copy.1, operand 0
+ from instruction: %loop = (s32[], f32[8,16]{1,0}) while(%tuple)
+<2 copy.1 @0>
+ positions:
+  copy.1
+ uses:
+ from instruction: %copy.1 = f32[8,16]{0,1} copy(%loop#1)
+";
+    let dump = Dump::new(vec![File {
+        path: "m-buffer-assignment.txt".into(),
+        document: Document::new(text).expect("a small text"),
+        lossy: false,
+    }]);
+    let copies = copies(&Audit::new(&dump, Libraries::default()));
+    assert_eq!(copies[0].operand, "loop#1");
+    check(
+        &dump,
+        &expect![[r#"
+            copy.1 layout 512 B, loop f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps None
+        "#]],
+    );
+}

@@ -101,7 +101,7 @@ impl Side {
                 let read: Vec<u32> = parts
                     .operands
                     .iter()
-                    .filter_map(|operand| value_named(dump, operand.name))
+                    .filter_map(|operand| dump.read_by(operand))
                     .collect();
                 let arrays: Vec<Option<u64>> = read
                     .iter()
@@ -185,17 +185,6 @@ fn outputs(dump: &Dump) -> Vec<(u32, NameId)> {
     let positions = dump.positions_at(root);
     let positions = positions.filter_map(|at| dump.positions.get(at as usize));
     positions.map(|it| (it.value, it.index)).collect()
-}
-
-/// The value that an instruction called `name` shows as its result.
-fn value_named(dump: &Dump, name: &str) -> Option<u32> {
-    let name = dump.names.get(name)?;
-    let shown = dump
-        .names
-        .get("{}")
-        .and_then(|index| dump.positions_at_index(name, index).next());
-    let shown = shown.and_then(|at| Some(dump.positions.get(at as usize)?.value));
-    shown.or_else(|| dump.values_of(name).next())
 }
 
 /// What a constant is: `0.125` of `constant(0.125)`.

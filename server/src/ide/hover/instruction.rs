@@ -132,7 +132,7 @@ impl<'d> Instruction<'d> {
     /// `while.4` (operand 0, element `{4}`)
     fn first_use(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
-        let at = value::named(dump, dump.names.get(self.name())?)?;
+        let at = dump.shown(dump.names.get(self.name())?)?;
         let first = dump.uses_of(&dump.values[at as usize]).first()?;
         let at = dump.at::<Use>(first.row)?;
         let name = code(&cut(at.text(at.row.name), 60));
@@ -149,13 +149,10 @@ impl<'d> Instruction<'d> {
     /// What a copy reads: the operand, or the value that the operand is another name of.
     fn source(&self, context: &Context) -> Option<String> {
         let dump = context.dump;
-        let operand = self.operands().first()?.name;
-        let value = dump
-            .names
-            .get(operand)
-            .and_then(|name| value::named(dump, name));
+        let operand = self.operands().first()?;
+        let value = dump.read_by(operand);
         let Some(value) = value.map(|at| &dump.values[at as usize]) else {
-            return Some(code(&cut(operand, 60)));
+            return Some(code(&cut(&operand.to_string(), 60)));
         };
         // Of the head of the value's instruction the number of a parameter is known without its tree.
         let parameter = dump
@@ -181,7 +178,8 @@ impl<'d> Instruction<'d> {
         };
         let (from, to) = match Shape::read(self.shape()).ok()? {
             Shape::Array(to) if self.opcode() == "copy" => {
-                let from = array_shape(shape_of(context, self.operands().first()?)?)?;
+                let from =
+                    array_shape(value::shape_of_operand(context, self.operands().first()?)?)?;
                 return Some((space(&from)?, space(&to)?));
             }
             Shape::Array(_) => return None,
@@ -231,7 +229,7 @@ impl<'d> Instruction<'d> {
         let [operand] = self.operands() else {
             return None;
         };
-        let operand = array_shape(shape_of(context, operand)?)?;
+        let operand = array_shape(value::shape_of_operand(context, operand)?)?;
         let result = array_shape(self.shape())?;
         let (from, to) = (operand.layout.as_ref()?, result.layout.as_ref()?);
         // Tiles behind the first one are those of the element type.
@@ -275,10 +273,10 @@ impl<'d> Instruction<'d> {
 
     fn add_operands(&self, context: &Context, table: &mut Table) {
         for (number, operand) in self.operands().iter().enumerate() {
-            let label = format!("operand {number} {}", code(&cut(operand.name, 60)));
-            table.row(match shape_of(context, operand) {
+            let label = format!("operand {number} {}", code(&cut(&operand.to_string(), 60)));
+            table.row(match value::shape_of_operand(context, operand) {
                 Some(shape) => row(context, &label, shape),
-                None => shown_value(context, &label, operand.name),
+                None => shown_value(context, &label, operand),
             });
         }
     }
@@ -337,19 +335,10 @@ impl<'d> Instruction<'d> {
     }
 }
 
-/// The shape of an operand, where it is printed or its value known.
-fn shape_of<'d>(context: &Context<'d>, operand: &OperandParts<'d>) -> Option<&'d str> {
-    let printed = Some(operand.shape).filter(|shape| !shape.is_empty());
-    printed.or_else(|| value::shape_of_name(context, operand.name))
-}
-
 /// The row of an operand that is another name of a value, maybe under another shape: that value's.
-fn shown_value(context: &Context, label: &str, name: &str) -> [String; 4] {
+fn shown_value(context: &Context, label: &str, operand: &OperandParts) -> [String; 4] {
     let dump = context.dump;
-    let value = dump
-        .names
-        .get(name)
-        .and_then(|name| value::named(dump, name));
+    let value = dump.read_by(operand);
     match value.map(|at| &dump.values[at as usize]) {
         Some(value) => row(
             context,

@@ -2,7 +2,7 @@
 
 use super::instruction::Instruction;
 use super::role;
-use super::value::{NAME_LIMIT, is_phi, named, title};
+use super::value::{NAME_LIMIT, is_phi, title};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes;
 use crate::model::{Allocation, Dump, NameId, Part, Value};
@@ -155,7 +155,7 @@ pub(super) fn written_over(
     let operands = instruction
         .operands()
         .iter()
-        .filter_map(|operand| named(dump, dump.names.get(operand.name)?));
+        .filter_map(|operand| dump.read_by(operand));
     let mut others = operands.map(|at| &dump.values[at as usize]);
     let other = others.find(|other| {
         value.size > 0

@@ -124,7 +124,7 @@ fn handed(dump: &Dump, mut taken: Vec<(&Value, &Value)>) -> String {
 
 /// A value that is visible at `name`, for instructions that define none.
 fn visible(dump: &Dump, name: NameId) -> Option<u32> {
-    value::named(dump, name).or_else(|| {
+    dump.shown(name).or_else(|| {
         dump.positions_at(name)
             .next()
             .map(|at| dump.positions[at as usize].value)

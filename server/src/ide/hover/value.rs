@@ -1,6 +1,6 @@
 //! Values: where they lie, how long they live, who shares their bytes.
 
-use buflens_syntax::Shape;
+use buflens_syntax::{OperandParts, Shape};
 
 use super::instruction::Instruction;
 use super::life::{alive, neighbours, steps, written_over};
@@ -8,8 +8,8 @@ use super::shape::{self, shown};
 use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes::{self, Padding};
-use crate::model::space;
-use crate::model::{Allocation, Dump, NameId, Value};
+use crate::model::{Allocation, Dump, Value};
+use crate::model::{shapes, space};
 
 /// So many values are listed.
 pub(super) const MAX_LISTED: usize = 8;
@@ -25,38 +25,33 @@ pub(super) fn title(dump: &Dump, value: &Value) -> String {
     ))
 }
 
-/// The shape printed with the value, empty if there is none.
+/// The shape printed with the value, else with its instruction; empty if there is none.
 pub(super) fn shape_text<'d>(dump: &'d Dump, value: &Value) -> &'d str {
-    if let Some(placement) = dump.placement(value) {
-        return placement.text(placement.row.shape);
-    }
-    match dump.instruction(value) {
-        Some(instruction) if &dump.names[value.index] == "{}" => {
-            instruction.text(instruction.row.shape)
-        }
-        _ => "",
-    }
+    let of_instruction = || {
+        let instruction = dump.instruction(value)?;
+        let is_whole = &dump.names[value.index] == "{}";
+        is_whole.then(|| instruction.text(instruction.row.shape))
+    };
+    let printed = shapes::shape_text(dump, value).or_else(of_instruction);
+    printed.unwrap_or_default()
 }
 
-/// The value that `name` stands for where it is an operand, as a number into [`Dump::values`]: the
-/// one it defines at `{}`, else the first that is visible there.
-pub(super) fn named(dump: &Dump, name: NameId) -> Option<u32> {
-    let whole = dump.names.get("{}")?;
-    dump.values_at(name, whole).next().or_else(|| {
-        let positions = dump
-            .positions_at(name)
-            .map(|at| &dump.positions[at as usize]);
-        positions
-            .filter(|position| position.index == whole)
-            .map(|position| position.value)
-            .next()
-    })
-}
-
-/// The shape of the operand `name`, if the dump prints it anywhere.
-pub(super) fn shape_of_name<'d>(context: &Context<'d>, name: &str) -> Option<&'d str> {
+/// The shape of an operand, if the dump prints it anywhere.
+pub(super) fn shape_of_operand<'d>(
+    context: &Context<'d>,
+    operand: &OperandParts<'d>,
+) -> Option<&'d str> {
     let dump = context.dump;
-    let name = dump.names.get(name)?;
+    if !operand.shape.is_empty() {
+        return Some(operand.shape);
+    }
+    if !operand.element.is_empty() {
+        return Some(shape_text(
+            dump,
+            &dump.values[dump.read_by(operand)? as usize],
+        ));
+    }
+    let name = dump.names.get(operand.name)?;
     let of_module = || {
         let at = dump.at::<buflens_syntax::facts::Instruction>(
             dump.instruction_in(context.computation, name)?.row,

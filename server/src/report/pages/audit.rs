@@ -286,7 +286,7 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
         yes_or_no(copy.alive_at_peak),
         copy.window.map(range).into(),
         Cell::text(&copy.name),
-        copy.operand.clone().into(),
+        Cell::text(&copy.operand),
         change(copy).into(),
         round_trip.map(|name| format!("takes {name} back")).into(),
         short_source(copy.source.as_deref()).into(),

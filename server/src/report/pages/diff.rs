@@ -458,7 +458,7 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
             Cell::text(what),
             Cell::text(kind),
             Cell::text(&copy.name),
-            copy.operand.clone().into(),
+            Cell::text(&copy.operand),
             arrow(copy.from.shape.as_deref(), copy.to.shape.as_deref()).into(),
             short_source(copy.source.as_deref()).into(),
         ]

@@ -155,7 +155,7 @@ pub struct CopyRecord<L> {
     /// `offload`, `reload`.
     pub kind: &'static str,
     /// What it reads.
-    pub operand: Option<String>,
+    pub operand: String,
     /// The bytes that it writes, if they are known.
     pub bytes: Option<u64>,
     /// Whence.
@@ -409,7 +409,7 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
     CopyRecord {
         name: name(copy.name),
         kind: copy.purpose.name(),
-        operand: copy.operand.map(name),
+        operand: copy.operand.clone(),
         bytes: copy.bytes,
         from: end(&copy.from),
         to: end(&copy.to),

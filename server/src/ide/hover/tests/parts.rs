@@ -345,3 +345,52 @@ fn the_mark_of_a_name_belongs_to_it() {
     assert!(name.markdown.starts_with("**`Arg_0.1`** (value 1)"));
     assert_eq!(mark.range, name.range.start - 1..name.range.end);
 }
+
+/// With `xla_dump_compact_gte` no instruction takes an element out of a tuple.
+#[test]
+fn an_element_as_operand() {
+    let assignment = r"BufferAssignment:
+allocation 0: size 1024, preallocated-temp:
+ value: <1 loop{1} @0> (size=512,offset=0): f32[8,16]{1,0}
+ value: <2 copy.1 @0> (size=512,offset=512): f32[8,16]{0,1}
+
+Used values:
+<1 loop{1} @0>
+ positions:
+  loop {1}
+ uses:
+  copy.1, operand 0
+ from instruction: %loop = (s32[], f32[8,16]{1,0}) while(%tuple)
+<2 copy.1 @0>
+ positions:
+  copy.1
+ uses:
+ from instruction: %copy.1 = f32[8,16]{0,1} copy(%loop#1)
+";
+    let copy = |part| {
+        hover_on(TPU, assignment, " from instruction: %copy.1", part)
+            .unwrap()
+            .markdown
+    };
+    let (of_copy, of_element) = (copy("copy.1 "), copy("#1)"));
+    expect![[r#"
+        **`copy.1`** (value 2): layout copy of `loop{1}`
+
+        `f32[8,16]{0,1}` 512 B, HBM (@0), allocation 0 (preallocated-temp)
+
+        | bytes  | 512 .. 1,024 of 1,024 (50.0 %) |
+        |:-------|:---|
+        | alive  | unknown: the file ends before its live ranges |
+        | layout | operand `{1,0}` -> `{0,1}`: the data is rewritten |"#]]
+    .assert_eq(&of_copy);
+    expect![[r#"
+        **`copy.1`**: layout copy of `loop{1}`
+
+        |                  | shape          | unpadded | with padding |
+        |:-----------------|:---------------|:---------|:---|
+        | result           | `f32[8,16]{0,1}` | 512 B    | 4.0 KiB (4,096 B) |
+        | operand 0 `loop#1` | `f32[8,16]{1,0}` | 512 B    | 4.0 KiB (4,096 B) |
+
+        The data is rewritten from layout `{1,0}` to `{0,1}`."#]]
+    .assert_eq(&of_element);
+}
