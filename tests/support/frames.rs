@@ -1,5 +1,6 @@
 //! Stacks of source lines, read in the plainest way: metadata, and the tables of the HLO text.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use super::oracle::{Facts, Spot};
@@ -66,7 +67,8 @@ impl Tables {
 
 /// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
 /// in the HLO text. A fusion or a call without one has that of the root of what it calls, else of the first
-/// instruction there that has one; what is without metadata has that of what it hands on.
+/// instruction there that has one; what is without metadata has that of what it hands on. A buffer that a loop
+/// fills part by part has that of what is written.
 pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
     let tables = facts.module.map_or_else(Tables::default, |file| {
         Tables::read(&facts.files[file].text)
@@ -113,10 +115,10 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
             loops.extend(runs.map(|it| (it.to_owned(), name.as_str())));
         }
     }
-    let mut known: HashMap<&str, Vec<Frame>> = HashMap::new();
-    for value in &facts.values {
-        let name = value.reference.name.text.as_str();
-        known.entry(name).or_insert_with(|| {
+    let known: RefCell<HashMap<String, Vec<Frame>>> = RefCell::default();
+    let told = |name: &str| -> Vec<Frame> {
+        let mut known = known.borrow_mut();
+        let found = || {
             let (mut name, mut element) = (name.to_owned(), 0);
             for hop in 0..17 {
                 let Some(spot) = spot(&name) else {
@@ -138,13 +140,79 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
                 }
             }
             Vec::new()
-        });
-    }
-    let names = facts
-        .values
-        .iter()
-        .map(|value| value.reference.name.text.as_str());
-    names.map(|name| known[name].clone()).collect()
+        };
+        known.entry(name.to_owned()).or_insert_with(found).clone()
+    };
+    // The root of a computation; of a tuple an element.
+    let result = |computation: &str, element: usize| -> Option<(String, usize)> {
+        let root = instruction(facts, *bodies.get(computation)?.first()?);
+        match behind(&root, " tuple(") {
+            Some(operands) => Some((operand(operands, element)?, 0)),
+            None => Some((first_name(&root).to_owned(), element)),
+        }
+    };
+    // What a loop writes, part by part, into the buffer that a value is.
+    let stacked = |name: &str, index: &str| -> Option<Vec<Frame>> {
+        let text_of = |name: &str| Some(instruction(facts, spot(name)?));
+        let text = text_of(name)?;
+        let looping = if behind(&text, " while(").is_some() {
+            name
+        } else {
+            loops.get(facts.instructions.get(name)?.1.as_str())?
+        };
+        let of_loop = told(looping);
+        let tells_more = |stack: &[Frame]| stack.iter().any(|frame| !of_loop.contains(frame));
+        let element = index
+            .trim_matches(['{', '}'])
+            .split(',')
+            .next()?
+            .parse()
+            .ok();
+        let (mut name, mut element) = if looping == name || behind(&text, " parameter(").is_some() {
+            let text = text_of(looping)?;
+            result(first_name(behind(&text, " body=")?), element?)?
+        } else {
+            let is_update = [" fusion(", " dynamic-update-slice("]
+                .iter()
+                .any(|opcode| behind(&text, opcode).is_some());
+            if !is_update || tells_more(&told(name)) {
+                return None;
+            }
+            (name.to_owned(), element.unwrap_or(0))
+        };
+        let (mut is_updated, mut fusion) = (false, None);
+        for _ in 0..32 {
+            let text = text_of(&name)?;
+            let update = behind(&text, " dynamic-update-slice(");
+            is_updated |= update.is_some();
+            if is_updated && tells_more(&told(&name)) {
+                return Some(told(&name));
+            }
+            let same = [" convert(", " reshape(", " broadcast(", " transpose("];
+            let same = same.iter().find_map(|opcode| behind(&text, opcode));
+            (name, element) = if let Some(operands) = update {
+                (operand(operands, 1)?, 0)
+            } else if let Some(operands) = same {
+                (operand(operands, 0)?, 0)
+            } else if behind(&text, " fusion(").is_some() {
+                let next = result(called(&text)?, element)?;
+                fusion = Some(text);
+                next
+            } else if let Some(number) = behind(&text, " parameter(") {
+                let number = number.split(')').next()?.parse().ok()?;
+                let fusion = fusion.take()?;
+                (operand(behind(&fusion, " fusion(")?, number)?, 0)
+            } else {
+                handed_on(&text, element, None, true)?
+            };
+        }
+        None
+    };
+    let references = facts.values.iter().map(|value| &value.reference);
+    let of_value = |name: &str, index: &str| stacked(name, index).unwrap_or_else(|| told(name));
+    references
+        .map(|it| of_value(&it.name.text, &it.index))
+        .collect()
 }
 
 /// What is handed on by an instruction without metadata: a copy's operand, an element of a tuple, the state
@@ -200,6 +268,8 @@ fn operand(list: &str, number: usize) -> Option<String> {
         }
     }
     let name = found.get(number)?.split_whitespace().last()?;
+    // `/*index=5*/%name`
+    let name = name.rsplit("*/").next()?;
     Some(name.trim_start_matches('%').to_owned())
 }
 

@@ -12,6 +12,8 @@ use super::source::{
 };
 use super::{Dump, NameId, Value};
 
+mod stacked;
+
 /// An instruction, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin<'d> {
@@ -292,9 +294,20 @@ impl<'d> Origins<'d> {
         }
     }
 
-    /// The instruction that defines `value`; empty if the dump does not print it.
+    /// The instruction that defines `value`; empty if the dump does not print it. Of a buffer that a loop fills, part by
+    /// part, the lines are those of what is written.
     pub fn of(&self, value: &Value) -> Arc<Origin<'d>> {
-        self.named(value.name)
+        let own = self.named(value.name);
+        let Some(written) = self.stacked(value, &own) else {
+            return own;
+        };
+        let origin = self.named(written);
+        Arc::new(Origin {
+            parts: own.parts.clone(),
+            op_name: own.op_name.clone(),
+            frames: Arc::clone(&origin.frames),
+            stands_for: origin.stands_for.or(Some(written)),
+        })
     }
 
     /// The instruction called `name`; empty if the dump does not print it.

@@ -1,0 +1,185 @@
+//! What a loop stacks: a buffer into which each turn writes a part, as `lax.scan` keeps what its backward pass needs.
+//!
+//! Compilers give the loop, and the update that writes the part, the line of the loop; what is written comes from another.
+
+use buflens_syntax::facts;
+use rustc_hash::FxHashSet;
+
+use super::{Origin, Origins, called, handed_on, read_as};
+use crate::model::shapes::index_numbers;
+use crate::model::source::Frame;
+use crate::model::{NameId, Value};
+
+/// So many instructions are followed from a loop's state to what is written into it.
+const MOST_FOLLOWED: usize = 32;
+
+/// A result that is followed: of an instruction, or an element of it.
+type Followed = (NameId, usize);
+
+impl<'d> Origins<'d> {
+    /// The instruction whose result a loop writes into `value`, a buffer, part by part; `own` is that which defines it.
+    /// `None` where there is none, or it tells no other line than the loop.
+    pub(super) fn stacked(&self, value: &Value, own: &Origin) -> Option<NameId> {
+        let computation = || self.dump.instructions.get(&value.name)?.computation;
+        let looping = match own.parts.opcode {
+            "while" => value.name,
+            "parameter" | "fusion" | "dynamic-update-slice" => {
+                let runner = self.dump.runner_of(computation()?)?;
+                (self.dump.opcode(runner) == Some("while")).then_some(runner)?
+            }
+            _ => return None,
+        };
+        let index = index_numbers(&self.dump.names[value.index]);
+        let element = || Some(usize::try_from(*index.first()?).ok()).flatten();
+        let of_loop = self.named(looping);
+        let start = match own.parts.opcode {
+            "while" | "parameter" => {
+                let body = called(self.dump, &of_loop.parts, "body")?;
+                self.result_of(body, element()?)?
+            }
+            // Who writes the update knows the line.
+            _ if tells_more(own, &of_loop) => return None,
+            _ => (value.name, element().unwrap_or(0)),
+        };
+        self.written(start, &of_loop)
+    }
+
+    /// The instruction whose result is written into the buffer that `start` hands on or updates.
+    fn written(&self, start: Followed, of_loop: &Origin) -> Option<NameId> {
+        let (mut name, mut element) = start;
+        let (mut is_updated, mut caller) = (false, None);
+        for _ in 0..MOST_FOLLOWED {
+            let origin = self.named(name);
+            let parts = &origin.parts;
+            is_updated |= parts.opcode == "dynamic-update-slice";
+            if is_updated && tells_more(&origin, of_loop) {
+                return Some(name);
+            }
+            let next = match parts.opcode {
+                "dynamic-update-slice" => read_as(self.dump, parts, 1),
+                "tuple" => read_as(self.dump, parts, element),
+                "convert" | "reshape" | "broadcast" | "transpose" => read_as(self.dump, parts, 0),
+                "fusion" => {
+                    caller = Some(name);
+                    self.result_of(called(self.dump, parts, "calls")?, element)
+                }
+                "parameter" => {
+                    let number = usize::try_from(parts.parameter?).ok()?;
+                    read_as(self.dump, &self.named(caller.take()?).parts, number)
+                }
+                _ => handed_on(self.dump, parts),
+            };
+            (name, element) = next?;
+        }
+        None
+    }
+
+    /// The root of a computation of the HLO text, which stands last; of a tuple so many-th element.
+    fn result_of(&self, computation: u32, element: usize) -> Option<Followed> {
+        let mut names = self
+            .dump
+            .blocks_of(computation)
+            .flat_map(|(_, block, rows)| {
+                let rows = block.rows_in::<facts::Instruction>(rows);
+                rows.map(|row| row.name.text(block.text()))
+            });
+        let root = self.dump.names.get(names.next_back()?)?;
+        let parts = &self.named(root).parts;
+        match parts.opcode {
+            "tuple" => read_as(self.dump, parts, element),
+            _ => Some((root, element)),
+        }
+    }
+}
+
+/// Whether an instruction in a loop names a line that the loop does not: what loops are made of has the stack of the loop,
+/// often twice.
+fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
+    let line = |frame: &Frame| (frame.file.clone(), frame.line);
+    let of_loop: FxHashSet<_> = of_loop.frames.iter().map(line).collect();
+    !origin
+        .frames
+        .iter()
+        .all(|frame| of_loop.contains(&line(frame)))
+}
+
+#[cfg(test)]
+mod tests {
+    use buflens_syntax::Document;
+
+    use super::*;
+    use crate::model::source::Libraries;
+    use crate::model::{Dump, File};
+
+    const MODULE: &str = r#"HloModule m, is_scheduled=true
+
+put {
+  buffer = f32[4]{0} parameter(0)
+  part = f32[] parameter(1)
+  row = f32[1]{0} bitcast(part)
+  ROOT update = f32[4]{0} dynamic-update-slice(buffer, row), metadata={source_file="scan.py" source_line=8}
+}
+
+turn {
+  state = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  carry = f32[] get-tuple-element(state), index=0
+  stack = f32[4]{0} get-tuple-element(state), index=1
+  own = f32[4]{0} get-tuple-element(state), index=2
+  read = f32[4]{0} get-tuple-element(state), index=3
+  kept = f32[] sine(carry), metadata={op_name="while/body/sin" source_file="layer.py" source_line=9}
+  filled = f32[4]{0} fusion(stack, kept), kind=kLoop, calls=put, metadata={source_file="scan.py" source_line=8}
+  set = f32[4]{0} dynamic-update-slice(own, kept), metadata={source_file="layer.py" source_line=10}
+  again = f32[] add(carry, kept), metadata={source_file="layer.py" source_line=11}
+  ROOT next = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) tuple(again, filled, set, read)
+}
+
+until {
+  now = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  ROOT go = pred[] constant(true)
+}
+
+ENTRY e {
+  start = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  ROOT loop = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) while(start), condition=until, body=turn, metadata={op_name="while" source_file="scan.py" source_line=8}
+}
+"#;
+
+    #[test]
+    fn what_a_loop_stacks_comes_from_who_made_it() {
+        let expected = [
+            // The carry is no buffer that is filled part by part.
+            ("loop{0}", "scan.py:8", "while"),
+            ("loop{1}", "layer.py:9", "while/body/sin"),
+            // The program's own update knows its line.
+            ("loop{2}", "layer.py:10", ""),
+            // What is only handed on is the loop's.
+            ("loop{3}", "scan.py:8", "while"),
+            ("state{1}", "layer.py:9", "while/body/sin"),
+            ("now{1}", "layer.py:9", "while/body/sin"),
+            ("filled", "layer.py:9", "while/body/sin"),
+            ("set", "layer.py:10", ""),
+            ("kept", "layer.py:9", "while/body/sin"),
+        ];
+        let mut assignment =
+            String::from("BufferAssignment:\nallocation 0: size 16, preallocated-temp:\n");
+        for (id, (name, ..)) in expected.iter().enumerate() {
+            assignment += &format!(" value: <{id} {name} @0> (size=4,offset=0): f32[]\n");
+        }
+        let file = |path: &str, text: &str| File {
+            path: path.into(),
+            document: Document::new(text).expect("a small text"),
+            lossy: false,
+        };
+        let dump = Dump::new(vec![
+            file("m-buffer-assignment.txt", &assignment),
+            file("m.txt", MODULE),
+        ]);
+        let origins = Origins::new(&dump);
+        for (value, (name, line, path)) in dump.values.iter().zip(expected) {
+            let origin = origins.of(value);
+            let source = origin.source(&Libraries::default()).expect("a line");
+            assert_eq!(source.to_string(), line, "{name}");
+            assert_eq!(origins.path(&origin).unwrap_or_default(), path, "{name}");
+        }
+    }
+}
