@@ -77,6 +77,22 @@ fn lines_that_are_not_understood_are_told_with_every_answer() {
     }
 }
 
+/// A cut is told even where no total tells that bytes are missing.
+#[test]
+fn a_file_that_is_broken_off_is_told_with_every_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("f-buffer-assignment.txt");
+    let text = fs::read_to_string(root().join(sound())).expect("a dump");
+    let end = text.find("\nTotal bytes used").expect("a total") - 5;
+    fs::write(&path, &text[..end]).expect("a file");
+    let path = path.to_str().expect("a path");
+    for command in ["summary", "peak", "padding", "audit", "map", "export", "ls"] {
+        let (out, err) = check(&[command, path, "--format", "json"], 0);
+        let told = "the file ends in the middle of a line: ";
+        assert!(!out.is_empty() && err.contains(told), "{command}: {err}");
+    }
+}
+
 /// Text of a dump that is sound and one that is not.
 fn texts() -> (String, String) {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

@@ -255,7 +255,7 @@ fn assignment(metadata: &[&str]) -> String {
     }
     let total = 16 * metadata.len();
     format!(
-        "{text}\nTotal bytes used: {total} ({total}B)\n\nUsed values:\n{used}\nHloLiveRange (max 1):\n  InstructionSequence:\n    0:v.0\n  BufferLiveRange:\n{ranges}"
+        "{text}\nTotal bytes used: {total} ({total}B)\n\nUsed values:\n{used}\nHloLiveRange (max 1):\n  InstructionSequence:\n    0:v.0\n  BufferLiveRange:\n{ranges}  Live ranges at 0 (peak):\n"
     )
 }
 

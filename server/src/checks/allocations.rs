@@ -333,6 +333,15 @@ pub(super) fn same_without_layout(one: &Shape, other: &Shape) -> bool {
     }
 }
 
+/// Where libtpu isolates a buffer (`xla_tpu_buffer_isolation_config`), it has this many bytes for itself, or a multiple.
+const ISOLATED: u128 = 16 * 1024;
+
+/// Whether the compiler keeps the rest of the allocation for the value that it ends with, at `end`.
+fn isolates(allocation: &Allocation, last: &Value, end: u128) -> bool {
+    u128::from(last.offset).is_multiple_of(ISOLATED)
+        && u128::from(allocation.size) == end.next_multiple_of(ISOLATED)
+}
+
 /// `value-offset`, `value-outside-allocation` and `allocation-size`.
 pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
@@ -387,7 +396,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         if doubts.allocations.contains(&number) || largest_end == u128::from(allocation.size) {
             continue;
         }
-        if dump.keeps_scratch(allocation) {
+        let is_isolated = total == Some(sum) && isolates(allocation, last, largest_end);
+        if dump.keeps_scratch(allocation) || is_isolated {
             continue;
         }
         let header = dump.header(allocation);

@@ -38,7 +38,7 @@ use self::structure::Section;
 use crate::model::bytes::counted;
 use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, FileId, NameId, Place};
+use crate::model::{Dump, FileId, NameId, Part, Place};
 
 pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
@@ -156,6 +156,21 @@ pub fn strangers(dump: &Dump) -> Vec<Finding> {
     structure::check_syntax(dump, &mut doubts, findings);
     structure::check_completeness(dump, &mut doubts, findings);
     strangers::strangers(dump, &doubts)
+}
+
+/// Where files that tell of memory are broken off: `truncated`, at the end of each.
+pub fn cuts(dump: &Dump) -> Vec<Finding> {
+    let (mut findings, mut doubts) = (Findings::default(), Doubts::default());
+    structure::check_syntax(dump, &mut doubts, &mut findings);
+    structure::check_completeness(dump, &mut doubts, &mut findings);
+    cuts::check_values_end(dump, &mut doubts, &mut findings);
+    cuts::check_assignment_end(dump, &mut doubts, &mut findings);
+    findings.retain(|finding| {
+        let document = &dump.files[finding.place.file].document;
+        let part = Part::from(document.kind());
+        finding.code == Code::Truncated && !matches!(part, Part::Module | Part::None)
+    });
+    findings.list
 }
 
 /// Where a dump contradicts itself or the format.

@@ -133,18 +133,18 @@ pub fn load(path: &Path) -> Result<Loaded, Problem> {
     Ok(loaded)
 }
 
-/// What is said of files with lines that are not understood: a number on one of them may be in no answer. Not of HLO
-/// text, in which compilers come up with attributes of their own.
+/// What is said of files that are broken off or have lines that are not understood: a number there may be in no answer.
+/// Not of HLO text, in which compilers come up with attributes of their own.
 pub fn not_understood(dump: &Dump) -> Vec<String> {
     let files = dump.files.iter();
     let is_read = |part| !matches!(part, Part::Module | Part::None);
     let files = files.filter(|file| is_read(Part::from(file.document.kind())));
-    let problems = files.filter_map(|file| {
+    let broken_lines = files.filter_map(|file| {
         let document = &file.document;
         let errors = document.errors().into_iter();
         let mut lines: Vec<u32> = errors.map(|(at, _)| document.line_at(at.start)).collect();
         lines.dedup();
-        // What a cut leaves out is told with the numbers.
+        // A last line that is cut is told as such.
         lines.retain(|&line| line + 1 < document.line_count());
         let what = match lines.len() {
             0 => return None,
@@ -159,7 +159,12 @@ pub fn not_understood(dump: &Dump) -> Vec<String> {
             "{path}: {what} may be missing or wrong: `buflens check` tells"
         ))
     });
-    problems.collect()
+    let cuts = checks::cuts(dump).into_iter().map(|cut| {
+        let path = dump.files[cut.place.file].path.display();
+        let message = cut.message;
+        format!("{path}: {message}: what stood behind is in no number here")
+    });
+    broken_lines.chain(cuts).collect()
 }
 
 impl One {

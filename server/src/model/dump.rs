@@ -427,28 +427,6 @@ impl Dump {
         self.occupancy.get_or_init(|| Occupancy::without(self, &[]))
     }
 
-    /// The steps of an asynchronous operation, which `name` starts: its tuple is alive until an instruction waits
-    /// for it, or updates it and hands it on.
-    pub fn flight(&self, name: NameId) -> Option<(u64, u64)> {
-        let whole = self.names.get("{}")?;
-        let alive = |name| {
-            let tuple = &self.values[self.values_at(name, whole).next()? as usize];
-            self.live_range_of(tuple).map(|it| it.steps)
-        };
-        let (start, mut end) = alive(name)?;
-        while let Some(step) = usize::try_from(end)
-            .ok()
-            .and_then(|end| self.steps.get(end))
-            && self
-                .opcode(step.name)
-                .is_some_and(|opcode| opcode.ends_with("-update"))
-            && let Some((_, next)) = alive(step.name).filter(|&(_, next)| next > end)
-        {
-            end = next;
-        }
-        Some((start, end))
-    }
-
     /// The number printed on line `at` of the schedule, equal to `at` in every sound dump. `None` where that or the name is
     /// missing or cut, or it has more than 64 bits.
     pub fn step_number(&self, at: usize) -> Option<u64> {

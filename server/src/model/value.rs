@@ -265,6 +265,37 @@ impl Dump {
     pub fn uses_of(&self, value: &Value) -> &[Use] {
         of_value(value, &self.used_values, &self.uses, |it| it.uses)
     }
+
+    /// The steps of an asynchronous operation, which `name` starts: its tuple is alive until an instruction waits
+    /// for it, or updates it and hands it on.
+    pub fn flight(&self, name: NameId) -> Option<(u64, u64)> {
+        let whole = self.names.get("{}")?;
+        let waits = |name| {
+            let mut opcode = self.opcode(name).into_iter();
+            opcode.any(|opcode| opcode.ends_with("-done") || opcode.ends_with("-update"))
+        };
+        let alive = |name| {
+            let tuple = &self.values[self.values_at(name, whole).next()? as usize];
+            let (start, end) = self.live_range_of(tuple)?.steps;
+            // An `all-reduce-start` has no tuple, but its result, which lives on.
+            let mut readers = self.uses_of(tuple).iter().map(|it| it.name);
+            let waiting = readers.find(|&name| waits(name));
+            let waiting = waiting.and_then(|name| self.step_of(name));
+            Some((start, waiting.map_or(end, |step| end.min(step.into()))))
+        };
+        let (start, mut end) = alive(name)?;
+        while let Some(step) = usize::try_from(end)
+            .ok()
+            .and_then(|end| self.steps.get(end))
+            && self
+                .opcode(step.name)
+                .is_some_and(|opcode| opcode.ends_with("-update"))
+            && let Some((_, next)) = alive(step.name).filter(|&(_, next)| next > end)
+        {
+            end = next;
+        }
+        Some((start, end))
+    }
 }
 
 /// Those of `rows` that are a value's, which begin with number `first`, and end where those of the next entry begin.

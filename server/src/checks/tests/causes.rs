@@ -399,3 +399,24 @@ fn numbers_of_more_than_32_bits_are_told_whole() {
         assert!(finding.message.contains(&expected), "{}", finding.message);
     }
 }
+
+/// With `xla_tpu_buffer_isolation_config` a buffer has 16 KiB for itself.
+#[test]
+fn a_buffer_that_the_compiler_isolates() {
+    let codes = |size: u64, total: u64| -> Vec<_> {
+        let text = format!(
+            "BufferAssignment:\nallocation 0: size {size}, preallocated-temp:\n value: <1 a @0> (size=512,offset=16384): \
+             s32[]{{:T(128)}}\n\nTotal bytes used: {total} (32.0KiB)\n\nUsed values:\n"
+        );
+        let findings = check(&dump(&[&text]));
+        let codes = findings.into_iter().map(|it| it.code.name());
+        codes.filter(|&code| code == "allocation-size").collect()
+    };
+    assert_eq!(codes(32768, 32768), [""; 0]);
+    assert_eq!(
+        codes(32768, 16896),
+        ["allocation-size"],
+        "the total counts no room"
+    );
+    assert_eq!(codes(32767, 32767), ["allocation-size"]);
+}
