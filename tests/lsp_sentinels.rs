@@ -405,6 +405,10 @@ fn unknown_methods_are_answered_and_unknown_notifications_are_not() {
         client.ask("textDocument/noSuchThing", json!({}))["error"]["code"],
         -32601
     );
+    assert_eq!(
+        client.ask("$/noSuchThing", json!({}))["error"]["code"],
+        -32601
+    );
     client.notify("$/noSuchThing", json!({}));
     client.notify("noSuchThing", json!({}));
     assert_eq!(

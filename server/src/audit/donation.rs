@@ -65,7 +65,7 @@ pub struct Parameter {
     pub at_peak: bool,
     /// The outputs that it could be donated to, as numbers into
     /// [`crate::model::Dump::allocations`]: at most 16, the one that it is matched with first, then
-    /// those of its shape, then those that have its size alone. Where the verdict is another than
+    /// those of its shape, then those that have its size and number of elements. Where the verdict is another than
     /// [`Verdict::CouldMatch`], other parameters are matched with all of them.
     pub outputs: Vec<u32>,
     /// What donating it to the output that it is matched with would save. `None` if it is matched with
@@ -443,13 +443,27 @@ fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
     }
 }
 
+/// How many elements an array has, if that is known before it runs.
+fn elements(array: Array) -> Option<u64> {
+    let mut sizes = array.1.iter().map(|dimension| dimension.size);
+    sizes.try_fold(1_u64, |count, size| count.checked_mul(size?))
+}
+
+/// What a parameter and an output of another shape must have in common: memory space, size in bytes, and the number of
+/// elements, without which JAX does not pair them.
+type SizeKey = (u64, u64, Option<u64>);
+
+fn size_key(&(color, size, array): &Key) -> SizeKey {
+    (color, size, array.and_then(elements))
+}
+
 /// An allocation and what its part of the result is.
 type Output<'a> = (u32, Option<Array<'a>>);
 
-/// The outputs that no parameter is donated to, by memory space and size in bytes.
+/// The outputs that no parameter is donated to, by memory space and size.
 #[derive(Default)]
 struct Outputs<'a> {
-    all: FxHashMap<(u64, u64), Vec<Output<'a>>>,
+    all: FxHashMap<SizeKey, Vec<Output<'a>>>,
     by_shape: FxHashMap<Key<'a>, Vec<u32>>,
 }
 
@@ -459,21 +473,17 @@ impl<'a> Outputs<'a> {
         for (at, allocation) in allocations {
             let output = output_of(audit, allocation);
             if output.is_some() {
-                let (color, size) = (allocation.color, allocation.size);
-                let of_shape = outputs.by_shape.entry((color, size, output));
-                of_shape.or_default().push(at);
-                outputs
-                    .all
-                    .entry((color, size))
-                    .or_default()
-                    .push((at, output));
+                let key = (allocation.color, allocation.size, output);
+                outputs.by_shape.entry(key).or_default().push(at);
+                let of_size = outputs.all.entry(size_key(&key));
+                of_size.or_default().push((at, output));
             }
         }
         outputs
     }
 
     /// Gives each output to one parameter at most: first to those of its shape, then to those that
-    /// have its size alone.
+    /// have its size and number of elements.
     fn matched(&self, candidates: &[Candidate]) -> FxHashMap<u32, u32> {
         let mut of_shape: FxHashMap<&Key, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
@@ -484,11 +494,11 @@ impl<'a> Outputs<'a> {
             let outputs = self.by_shape.get(key).into_iter().flatten();
             matched.extend(pairs(candidates, outputs.copied().collect()));
         }
-        let mut of_size: FxHashMap<(u64, u64), Vec<&Candidate>> = FxHashMap::default();
+        let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
             if !matched.contains_key(&candidate.allocation) {
-                let (color, size, _) = candidate.key;
-                of_size.entry((color, size)).or_default().push(candidate);
+                let of_size = of_size.entry(size_key(&candidate.key));
+                of_size.or_default().push(candidate);
             }
         }
         let taken: FxHashSet<u32> = matched.values().copied().collect();
@@ -503,7 +513,7 @@ impl<'a> Outputs<'a> {
     /// The outputs that a parameter could be donated to, `first` before all others.
     fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
         let of_shape = self.by_shape.get(key).into_iter().flatten().copied();
-        let of_size = self.all.get(&(key.0, key.1)).into_iter().flatten();
+        let of_size = self.all.get(&size_key(key)).into_iter().flatten();
         let others = of_size
             .filter(|(_, array)| *array != key.2)
             .map(|(at, _)| *at);

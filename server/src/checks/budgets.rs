@@ -22,8 +22,8 @@ use crate::model::{Dump, FileId, Part, Place, Platforms, space};
 
 /// So many of the largest values are named with a finding.
 const NAMED: usize = 3;
-/// What takes so many bytes at most has not grown: percent of nothing mean nothing, and a program has some sync
-/// flags more or less with any change.
+/// So many bytes more at most are no growth: percent of nothing mean nothing, and a program has some sync flags or scalars
+/// more or less with any change.
 const LITTLE: u64 = 1024;
 
 /// Limits of memory spaces, which go by name, `hbm`, or by number, `@0`. The last that means a space
@@ -377,7 +377,7 @@ fn top() -> Place {
 fn grown(most: Percent, before: u64, now: u64) -> Option<String> {
     let more = now.checked_sub(before)?;
     let percent = match before {
-        _ if now <= LITTLE => return None,
+        _ if more <= LITTLE => return None,
         0 => String::new(),
         before if most.allows(before, now) => return None,
         before => format!(" by {}", most.exceeded(more, before)),

@@ -76,19 +76,22 @@ pub fn completion(dump: &Dump, file: FileId, offset: u32, limit: usize) -> Optio
         word,
         is_marked: before.ends_with('%'),
     };
+    let opcodes = opcodes::all().map(|name| Item {
+        text: name.to_owned(),
+        detail: opcode::plain(name).unwrap_or_default().to_owned(),
+        kind: ItemKind::Opcode,
+    });
+    let types = ElementType::names().map(|name| Item {
+        text: name.to_owned(),
+        detail: String::new(),
+        kind: ItemKind::Type,
+    });
     let all: Box<dyn Iterator<Item = Item>> = match wanted {
         Wanted::Instruction => Box::new(place.instructions()),
         Wanted::Computation => Box::new(place.computations()),
-        Wanted::Opcode => Box::new(opcodes::all().map(|name| Item {
-            text: name.to_owned(),
-            detail: opcode::plain(name).unwrap_or_default().to_owned(),
-            kind: ItemKind::Opcode,
-        })),
-        Wanted::Type => Box::new(ElementType::names().map(|name| Item {
-            text: name.to_owned(),
-            detail: String::new(),
-            kind: ItemKind::Type,
-        })),
+        Wanted::ShapeOrOpcode => Box::new(types.chain(opcodes)),
+        Wanted::Opcode => Box::new(opcodes),
+        Wanted::Type => Box::new(types),
         Wanted::Attribute { opcode } => Box::new(opcodes::attributes(opcode).map(|name| Item {
             text: format!("{name}="),
             detail: glossary::attribute(name).unwrap_or_default().to_owned(),
@@ -113,11 +116,15 @@ pub fn completion(dump: &Dump, file: FileId, offset: u32, limit: usize) -> Optio
 /// What may come next in the line of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted<'t> {
+    /// In old texts the shape may be left out.
+    ShapeOrOpcode,
     Type,
     Opcode,
     Instruction,
     Computation,
-    Attribute { opcode: &'t str },
+    Attribute {
+        opcode: &'t str,
+    },
 }
 
 impl<'t> Wanted<'t> {
@@ -135,6 +142,10 @@ impl<'t> Wanted<'t> {
                     part = Part::Opcode;
                 }
                 (Part::Opcode, Token::Word) => opcode = text,
+                // The shape is left out.
+                (Part::Shape, Token::LParen) if depth == 0 && last == Token::Word => {
+                    (part, opcode) = (Part::Operands, word);
+                }
                 (Part::Opcode, Token::LParen) => part = Part::Operands,
                 (Part::Operands, Token::RParen) if depth == 1 => part = Part::Attributes,
                 (Part::Attributes, Token::Comma) if depth == 0 => key = "",
@@ -153,6 +164,7 @@ impl<'t> Wanted<'t> {
         }
         let opens = matches!(last, Token::LParen | Token::Comma | Token::Eq);
         match part {
+            Part::Shape if last == Token::Eq => Some(Self::ShapeOrOpcode),
             Part::Shape if opens && !head.ends_with(']') => Some(Self::Type),
             Part::Opcode if opcode.is_empty() => Some(Self::Opcode),
             Part::Operands if matches!(opcode, "constant" | "parameter") => None,
@@ -317,6 +329,8 @@ mod tests {
             "#]],
         );
         check("  z = f32[4]{0} add(x), control-predecessors={%", &both);
+        // The shape is left out.
+        check("  z = add(x, %", &both);
         check("  %z = f32[] constant(", &expect!["nothing\n"]);
         check("  %z = f32[] parameter(", &expect!["nothing\n"]);
     }
@@ -359,6 +373,14 @@ mod tests {
         );
         check(
             "  %z = f32[4]{0} opt",
+            &expect![[r#"
+                for `opt`
+                opt-barrier | barrier that optimisations do not move code across
+            "#]],
+        );
+        // The shape is left out.
+        check(
+            "  %z = opt",
             &expect![[r#"
                 for `opt`
                 opt-barrier | barrier that optimisations do not move code across

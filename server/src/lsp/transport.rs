@@ -191,9 +191,21 @@ impl Transport {
             }
             "$/cancelRequest" if self.cancel_waiting(&message) => {}
             "$/cancelRequest" => self.begin(message).await,
+            method if method.starts_with("$/") && self.refuse(&message) => {}
             _ => self.waiting.push_back(message),
         }
         false
+    }
+
+    /// Answers a request that only some servers know, which the service takes for a notification: these are passed over.
+    fn refuse(&mut self, message: &Incoming) -> bool {
+        let id = match message {
+            Incoming::Request(request) => request.id().cloned(),
+            _ => None,
+        };
+        let answer = id.map(|id| Response::from_error(id, Error::method_not_found()));
+        self.outbox.extend(answer.as_ref().and_then(body));
+        answer.is_some()
     }
 
     /// Cancels a request whose turn has not come, if there is such a one.

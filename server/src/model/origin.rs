@@ -190,7 +190,7 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
             let text = dump.instruction_text(runner)?;
             let text = Some(text).filter(|text| text.len() <= MOST_READ)?;
             let caller = InstructionParts::read_up_to(text, number.saturating_add(1));
-            return read_as(dump, &caller, number);
+            read_as(dump, &caller, number)
         }
         "get-tuple-element" | "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start"
         | "slice-done" | "async-update" | "async-done" | "slice" | "dynamic-slice" => {

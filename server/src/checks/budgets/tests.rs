@@ -142,8 +142,11 @@ fn growth_is_told_of_each_number_that_grew() {
         "{messages:?}"
     );
     before.clone_from(&now);
-    before[0].temp_bytes -= 512;
-    before[0].reserved_bytes -= 512;
+    before[0].temp_bytes -= 1024;
+    before[0].reserved_bytes -= 1024;
+    assert_eq!(growth("0", &before), Vec::<String>::new());
+    before[0].temp_bytes -= 1;
+    before[0].reserved_bytes -= 1;
     assert_eq!(growth("0.001", &before).len(), 2);
     // A memory space that is new: its few bytes of sync flags are below what is told.
     assert_eq!(growth("3", &now[..2]), Vec::<String>::new());

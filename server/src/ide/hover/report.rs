@@ -9,11 +9,11 @@ use crate::model::bytes;
 /// The hover on the slot whose row ends at `end`, in bytes from the start of the document.
 pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<String> {
     let slot = slots::at(context.dump, document, end)?;
-    let count = bytes::grouped(slot.count);
+    let count = bytes::counted(slot.count, "value");
     let offset_text = bytes::grouped(slot.offset);
     let Some(allocation) = slot.allocation else {
         return Some(format!(
-            "**slot at offset {offset_text}**: {count} values lie there at different times"
+            "**slot at offset {offset_text}**: {count}, at different times"
         ));
     };
     let kind = value::kind(allocation);
@@ -24,7 +24,7 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
     let mut values = slot.values;
     values.sort_by_key(|&at| allocation::time(context.dump, &context.dump.values[at as usize]));
     if values.is_empty() {
-        return Some(format!("{heading}: {count} values"));
+        return Some(format!("{heading}: {count}"));
     }
     let takes = if values.len() == 1 {
         "one value lies there"

@@ -16,7 +16,7 @@ const MOST_FOLLOWED: usize = 32;
 /// A result that is followed: of an instruction, or an element of it.
 type Followed = (NameId, usize);
 
-impl<'d> Origins<'d> {
+impl Origins<'_> {
     /// The instruction whose result a loop writes into `value`, a buffer, part by part; `own` is that which defines it.
     /// `None` where there is none, or it tells no other line than the loop.
     pub(super) fn stacked(&self, value: &Value, own: &Origin) -> Option<NameId> {
@@ -105,6 +105,8 @@ fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use buflens_syntax::Document;
 
     use super::*;
@@ -163,7 +165,10 @@ ENTRY e {
         let mut assignment =
             String::from("BufferAssignment:\nallocation 0: size 16, preallocated-temp:\n");
         for (id, (name, ..)) in expected.iter().enumerate() {
-            assignment += &format!(" value: <{id} {name} @0> (size=4,offset=0): f32[]\n");
+            let _ = writeln!(
+                assignment,
+                " value: <{id} {name} @0> (size=4,offset=0): f32[]"
+            );
         }
         let file = |path: &str, text: &str| File {
             path: path.into(),

@@ -126,7 +126,7 @@ fn recognised<L>(diff: &Diff<L>) -> String {
     }
     let by_shape = diff.matched_by.get("shape").copied().unwrap_or(0);
     if by_shape > 0 {
-        text = format!("{text}; {by_shape} recognised by their shape alone");
+        text = format!("{text}; {by_shape} recognised by shape alone");
     }
     let (before, after) = (diff.not_known.before, diff.not_known.after);
     // What cannot be recognised is counted on both sides, even if it is the same.

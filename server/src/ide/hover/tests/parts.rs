@@ -316,6 +316,50 @@ HloLiveRange (max 3):
     );
 }
 
+/// GPU: what is started is no tuple, but the result, which lives on.
+#[test]
+fn a_flight_ends_where_it_is_waited_for() {
+    let text = r"BufferAssignment:
+allocation 0: size 16, preallocated-temp:
+ value: <1 all-reduce-start @0> (size=16,offset=0): f32[4]{0}
+
+Total bytes used: 16 (16B)
+
+Used values:
+<1 all-reduce-start @0>
+ positions:
+  all-reduce-start
+  all-reduce-done
+ uses:
+  all-reduce-done, operand 0
+  last, operand 0
+ from instruction: %all-reduce-start = f32[4]{0} all-reduce-start(%x), to_apply=%add
+<2 all-reduce-done @0>
+ positions:
+  all-reduce-done
+ uses:
+ from instruction: %all-reduce-done = f32[4]{0} all-reduce-done(%all-reduce-start)
+
+HloLiveRange (max 3):
+  InstructionSequence:
+    0:all-reduce-start
+    1:all-reduce-done
+    2:last
+  BufferLiveRange:
+    all-reduce-start{}:0-2
+    all-reduce-done{}:1-1
+";
+    let told = hover_on(TPU, text, "  all-reduce-done, operand", "all-reduce-done").unwrap();
+    let start = hover_on(
+        TPU,
+        text,
+        " from instruction: %all-reduce-start",
+        "%all-reduce-start ",
+    );
+    let markdown = format!("{}\n{}", told.markdown, start.unwrap().markdown);
+    assert!(markdown.contains("in flight at steps 0-1"), "{markdown}");
+}
+
 #[test]
 fn behind_the_last_line_there_is_nothing() {
     let dump = dump(&[(TPU, DUMP)]);
