@@ -10,7 +10,7 @@ use super::Audit;
 use crate::model::cancel::checkpoint;
 use crate::model::occupancy::Moment;
 use crate::model::origin::called;
-use crate::model::{Allocation, Dump, NameId, Value};
+use crate::model::{Allocation, Dump, NameId, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
 const MAX_OUTPUTS: usize = 16;
@@ -443,18 +443,13 @@ fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
     }
 }
 
-/// How many elements an array has, if that is known before it runs.
-fn elements(array: Array) -> Option<u64> {
-    let mut sizes = array.1.iter().map(|dimension| dimension.size);
-    sizes.try_fold(1_u64, |count, size| count.checked_mul(size?))
-}
-
 /// What a parameter and an output of another shape must have in common: memory space, size in bytes, and the number of
 /// elements, without which JAX does not pair them.
 type SizeKey = (u64, u64, Option<u64>);
 
 fn size_key(&(color, size, array): &Key) -> SizeKey {
-    (color, size, array.and_then(elements))
+    let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
+    (color, size, elements)
 }
 
 /// An allocation and what its part of the result is.

@@ -147,22 +147,16 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
 
 /// The files that are of another compilation than the rest of their dump, each with one finding.
 pub fn strangers(dump: &Dump) -> Vec<Finding> {
-    let mut doubts = Doubts::default();
     // Damage takes something for a stranger that is none. It is looked for where there may be one.
-    if strangers::strangers(dump, &doubts).is_empty() {
+    if strangers::strangers(dump, &Doubts::default()).is_empty() {
         return Vec::new();
     }
-    let findings = &mut Findings::default();
-    structure::check_syntax(dump, &mut doubts, findings);
-    structure::check_completeness(dump, &mut doubts, findings);
-    strangers::strangers(dump, &doubts)
+    strangers::strangers(dump, &damage(dump).1)
 }
 
 /// Where files that tell of memory are broken off: `truncated`, at the end of each.
 pub fn cuts(dump: &Dump) -> Vec<Finding> {
-    let (mut findings, mut doubts) = (Findings::default(), Doubts::default());
-    structure::check_syntax(dump, &mut doubts, &mut findings);
-    structure::check_completeness(dump, &mut doubts, &mut findings);
+    let (mut findings, mut doubts) = damage(dump);
     cuts::check_values_end(dump, &mut doubts, &mut findings);
     cuts::check_assignment_end(dump, &mut doubts, &mut findings);
     findings.retain(|finding| {
@@ -173,11 +167,17 @@ pub fn cuts(dump: &Dump) -> Vec<Finding> {
     findings.list
 }
 
-/// Where a dump contradicts itself or the format.
-fn contradictions(dump: &Dump) -> Findings {
+/// Lines that are not understood and parts that are missing, which all other checks have to know of.
+fn damage(dump: &Dump) -> (Findings, Doubts) {
     let (mut findings, mut doubts) = (Findings::default(), Doubts::default());
     structure::check_syntax(dump, &mut doubts, &mut findings);
     structure::check_completeness(dump, &mut doubts, &mut findings);
+    (findings, doubts)
+}
+
+/// Where a dump contradicts itself or the format.
+fn contradictions(dump: &Dump) -> Findings {
+    let (mut findings, mut doubts) = damage(dump);
     let strangers = strangers::strangers(dump, &doubts);
     if !strangers.is_empty() {
         return apart(dump, strangers);

@@ -5,7 +5,7 @@
 //! tiles round dimensions up. Backends depart from the padded size in a few known ways, which
 //! [`is_possible_size`] knows.
 
-use buflens_syntax::{ArrayShape, Layout, Shape, TileExtent};
+use buflens_syntax::{ArrayShape, Dimension, Layout, Shape, TileExtent};
 
 use super::{Platforms, space};
 
@@ -27,7 +27,7 @@ pub fn logical_bytes(shape: &Shape) -> Option<u64> {
 
 /// The same of an array.
 pub fn array_bytes(array: &ArrayShape) -> Option<u64> {
-    bytes_of(array, elements(array)?)
+    bytes_of(array, elements(&array.dimensions)?)
 }
 
 /// The bytes that an array takes with its tiles, its alignment and, where it is split over
@@ -106,7 +106,7 @@ pub fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
 pub fn untiled_tpu_bytes(array: &ArrayShape) -> Option<u64> {
     bytes_of(
         array,
-        elements(array)?.checked_next_multiple_of(UNTILED_ELEMENTS)?,
+        elements(&array.dimensions)?.checked_next_multiple_of(UNTILED_ELEMENTS)?,
     )
 }
 
@@ -129,8 +129,8 @@ pub fn is_sync_flag(array: &ArrayShape) -> bool {
 }
 
 /// The product of the dimensions, of dynamic ones the bounds.
-fn elements(array: &ArrayShape) -> Option<u64> {
-    let sizes = array.dimensions.iter().map(|dimension| dimension.size);
+pub fn elements(dimensions: &[Dimension]) -> Option<u64> {
+    let sizes = dimensions.iter().map(|dimension| dimension.size);
     if sizes.clone().any(|size| size.is_none()) {
         return None;
     }

@@ -3,7 +3,6 @@
 //! Compilers give the loop, and the update that writes the part, the line of the loop; what is written comes from another.
 
 use buflens_syntax::facts;
-use rustc_hash::FxHashSet;
 
 use super::{Origin, Origins, called, handed_on, read_as};
 use crate::model::shapes::index_numbers;
@@ -95,12 +94,11 @@ impl Origins<'_> {
 /// Whether an instruction in a loop names a line that the loop does not: what loops are made of has the stack of the loop,
 /// often twice.
 fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
-    let line = |frame: &Frame| (frame.file.clone(), frame.line);
-    let of_loop: FxHashSet<_> = of_loop.frames.iter().map(line).collect();
-    !origin
-        .frames
-        .iter()
-        .all(|frame| of_loop.contains(&line(frame)))
+    let is_of_loop = |frame: &Frame| {
+        let mut frames = of_loop.frames.iter();
+        frames.any(|other| (&other.file, other.line) == (&frame.file, frame.line))
+    };
+    !origin.frames.iter().all(is_of_loop)
 }
 
 #[cfg(test)]
