@@ -37,6 +37,7 @@ impl<'d> Origin<'d> {
             dump,
             frames: &frames,
             inside: &|body| frames_in(dump, body, frames),
+            most_read: MOST_READ,
             hops: None,
         };
         told.origin(InstructionParts::read_up_to(text, operands))
@@ -59,6 +60,8 @@ struct Told<'a, 'd> {
     frames: &'a dyn Fn(u64) -> Arc<[Frame]>,
     /// Of what is in a computation.
     inside: &'a dyn Fn(u32) -> Arc<[Frame]>,
+    /// So long an instruction is read for the sake of another, in bytes.
+    most_read: usize,
     /// What has been read: thousands of copies may be of one tuple.
     hops: Option<&'a Hops>,
 }
@@ -118,8 +121,9 @@ impl<'d> Told<'_, 'd> {
 
     fn hop(&self, name: NameId) -> Option<Arc<Hop>> {
         let text = self.dump.instruction_text(name)?;
+        let text = Some(text).filter(|text| text.len() <= self.most_read)?;
         let Some(known) = self.hops else {
-            return (text.len() <= MOST_READ).then(|| Arc::new(self.read_hop(text)));
+            return Some(Arc::new(self.read_hop(text)));
         };
         if let Some(hop) = known.borrow().get(&name) {
             return Some(Arc::clone(hop));
@@ -272,6 +276,8 @@ pub fn op_name(parts: &InstructionParts) -> Option<String> {
 #[derive(Debug)]
 pub struct Origins<'d> {
     dump: &'d Dump,
+    /// So long an instruction is read, in bytes.
+    most_read: usize,
     by_name: RefCell<FxHashMap<NameId, Arc<Origin<'d>>>>,
     by_frame: RefCell<FxHashMap<u64, Arc<[Frame]>>>,
     /// By computation: several instructions may call one.
@@ -286,11 +292,20 @@ impl<'d> Origins<'d> {
     pub fn new(dump: &'d Dump) -> Self {
         Self {
             dump,
+            most_read: usize::MAX,
             by_name: RefCell::default(),
             by_frame: RefCell::default(),
             by_body: RefCell::default(),
             hops: RefCell::default(),
             rows: RefCell::default(),
+        }
+    }
+
+    /// For a request: of an instruction of more than some bytes nothing is known.
+    pub fn for_request(dump: &'d Dump) -> Self {
+        Self {
+            most_read: MOST_READ,
+            ..Self::new(dump)
         }
     }
 
@@ -308,6 +323,12 @@ impl<'d> Origins<'d> {
             frames: Arc::clone(&origin.frames),
             stands_for: origin.stands_for.or(Some(written)),
         })
+    }
+
+    /// The instruction whose results a loop writes, part by part, into the buffer that `value` is.
+    pub fn filling(&self, value: &Value) -> Option<Arc<Origin<'d>>> {
+        let own = self.named(value.name);
+        Some(self.named(self.stacked(value, &own)?))
     }
 
     /// The instruction called `name`; empty if the dump does not print it.
@@ -331,6 +352,7 @@ impl<'d> Origins<'d> {
 
     fn read(&self, name: NameId) -> Option<Origin<'d>> {
         let text = self.dump.instruction_text(name)?;
+        let text = Some(text).filter(|text| text.len() <= self.most_read)?;
         let inside = |body| {
             let mut known = self.by_body.borrow_mut();
             let inside = || frames_in(self.dump, body, |id| self.frames(id));
@@ -340,6 +362,7 @@ impl<'d> Origins<'d> {
             dump: self.dump,
             frames: &|id| self.frames(id),
             inside: &inside,
+            most_read: self.most_read,
             hops: Some(&self.hops),
         };
         Some(told.origin(InstructionParts::read(text)))

@@ -5,9 +5,10 @@ use buflens_syntax::{OperandParts, Shape};
 use super::instruction::Instruction;
 use super::life::{alive, neighbours, steps, written_over};
 use super::shape::{self, shown};
-use super::{Context, peak, percent};
+use super::{Context, peak, percent, source};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes::{self, Padding};
+use crate::model::origin::Origins;
 use crate::model::{Allocation, Dump, Value};
 use crate::model::{shapes, space};
 
@@ -235,6 +236,10 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
     let source = instruction.filter(|instruction| instruction.argument().is_none());
     if let Some(source) = source.and_then(|instruction| instruction.summary(context)) {
         hover.paragraph(&source);
+    }
+    let filling = Origins::for_request(dump).filling(value);
+    if let Some(filling) = filling.and_then(|it| source::summary(&it, context.sources)) {
+        hover.paragraph(&format!("A loop fills it, part by part: {filling}"));
     }
     hover.finish()
 }

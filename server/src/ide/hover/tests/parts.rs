@@ -438,3 +438,42 @@ Used values:
         The data is rewritten from layout `{1,0}` to `{0,1}`."#]]
     .assert_eq(&of_element);
 }
+
+/// A scan's residuals: the loop names the scan, what is written names the layer.
+#[test]
+fn what_a_loop_fills_a_buffer_with() {
+    let assignment = "BufferAssignment:\nallocation 0: size 16, preallocated-temp:\n value: <1 loop{1} @0> (size=16,offset=0): f32[4]{0}\n\nTotal bytes used: 16 (16B)\n\nUsed values:\n";
+    let module = r#"HloModule m, is_scheduled=true
+
+turn {
+  state = (s32[], f32[4]{0}) parameter(0)
+  at = s32[] get-tuple-element(state), index=0
+  stack = f32[4]{0} get-tuple-element(state), index=1
+  kept = f32[1]{0} iota(), iota_dimension=0, metadata={op_name="while/body/sin" source_file="layer.py" source_line=9}
+  filled = f32[4]{0} dynamic-update-slice(stack, kept, at), metadata={source_file="scan.py" source_line=8}
+  ROOT next = (s32[], f32[4]{0}) tuple(at, filled)
+}
+
+ENTRY e {
+  start = (s32[], f32[4]{0}) parameter(0)
+  ROOT loop = (s32[], f32[4]{0}) while(start), condition=until, body=turn, metadata={op_name="while" source_file="scan.py" source_line=8}
+}
+"#;
+    let module_path = TPU.replace("-buffer-assignment.txt", ".txt");
+    assert_ne!(module_path, TPU);
+    let dump = dump(&[(TPU, assignment), (&module_path, module)]);
+    let at = assignment.find("loop{1}").expect("the value") + 1;
+    let markdown = hover(&dump, 0, at as u32).expect("a hover").markdown;
+    expect![[r#"
+        **`loop{1}`** (value 1): loop; its state is carried in place; this is element `{1}` of its result
+
+        `f32[4]{0}` 16 B, HBM (@0), allocation 0 (preallocated-temp)
+
+        | bytes | 0 .. 16 of 16 (the whole allocation) |
+        |:------|:---|
+        | alive | unknown: the file ends before its live ranges |
+
+        `while`, `scan.py:8`
+
+        A loop fills it, part by part: `while/body/sin`, `layer.py:9`"#]].assert_eq(&markdown);
+}
