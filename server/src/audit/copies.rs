@@ -140,7 +140,14 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         _ => return None,
     };
     let operand = parts.operands.get(moved)?;
-    let from_shape = shape_of(audit, operand).unwrap_or_default();
+    // What hides elements of tuples in HLO text leaves names in the values that stand nowhere else.
+    let in_module = || {
+        let line = dump.at::<facts::Instruction>(dump.instructions.get(&name)?.row)?;
+        let parts = InstructionParts::read(line.text(line.row.span));
+        shape_of(audit, parts.operands.get(moved)?)
+    };
+    let from_shape = shape_of(audit, operand).or_else(in_module);
+    let from_shape = from_shape.unwrap_or_default();
     let from_array = audit.shapes.read(from_shape);
     let from_array = source.or(match from_array.as_deref() {
         Some(Shape::Array(array)) => Some(array),

@@ -353,10 +353,20 @@ Used values:
     }]);
     let copies = copies(&Audit::new(&dump, Libraries::default()));
     assert_eq!(copies[0].operand, "loop#1");
-    check(
-        &dump,
-        &expect![[r#"
-            copy.1 layout 512 B, loop f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps None
-        "#]],
-    );
+    let expected = expect![[r#"
+        copy.1 layout 512 B, loop f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps None
+    "#]];
+    check(&dump, &expected);
+
+    // The values may still name the instruction that the HLO text hides.
+    let text = text.replace("copy(%loop#1)", "copy(%element)");
+    let text = text.replace("  loop {1}\n", "  loop {1}\n  element\n");
+    let module = "HloModule m, is_scheduled=true\n\nENTRY %e {\n  ROOT %copy.1 = f32[8,16]{0,1} copy(%loop#1)\n}\n";
+    let files = [("m-buffer-assignment.txt", &*text), ("m.txt", module)];
+    let files = files.map(|(path, text)| File {
+        path: path.into(),
+        document: Document::new(text).expect("a small text"),
+        lossy: false,
+    });
+    check(&Dump::new(files.into()), &expected);
 }
