@@ -22,6 +22,7 @@ mod occupancy;
 mod occupancy_of_nonsense;
 mod oom;
 mod parse;
+mod paths;
 mod peak;
 mod report;
 mod soak;

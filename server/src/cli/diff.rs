@@ -22,7 +22,8 @@ use crate::workspace::{self, Found};
 /// Values are recognised by where they come from and what they are, whatever their names are now.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// What was before: a file, which stands for its whole dump, or a folder of dumps.
+    /// What was before: a file, which stands for its whole dump, the beginning of the names of its files, or a folder of
+    /// dumps.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// What is now: a file or a folder.
@@ -50,7 +51,10 @@ impl Diff {
     pub fn run(&self) -> io::Result<ExitCode> {
         let paths = [&self.before, &self.after];
         let mut is_unreadable = false;
-        let is_changed = if paths.iter().any(|path| path.is_dir()) {
+        let are_files = paths.iter().all(|path| path.exists() && !path.is_dir());
+        let is_changed = if are_files {
+            self.one(&self.before, &self.after, &mut is_unreadable)?
+        } else {
             let mut sides = [Vec::new(), Vec::new()];
             for (side, path) in sides.iter_mut().zip(paths) {
                 let (found, problems) = workspace::find(std::slice::from_ref(path));
@@ -62,13 +66,13 @@ impl Diff {
                     .iter()
                     .filter_map(|found| assigned(found, path))
                     .collect();
-                if side.is_empty() {
+                if side.is_empty() && problems.is_empty() {
                     complain(format_args!("there is no dump at {}", path.display()));
                     if let Some(unread) = workspace::unread(std::slice::from_ref(path)) {
                         complain(unread);
                     }
-                    is_unreadable = true;
                 }
+                is_unreadable |= side.is_empty();
             }
             if is_unreadable && sides.iter().any(Vec::is_empty) {
                 return Ok(ExitCode::from(UNREADABLE));
@@ -79,8 +83,6 @@ impl Diff {
                 }
                 _ => self.many(sides, &mut is_unreadable)?,
             }
-        } else {
-            self.one(&self.before, &self.after, &mut is_unreadable)?
         };
         let code = match (is_unreadable, is_changed && self.exit_code) {
             (true, _) => UNREADABLE,

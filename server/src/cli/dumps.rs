@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::complain;
 use super::one_dump::{Problem, is_broken, not_understood};
 use crate::model::cancel::on_few_threads;
-use crate::workspace::{Found, LoadError, Loaded, Texts};
+use crate::workspace::{self, Found, LoadError, Loaded, Texts};
 
 /// Dumps of so many bytes are held at a time; a larger one is held alone.
 const BATCH_BYTES: u64 = 256 << 20;
@@ -18,7 +19,8 @@ const BATCH: usize = 64;
 
 /// What `told` tells of each dump in `found`, with the dump that it has looked at, in their order, and whether something
 /// was unreadable, which is said. A file without a dump in it is left out; it is said what it is instead if it is among
-/// `paths`, which somebody named, or is called a part of a dump.
+/// `paths`, which somebody named, or is called a part of a dump. A pattern names the texts of a program's other stages, too,
+/// and of these nothing is said.
 pub fn each<T: Send>(
     paths: &[PathBuf],
     found: &[Found],
@@ -43,6 +45,15 @@ pub fn each<T: Send>(
             not_understood: not_understood(&loaded.dump),
         }
     };
+    let program = |found: &Found| workspace::program_path(&found.stem());
+    let (compilations, texts): (Vec<&Found>, Vec<&Found>) =
+        found.iter().partition(|found| found.is_compilation);
+    let programs: FxHashSet<PathBuf> = compilations.into_iter().map(program).collect();
+    let stages = texts
+        .iter()
+        .filter(|text| programs.contains(&program(text)));
+    let stages: FxHashSet<&PathBuf> = stages.flat_map(|text| &text.paths).collect();
+    let is_wanted = |path: &PathBuf| paths.contains(path) && !stages.contains(path);
     let (mut all, mut is_unreadable) = (Vec::new(), false);
     for_each(found, Texts::Held, read, |read| {
         let read = match read {
@@ -62,7 +73,7 @@ pub fn each<T: Send>(
         }
         match read.made {
             Ok(made) => all.push(made),
-            Err(problem) if read.is_broken || paths.contains(&read.path) => {
+            Err(problem) if read.is_broken || is_wanted(&read.path) => {
                 complain(format_args!("{}: {problem}", read.path.display()));
                 is_unreadable = true;
             }

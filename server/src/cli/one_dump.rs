@@ -84,7 +84,7 @@ impl Given {
 
     fn load(&self) -> Result<Loaded, Problem> {
         let path = match &self.paths[..] {
-            [file] if !file.is_dir() => file.clone(),
+            [file] if file.exists() && !file.is_dir() => file.clone(),
             paths => only_dump(paths)?,
         };
         load(&path)
@@ -133,7 +133,8 @@ pub fn load(path: &Path) -> Result<Loaded, Problem> {
     Ok(loaded)
 }
 
-/// What is said of files that are broken off or have lines that are not understood: a number there may be in no answer.
+/// What is said of files that are broken off, hold another dump or have lines that are not understood: a number there may
+/// be in no answer.
 /// Not of HLO text, in which compilers come up with attributes of their own.
 pub fn not_understood(dump: &Dump) -> Vec<String> {
     let files = dump.files.iter();
@@ -164,7 +165,13 @@ pub fn not_understood(dump: &Dump) -> Vec<String> {
         let message = cut.message;
         format!("{path}: {message}: what stood behind is in no number here")
     });
-    broken_lines.chain(cuts).collect()
+    let second = dump.second.iter().map(|place| {
+        let file = &dump.files[place.file];
+        let line = file.document.line_at(place.range.start) + 1;
+        let path = file.path.display();
+        format!("{path}: another dump begins in line {line}, of which no number here is: expected one in a file")
+    });
+    broken_lines.chain(cuts).chain(second).collect()
 }
 
 impl One {

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ignore::{WalkBuilder, WalkState};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::load::{LoadError, Loaded, load};
-use super::names::{part_of_head, part_of_name, stem_or_path};
+use super::names::{part_of_head, part_of_name, program_path, stem_or_path};
 use super::on_disk::Texts;
 use crate::model::Part;
 use crate::model::cancel::lock;
@@ -62,13 +62,13 @@ impl Found {
     }
 }
 
-/// A file that is part of a dump.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A file that is part of a dump, or was named.
+#[derive(Debug)]
 struct Member {
     path: PathBuf,
     bytes: u64,
     stamp: u64,
-    is_text: bool,
+    part: Part,
 }
 
 impl Member {
@@ -79,13 +79,35 @@ impl Member {
             path: path.to_owned(),
             bytes: metadata.len(),
             stamp: hasher.finish(),
-            is_text: part == Part::Module,
+            part,
         }
     }
 }
 
-/// The dumps at and below `paths`, each once, in the order of their paths; and what could not be
-/// read, with the reason.
+/// Leaves out what compilers write beside dumps, such as flags and metrics, of the programs whose dumps are among
+/// `members`: the pattern `module_0001*` names all of it.
+fn leave_out_companions(members: &mut Vec<Member>) {
+    let (dumps, others): (Vec<_>, Vec<_>) =
+        (members.iter()).partition(|member| member.part != Part::None);
+    if others.is_empty() {
+        return;
+    }
+    let program = |member: &&Member| {
+        let stem = stem_or_path(&member.path);
+        let program = program_path(&stem);
+        (program != stem).then_some(program)
+    };
+    let programs: FxHashSet<PathBuf> = dumps.iter().filter_map(program).collect();
+    let is_companion = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut heads = name.match_indices('.').map(|(dot, _)| &name[..dot]);
+        heads.any(|head| programs.contains(&path.with_file_name(head)))
+    };
+    members.retain(|member| member.part != Part::None || !is_companion(&member.path));
+}
+
+/// The dumps at and below `paths`, each once, in the order of their paths; and what could not be read, with the reason.
+/// A path that is none stands for the files whose names begin with it.
 pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
     find_while(paths, &|| true)
 }
@@ -96,23 +118,28 @@ pub fn find_while(
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<Found>, Vec<String>) {
     let (mut members, mut problems) = (Vec::new(), Vec::new());
+    // Whatever was named is read, and checking says if it is no dump. A pipe has no head that could be read twice.
+    let named = |path: &Path, metadata: &Metadata| {
+        let part = metadata.is_file().then(|| part_at(path).ok()).flatten();
+        Member::new(path, metadata, part.unwrap_or(Part::None))
+    };
     for path in paths {
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => walk(path, goes_on, &mut members, &mut problems),
-            // Whatever was named is read, and checking says if it is no dump. A pipe has no head
-            // that could be read twice.
-            Ok(metadata) => {
-                let part = if metadata.is_file() {
-                    part_at(path)
-                } else {
-                    Ok(Part::None)
-                };
-                members.push(Member::new(path, &metadata, part.unwrap_or(Part::None)));
+            Ok(metadata) => members.push(named(path, &metadata)),
+            Err(error) => {
+                let begun = begun_with(path);
+                let begun = begun.iter().map(|(path, metadata)| named(path, metadata));
+                let before = members.len();
+                members.extend(begun);
+                if members.len() == before {
+                    problems.push(format!("{}: {error}", path.display()));
+                }
             }
-            Err(error) => problems.push(format!("{}: {error}", path.display())),
         }
     }
-    members.sort();
+    leave_out_companions(&mut members);
+    members.sort_by(|one, other| one.path.cmp(&other.path));
     let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
     let mut folders = FxHashMap::default();
     for member in members {
@@ -126,13 +153,38 @@ pub fn find_while(
             found.bytes += member.bytes;
             // In any order, as paths may be.
             found.stamp = found.stamp.wrapping_add(member.stamp);
-            found.is_compilation |= !member.is_text;
+            found.is_compilation |= member.part != Part::Module;
         }
     }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
     dumps.sort();
     problems.sort();
     (dumps, problems)
+}
+
+/// The files whose names begin with that of `path`, which is none: `module_0001` and the stem of a dump, up to which a
+/// shell completes, or the pattern `module_0001*` where no shell expands it.
+fn begun_with(path: &Path) -> Vec<(PathBuf, Metadata)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let start = name.strip_suffix('*').unwrap_or(&name);
+    let is_begun = |other: &OsStr| {
+        let other = other.to_string_lossy();
+        let rest = other.strip_prefix(start).filter(|_| !start.is_empty());
+        rest.is_some_and(|rest| start != name || !rest.starts_with(char::is_alphanumeric))
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let entries = match folder.as_os_str() {
+        here if here.is_empty() => fs::read_dir("."),
+        _ => fs::read_dir(folder),
+    };
+    let entries = entries.into_iter().flatten().flatten();
+    let begun = entries.filter(|entry| is_begun(&entry.file_name()));
+    let begun = begun.filter_map(|entry| {
+        let path = folder.join(entry.file_name());
+        let metadata = path.metadata().ok()?;
+        metadata.is_file().then_some((path, metadata))
+    });
+    begun.collect()
 }
 
 /// Collects the files below `folder` that are recognised as parts of dumps.
@@ -239,8 +291,6 @@ fn key(path: &Path, folders: &mut FxHashMap<PathBuf, PathBuf>) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn names(found: &[Found]) -> Vec<Vec<String>> {
@@ -254,6 +304,58 @@ mod tests {
             .iter()
             .map(|it| it.paths.iter().map(name).collect())
             .collect()
+    }
+
+    #[test]
+    fn a_pattern_names_what_compilers_write_beside_a_dump() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, "").expect("a file");
+            path
+        };
+        let assignment =
+            write("17.module_0001.jit_f.cl_8.after_optimizations-buffer-assignment.txt");
+        let flags = write("17.module_0001.jit_f.cl_8.flagfile");
+        let of_another = write("17.module_0001.jit_f_1.cl_8.flagfile");
+        let (renamed, log) = (write("mine-live-range.txt"), write("mine.log"));
+        fs::write(&renamed, "BufferAssignment:\n").expect("a file");
+        let found = |paths: &[&PathBuf]| {
+            let paths: Vec<PathBuf> = paths.iter().map(|&path| path.clone()).collect();
+            let found = find(&paths).0.into_iter();
+            found.flat_map(|it| it.paths).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            found(&[&assignment, &flags]),
+            std::slice::from_ref(&assignment)
+        );
+        assert_eq!(
+            found(&[&flags]),
+            std::slice::from_ref(&flags),
+            "whatever is named alone is read"
+        );
+        let both = [assignment.clone(), of_another.clone()];
+        assert_eq!(found(&[&assignment, &flags, &of_another]), both);
+        assert_eq!(found(&[&renamed, &log]), [renamed.clone(), log.clone()]);
+
+        // What no shell has expanded, or has completed only so far.
+        for name in [
+            "17.module_0001",
+            "17.module_0001.jit_f.*",
+            "17.module_0001.jit_f.cl_8.after_optimizations",
+        ] {
+            assert_eq!(
+                found(&[&folder.path().join(name)]),
+                std::slice::from_ref(&assignment),
+                "{name}"
+            );
+        }
+        let (_, problems) = find(&[folder.path().join("17.module_00")]);
+        assert_eq!(
+            problems.len(),
+            1,
+            "a name is no beginning of another number"
+        );
     }
 
     #[test]
