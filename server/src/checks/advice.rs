@@ -117,6 +117,7 @@ impl<'d> Advice<'_, 'd> {
             (self.fragmentation(), "allocation"),
             (self.large_constants(), "constant"),
             (self.repeated_shapes(), "shape"),
+            (self.loop_residuals().into_iter().collect(), ""),
             (self.widened(), "value"),
             (self.capacity(), "memory space"),
         ]

@@ -163,6 +163,8 @@ codes! {
     LargeConstant = "large-constant", Hint;
     /// Advice: many values of one shape are alive at the peak.
     RepeatedShape = "repeated-shape", Hint;
+    /// Advice: what loops keep of each turn is alive at the peak.
+    LoopResiduals = "loop-residuals", Hint;
     /// Advice: a value and the same in more bits are alive at the peak.
     Widened = "widened", Hint;
     /// Advice: a parameter in host memory is copied back as a whole.

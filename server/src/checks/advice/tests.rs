@@ -232,6 +232,71 @@ fn what_is_not_written_over_its_operand_needs_another_place() {
     assert_eq!(said("add(%p.1, %p.1)"), None);
 }
 
+/// What a scan keeps for its backward pass: the loop names the scan, what is written names the layer.
+#[test]
+fn what_a_loop_of_the_forward_pass_keeps() {
+    let assignment = r"BufferAssignment:
+allocation 0: size 96, preallocated-temp:
+ value: <1 loop{1} @0> (size=64,offset=0): f32[16]{0}
+ value: <2 loop{2} @0> (size=16,offset=64): f32[4]{0}
+ value: <3 loop{3} @0> (size=16,offset=80): f32[4]{0}
+
+Total bytes used: 96 (96B)
+
+Used values:
+
+HloLiveRange (max 1):
+  InstructionSequence:
+    0:loop
+  BufferLiveRange:
+    loop{1}:0-1
+    loop{2}:0-1
+    loop{3}:0-1
+";
+    let module = r#"HloModule m, is_scheduled=true
+
+turn {
+  state = (s32[], f32[16]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  at = s32[] get-tuple-element(state), index=0
+  stack = f32[16]{0} get-tuple-element(state), index=1
+  other = f32[4]{0} get-tuple-element(state), index=2
+  carry = f32[4]{0} get-tuple-element(state), index=3
+  kept = f32[4]{0} sine(carry), metadata={op_name="jit(f)/jvp()/while/body/sin" source_file="layer.py" source_line=9}
+  one = f32[1]{0} slice(kept), slice={[0:1]}, metadata={op_name="jit(f)/jvp()/while/body/slice" source_file="layer.py" source_line=10}
+  filled = f32[16]{0} dynamic-update-slice(stack, kept, at), metadata={source_file="scan.py" source_line=8}
+  also = f32[4]{0} dynamic-update-slice(other, one, at), metadata={source_file="scan.py" source_line=8}
+  ROOT next = (s32[], f32[16]{0}, f32[4]{0}, f32[4]{0}) tuple(at, filled, also, kept)
+}
+
+ENTRY e {
+  start = (s32[], f32[16]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  ROOT loop = (s32[], f32[16]{0}, f32[4]{0}, f32[4]{0}) while(start), condition=until, body=turn, metadata={op_name="jit(f)/jvp()/while" source_file="scan.py" source_line=8}
+}
+"#;
+    let with = |module: &str| {
+        let files = [("m-buffer-assignment.txt", assignment), ("m.txt", module)];
+        let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+        let dump = dump(files.into());
+        let findings = advice(&dump, &small());
+        let of_loops = findings.iter().filter(|it| it.code == Code::LoopResiduals);
+        let of_loops: Vec<Finding> = of_loops.cloned().collect();
+        shown(&dump, &of_loops)
+    };
+    expect![[r#"
+        3 `f32[16]{0}` loop-residuals: 80 B of the 96 B at the peak of memory space 0, step 0 (`loop`), are 2 buffers that a loop of the forward pass fills part by part, this one with `jit(f)/jvp()/while/body/sin` (layer.py:9): if the backward pass reads them, `jax.checkpoint` of the loop's body keeps less and computes it again there
+            4 likewise `loop{2}`
+    "#]].assert_eq(&with(module));
+    // Gradients, programs without any, and what `jax.checkpoint` keeps are none of it.
+    for (path, other) in [
+        ("jvp()", "transpose(jvp())"),
+        ("jvp()", "vmap()"),
+        ("/sin", "/reduce_precision"),
+    ] {
+        let module = module.replace("/slice\"", "/sin\"").replace(path, other);
+        assert_eq!(with(&module), "", "{other}");
+    }
+}
+
 #[test]
 fn values_of_one_shape_give_one_finding() {
     check(

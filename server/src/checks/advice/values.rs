@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::Advice;
 use crate::audit::padding::{ValuePadding, of_value};
-use crate::checks::labels::{size_place, space_title, step_title, title, value_place};
+use crate::checks::labels::{cut, size_place, space_title, step_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
 use crate::model::bytes::{counted, rounded};
@@ -19,6 +19,9 @@ use crate::model::shapes::shape_text;
 
 /// Of so many values it is asked which pass made them.
 const MOST_TRACED: usize = 16;
+
+/// `loop-residuals`: from such a part of the peak on they are worth to be told.
+const LEAST_KEPT: u64 = 10;
 
 /// What a trace path tells of the passes of a training step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,6 +195,57 @@ impl Advice<'_, '_> {
             Some(self.finding(Code::RepeatedShape, place, message, others))
         };
         found.iter().filter_map(finding).collect()
+    }
+
+    /// `loop-residuals`: what the loops of JAX's forward pass keep of each turn, at the peak of the main memory.
+    pub(super) fn loop_residuals(&self) -> Option<Finding> {
+        let (dump, origins) = (self.dump, &self.audit.origins);
+        let peak = self.peak(0)?;
+        let mut kept: Vec<(u64, u32, String)> = Vec::new();
+        for (at, share) in exclusive(dump, &alive(dump, 0, peak.step)) {
+            let value = self.value(at);
+            let kind = dump.allocation_of(value).map(Allocation::kind);
+            if kind == Some(Kind::Temp)
+                && share >= self.thresholds.min_bytes
+                && let Some(filling) = origins.filling(value)
+                && let Some(path) = origins.path(&filling)
+                && path.contains("jvp(")
+                && Pass::of(&path).is_none()
+                // What `jax.checkpoint` itself keeps by its policy.
+                && !path.ends_with("/reduce_precision")
+            {
+                kept.push((share, at, path));
+            }
+        }
+        kept.sort_by_key(|&(share, at, _)| (Reverse(share), at));
+        let (_, largest, path) = kept.first()?;
+        let shares = kept.iter().map(|(share, ..)| *share);
+        let bytes = shares.fold(0, u64::saturating_add);
+        if bytes < peak.bytes / LEAST_KEPT {
+            return None;
+        }
+        let message = format!(
+            "{} of the {} at the peak of {}, {}, {} that a loop of the forward pass fills part by part, this one with \
+             `{}`{}: if the backward pass reads them, `jax.checkpoint` of the loop's body keeps less and computes it again there",
+            rounded(bytes),
+            rounded(peak.bytes),
+            space_title(dump, 0),
+            step_title(dump, peak.step),
+            match kept.len() {
+                1 => "are a buffer".to_owned(),
+                count => format!("are {}", counted(count, "buffer")),
+            },
+            cut(path),
+            self.source(*largest),
+        );
+        let line = dump.placement(self.value(*largest))?;
+        let others = kept[1..].iter().map(|&(_, at, _)| at);
+        Some(self.finding(
+            Code::LoopResiduals,
+            line.place(line.row.shape),
+            message,
+            others,
+        ))
     }
 
     /// The pass of a training step that made most of `values`, as far as the trace of the first of them tells.
