@@ -91,6 +91,15 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
     }
 }
 
+/// The memory space in whose memory `color` lies: what a GPU's collective operations and temporaries have apart is device
+/// memory, too.
+pub fn memory_of(color: u64, platforms: Platforms) -> u64 {
+    match (platform(platforms), color) {
+        ("gpu", 1 | 2) => 0,
+        _ => color,
+    }
+}
+
 /// The platforms, each alone, the one with the most memory spaces first.
 pub const EACH: [Platforms; 3] = [
     Platforms { tpu: true, ..NONE },
@@ -256,6 +265,9 @@ mod tests {
         let cpu = Platforms { cpu: true, ..none };
         assert_eq!(short(1, tpu), "VMEM (@1)");
         assert_eq!(short(1, gpu), "collective memory (@1)");
+        let in_memory = |on| [0, 1, 2, HOST].map(|color| memory_of(color, on));
+        assert_eq!(in_memory(gpu), [0, 0, 0, HOST]);
+        assert_eq!(in_memory(tpu), [0, 1, 2, HOST]);
         assert_eq!(short(1, any), "memory space 1");
         assert_eq!(short(15, tpu), "SparseCore memory 15 (@15)");
         assert_eq!(short(14, tpu), "memory space 14");

@@ -339,6 +339,7 @@ mod tests {
         assert_eq!(found(&[&renamed, &log]), [renamed.clone(), log.clone()]);
 
         // What no shell has expanded, or has completed only so far.
+        fs::remove_file(of_another).expect("it is there");
         for name in [
             "17.module_0001",
             "17.module_0001.jit_f.*",

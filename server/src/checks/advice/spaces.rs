@@ -82,33 +82,48 @@ impl Advice<'_, '_> {
 
     /// `capacity`
     pub(super) fn capacity(&self) -> Vec<Finding> {
-        let dump = self.dump;
+        let (dump, spaces) = (self.dump, &self.dump.occupancy().spaces);
         let mut findings = Vec::new();
-        for space in &dump.occupancy().spaces {
-            let capacity = self.thresholds.capacity_of(space.color, dump.platforms);
-            if let Some(capacity) = capacity.filter(|&capacity| space.reserved > capacity) {
-                findings.extend(self.above(space, capacity));
-            }
+        for space in spaces {
+            let Some(capacity) = self.thresholds.capacity_of(space.color, dump.platforms) else {
+                continue;
+            };
+            let lies_in = |it: &&Space| {
+                it.color == space.color || space::memory_of(it.color, dump.platforms) == space.color
+            };
+            let together: Vec<&Space> = spaces.iter().filter(lies_in).collect();
+            findings.extend(self.above(space, &together, capacity));
         }
         findings
     }
 
-    fn above(&self, space: &Space, capacity: u64) -> Option<Finding> {
-        let of_space = self.dump.allocations_in(space.color);
-        let of_space = of_space.filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal);
+    /// What is found if `together`, which lie in the memory of `space`, reserve more than `capacity`.
+    fn above(&self, space: &Space, together: &[&Space], capacity: u64) -> Option<Finding> {
+        let dump = self.dump;
+        let reserved = together.iter().map(|it| it.reserved);
+        let reserved = reserved.fold(0, u64::saturating_add);
+        let more = reserved.checked_sub(capacity).filter(|&more| more > 0)?;
+        let of_spaces = together.iter().flat_map(|it| dump.allocations_in(it.color));
+        let of_spaces = of_spaces.filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal);
         let (largest, _) =
-            of_space.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
+            of_spaces.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
+        let others = together.iter().filter(|it| it.color != space.color);
+        let others: Vec<String> = others.map(|it| space_title(dump, it.color)).collect();
+        let with = match others.join(" and ") {
+            none if none.is_empty() => none,
+            others => format!(", those in {others} included,"),
+        };
         let message = format!(
-            "the allocations in {} take {} together, {} more than the {} that the device has; this \
+            "the allocations in {}{with} take {} together, {} more than the {} that the device has; this \
              is the largest",
-            space_title(self.dump, space.color),
-            display(space.reserved),
-            display(space.reserved - capacity),
+            space_title(dump, space.color),
+            display(reserved),
+            display(more),
             rounded(capacity)
         );
         Some(Finding::new(
             Code::Capacity,
-            size_place(self.dump, largest)?,
+            size_place(dump, largest)?,
             message,
         ))
     }

@@ -181,6 +181,25 @@ fn thresholds_count() {
     assert!(!has(&capacity(vec![vmem]), Code::Capacity));
 }
 
+#[test]
+fn what_a_gpu_has_apart_lies_in_its_memory() {
+    let text = "BufferAssignment:\nallocation 0: size 100, preallocated-temp:\nallocation 1: size 60, color 1, preallocated-temp:\n\
+                allocation 2: size 40, color 2, preallocated-temp:\nallocation 3: size 999, color 5, preallocated-temp:\n";
+    let path = "module_0001.f.sm_9.0_gpu_after_optimizations-buffer-assignment.txt";
+    let dump = dump(vec![(path.into(), text.to_owned())]);
+    let above = |capacity: u64| {
+        let thresholds = Thresholds {
+            capacity: vec![("device".to_owned(), capacity)],
+            ..Thresholds::default()
+        };
+        shown(&dump, &advice(&dump, &thresholds))
+    };
+    assert_eq!(above(200), "");
+    expect![[r#"
+        2 `100` capacity: the allocations in device memory, those in collective memory and separate temp space included, take 200 B together, 1 B more than the 199 B that the device has; this is the largest
+    "#]].assert_eq(&above(199));
+}
+
 /// `count` values of one shape, all alive at once.
 fn repeated(count: u64, shape: &str, size: u64) -> String {
     let mut text = format!(
