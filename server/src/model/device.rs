@@ -37,7 +37,7 @@ const fn gpu(name: &'static str, gib: u64) -> Device {
 /// program does not fit ("Used 20.1G of 15.75G hbm"): v2, v3, v5e, v5p, v6e and tpu7x from such messages,
 /// v4 from public reports of them. Of GPUs it is the memory on the maker's data sheet, of which a driver and a
 /// runtime keep some for themselves.
-pub const DEVICES: [Device; 15] = [
+pub const DEVICES: [Device; 19] = [
     tpu("v2", 800),
     tpu("v3", 1600),
     tpu("v4", 3075),
@@ -52,7 +52,11 @@ pub const DEVICES: [Device; 15] = [
     gpu("A10", 24),
     gpu("A100-40GB", 40),
     gpu("A100-80GB", 80),
+    gpu("L40S", 48),
     gpu("H100-80GB", 80),
+    gpu("H200", 141),
+    gpu("B200", 180),
+    gpu("MI300X", 192),
 ];
 
 impl Device {

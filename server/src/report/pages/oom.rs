@@ -334,7 +334,7 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     let mut page = Page::default();
     page.heading(format!("What it leaves out: the dump of {}", dump.module));
     page.text(format!(
-        "The dump is {}-*; `buflens peak`, `padding`, `audit` and `report` tell more of it.",
+        "The dump is {}-*; `buflens check` advises on it, `peak`, `padding`, `audit` and `report` tell more.",
         dump.stem
     ));
     if dump.reserved_bytes == 0 {
