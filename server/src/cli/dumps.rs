@@ -18,11 +18,10 @@ const BATCH_BYTES: u64 = 256 << 20;
 const BATCH: usize = 64;
 
 /// What `told` tells of each dump in `found`, with the dump that it has looked at, in their order, and whether something
-/// was unreadable, which is said. A file without a dump in it is left out; it is said what it is instead if it is among
-/// `paths`, which somebody named, or is called a part of a dump. A pattern names the texts of a program's other stages, too,
-/// and of these nothing is said.
+/// was unreadable, which is said. A file without a dump in it is left out; it is said what it is instead if somebody
+/// named it, or it is called a part of a dump. A pattern names the texts of a program's other stages, too, and of these
+/// nothing is said.
 pub fn each<T: Send>(
-    paths: &[PathBuf],
     found: &[Found],
     told: impl Fn(Loaded) -> (Loaded, Result<T, Problem>) + Sync,
 ) -> io::Result<(Vec<T>, bool)> {
@@ -53,7 +52,9 @@ pub fn each<T: Send>(
         .iter()
         .filter(|text| programs.contains(&program(text)));
     let stages: FxHashSet<&PathBuf> = stages.flat_map(|text| &text.paths).collect();
-    let is_wanted = |path: &PathBuf| paths.contains(path) && !stages.contains(path);
+    let named = found.iter().filter(|found| found.is_named);
+    let named: FxHashSet<&PathBuf> = named.flat_map(|found| &found.paths).collect();
+    let is_wanted = |path: &PathBuf| named.contains(path) && !stages.contains(path);
     let (mut all, mut is_unreadable) = (Vec::new(), false);
     for_each(found, Texts::Held, read, |read| {
         let read = match read {

@@ -53,7 +53,7 @@ impl Ls {
         // Texts of other stages say nothing about memory, and most of the bytes are theirs.
         let (found, texts): (Vec<Found>, Vec<Found>) =
             found.into_iter().partition(|found| found.is_compilation);
-        let (listed, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        let (listed, mut is_unreadable) = dumps::each(&found, read)?;
         is_unreadable |= !problems.is_empty();
         let texts = texts.iter().map(Found::stem);
         let mut listing = Listing::new(listed, texts.collect());

@@ -116,7 +116,7 @@ impl Oom {
     /// The dump of the program.
     fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
         let found = match &self.dump {
-            Some(file) if !file.is_dir() => Beside::One(only_dump(std::slice::from_ref(file))?),
+            Some(file) if file.exists() && !file.is_dir() => Beside::One(file.clone()),
             Some(folder) => match workspace::within(folder, path, document) {
                 Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
                 Beside::Other(programs) => {

@@ -39,7 +39,7 @@ impl Summary {
         for problem in &problems {
             complain(problem);
         }
-        let (modules, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        let (modules, mut is_unreadable) = dumps::each(&found, read)?;
         is_unreadable |= !problems.is_empty();
         if modules.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();

@@ -53,7 +53,7 @@ impl Where {
         let limit = self.format.rows(self.limit);
         let map = SourceMap::new(self.folders.iter().cloned());
         let read = |loaded| told_of(loaded, |loaded| self.part(loaded, &map, limit));
-        let (parts, mut is_unreadable) = dumps::each(&self.paths, &found, read)?;
+        let (parts, mut is_unreadable) = dumps::each(&found, read)?;
         is_unreadable |= !problems.is_empty();
         if parts.is_empty() && !is_unreadable {
             is_unreadable = complain_of_none(&self.paths).is_some();

@@ -325,10 +325,15 @@ impl<'d> Origins<'d> {
         })
     }
 
-    /// The instruction whose results a loop writes, part by part, into the buffer that `value` is.
-    pub fn filling(&self, value: &Value) -> Option<Arc<Origin<'d>>> {
+    /// The instruction whose results a loop writes, part by part, into the buffer that `value` is; with the trace path of
+    /// what it stands for.
+    pub fn filling(&self, value: &Value) -> Option<Origin<'d>> {
         let own = self.named(value.name);
-        Some(self.named(self.stacked(value, &own)?))
+        let written = self.named(self.stacked(value, &own)?);
+        Some(Origin {
+            op_name: self.path(&written),
+            ..Origin::clone(&written)
+        })
     }
 
     /// The instruction called `name`; empty if the dump does not print it.

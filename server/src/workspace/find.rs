@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ignore::{WalkBuilder, WalkState};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::load::{LoadError, Loaded, load};
-use super::names::{part_of_head, part_of_name, program_path, stem_or_path};
+use super::names::{part_of_head, part_of_name, stem_or_path};
 use super::on_disk::Texts;
+use super::patterns::{Programs, begun_with};
+use super::unread::is_compressed;
 use crate::model::Part;
 use crate::model::cancel::lock;
 
@@ -31,6 +33,8 @@ pub struct Found {
     pub stamp: u64,
     /// Whether there is more than HLO texts, which alone say nothing about memory.
     pub is_compilation: bool,
+    /// Whether one of them was named, and not met in a folder.
+    pub is_named: bool,
 }
 
 impl Found {
@@ -69,6 +73,10 @@ struct Member {
     bytes: u64,
     stamp: u64,
     part: Part,
+    /// Whether it was named, and not met in a folder.
+    is_named: bool,
+    /// Whether it was read and is no part of a dump, nor would be one if it were unpacked.
+    is_foreign: bool,
 }
 
 impl Member {
@@ -80,6 +88,19 @@ impl Member {
             bytes: metadata.len(),
             stamp: hasher.finish(),
             part,
+            is_named: false,
+            is_foreign: false,
+        }
+    }
+
+    /// A file that somebody named. It is read whatever it is, and checking says if it is no dump.
+    fn named(path: &Path, metadata: &Metadata) -> Self {
+        // A pipe has no head that could be read twice.
+        let part = metadata.is_file().then(|| part_at(path).ok()).flatten();
+        Self {
+            is_named: true,
+            is_foreign: part == Some(Part::None) && !is_compressed(path),
+            ..Self::new(path, metadata, part.unwrap_or(Part::None))
         }
     }
 }
@@ -87,27 +108,15 @@ impl Member {
 /// Leaves out what compilers write beside dumps, such as flags and metrics, of the programs whose dumps are among
 /// `members`: the pattern `module_0001*` names all of it.
 fn leave_out_companions(members: &mut Vec<Member>) {
-    let (dumps, others): (Vec<_>, Vec<_>) =
-        (members.iter()).partition(|member| member.part != Part::None);
-    if others.is_empty() {
-        return;
+    if members.iter().any(|member| member.is_foreign) {
+        let dumps = members.iter().filter(|member| member.part != Part::None);
+        let programs = Programs::of(dumps.map(|member| &*member.path));
+        members.retain(|member| !member.is_foreign || !programs.have(&member.path));
     }
-    let program = |member: &&Member| {
-        let stem = stem_or_path(&member.path);
-        let program = program_path(&stem);
-        (program != stem).then_some(program)
-    };
-    let programs: FxHashSet<PathBuf> = dumps.iter().filter_map(program).collect();
-    let is_companion = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut heads = name.match_indices('.').map(|(dot, _)| &name[..dot]);
-        heads.any(|head| programs.contains(&path.with_file_name(head)))
-    };
-    members.retain(|member| member.part != Part::None || !is_companion(&member.path));
 }
 
 /// The dumps at and below `paths`, each once, in the order of their paths; and what could not be read, with the reason.
-/// A path that is none stands for the files whose names begin with it.
+/// A path that is none, or an empty folder, stands for the files whose names begin with it.
 pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
     find_while(paths, &|| true)
 }
@@ -118,24 +127,25 @@ pub fn find_while(
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<Found>, Vec<String>) {
     let (mut members, mut problems) = (Vec::new(), Vec::new());
-    // Whatever was named is read, and checking says if it is no dump. A pipe has no head that could be read twice.
-    let named = |path: &Path, metadata: &Metadata| {
-        let part = metadata.is_file().then(|| part_at(path).ok()).flatten();
-        Member::new(path, metadata, part.unwrap_or(Part::None))
-    };
     for path in paths {
-        match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => walk(path, goes_on, &mut members, &mut problems),
-            Ok(metadata) => members.push(named(path, &metadata)),
-            Err(error) => {
-                let begun = begun_with(path);
-                let begun = begun.iter().map(|(path, metadata)| named(path, metadata));
-                let before = members.len();
-                members.extend(begun);
-                if members.len() == before {
-                    problems.push(format!("{}: {error}", path.display()));
-                }
+        let before = members.len();
+        let problem = match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                walk(path, goes_on, &mut members, &mut problems);
+                None
             }
+            Ok(metadata) => {
+                members.push(Member::named(path, &metadata));
+                None
+            }
+            Err(error) => Some(format!("{}: {error}", path.display())),
+        };
+        // Compilers make empty folders that are called as the files beside them begin.
+        if members.len() == before {
+            add_begun(path, goes_on, &mut members, &mut problems);
+        }
+        if members.len() == before {
+            problems.extend(problem);
         }
     }
     leave_out_companions(&mut members);
@@ -154,6 +164,7 @@ pub fn find_while(
             // In any order, as paths may be.
             found.stamp = found.stamp.wrapping_add(member.stamp);
             found.is_compilation |= member.part != Part::Module;
+            found.is_named |= member.is_named;
         }
     }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
@@ -162,29 +173,25 @@ pub fn find_while(
     (dumps, problems)
 }
 
-/// The files whose names begin with that of `path`, which is none: `module_0001` and the stem of a dump, up to which a
-/// shell completes, or the pattern `module_0001*` where no shell expands it.
-fn begun_with(path: &Path) -> Vec<(PathBuf, Metadata)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let start = name.strip_suffix('*').unwrap_or(&name);
-    let is_begun = |other: &OsStr| {
-        let other = other.to_string_lossy();
-        let rest = other.strip_prefix(start).filter(|_| !start.is_empty());
-        rest.is_some_and(|rest| start != name || !rest.starts_with(char::is_alphanumeric))
-    };
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let entries = match folder.as_os_str() {
-        here if here.is_empty() => fs::read_dir("."),
-        _ => fs::read_dir(folder),
-    };
-    let entries = entries.into_iter().flatten().flatten();
-    let begun = entries.filter(|entry| is_begun(&entry.file_name()));
-    let begun = begun.filter_map(|entry| {
-        let path = folder.join(entry.file_name());
-        let metadata = path.metadata().ok()?;
-        metadata.is_file().then_some((path, metadata))
-    });
-    begun.collect()
+/// Collects what has a name that begins with that of `path`, which is none, or is a folder without dumps.
+fn add_begun(
+    path: &Path,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    members: &mut Vec<Member>,
+    problems: &mut Vec<String>,
+) {
+    let mut begun = Vec::new();
+    for path in begun_with(path) {
+        match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => walk(&path, goes_on, &mut begun, problems),
+            Ok(metadata) => begun.push(Member::named(&path, &metadata)),
+            Err(error) => problems.push(format!("{}: {error}", path.display())),
+        }
+    }
+    // Beside a folder other things may have such names.
+    if !path.is_dir() || begun.iter().any(|member| member.part != Part::None) {
+        members.append(&mut begun);
+    }
 }
 
 /// Collects the files below `folder` that are recognised as parts of dumps.
@@ -291,6 +298,8 @@ fn key(path: &Path, folders: &mut FxHashMap<PathBuf, PathBuf>) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn names(found: &[Found]) -> Vec<Vec<String>> {
@@ -338,11 +347,22 @@ mod tests {
         assert_eq!(found(&[&assignment, &flags, &of_another]), both);
         assert_eq!(found(&[&renamed, &log]), [renamed.clone(), log.clone()]);
 
-        // What no shell has expanded, or has completed only so far.
+        let packed = write("17.module_0001.jit_f.cl_8.after_optimizations-live-range.txt.gz");
+        let with_packed = [assignment.clone(), packed.clone()];
+        assert_eq!(found(&[&assignment, &packed]), with_packed, "it is missed");
+        fs::remove_file(packed).expect("it is there");
+
+        // What no shell has expanded, or has completed only so far, and the folder that compilers make.
+        fs::create_dir(folder.path().join("17.module_0001.jit_f.cl_8")).expect("a folder");
         fs::remove_file(of_another).expect("it is there");
         for name in [
             "17.module_0001",
             "17.module_0001.jit_f.*",
+            "17.mod*",
+            "17.module_0001.jit_f",
+            "17.module_0001.jit_f.cl_8",
+            "17.module_0001.jit_f.cl_8.",
+            "17.module_0001.jit_f.cl_8.after_optimizations-",
             "17.module_0001.jit_f.cl_8.after_optimizations",
         ] {
             assert_eq!(
@@ -351,12 +371,10 @@ mod tests {
                 "{name}"
             );
         }
-        let (_, problems) = find(&[folder.path().join("17.module_00")]);
-        assert_eq!(
-            problems.len(),
-            1,
-            "a name is no beginning of another number"
-        );
+        for name in ["17.module_00", "17.module_0001.jit"] {
+            let (found, problems) = find(&[folder.path().join(name)]);
+            assert_eq!((found.len(), problems.len()), (0, 1), "{name}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod index;
 mod load;
 mod names;
 mod on_disk;
+mod patterns;
 mod unread;
 
 use std::path::{Component, Path, PathBuf};

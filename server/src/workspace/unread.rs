@@ -33,7 +33,8 @@ pub fn unread(paths: &[PathBuf]) -> Option<String> {
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-fn is_compressed(path: &Path) -> bool {
+/// Whether the file's name says that it is compressed.
+pub(super) fn is_compressed(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| COMPRESSED.contains(&extension))
 }

@@ -302,18 +302,23 @@ ENTRY e {
         shown(&dump, &of_loops)
     };
     expect![[r#"
-        3 `f32[16]{0}` loop-residuals: 80 B of the 96 B at the peak of memory space 0, step 0 (`loop`), are 2 buffers that a loop of the forward pass fills part by part, this one with `jit(f)/jvp()/while/body/sin` (layer.py:9): if the backward pass reads them, `jax.checkpoint` of the loop's body keeps less and computes it again there
+        3 `f32[16]{0}` loop-residuals: at least 80 B of the 96 B at the peak of memory space 0, step 0 (`loop`), are 2 buffers that a loop of the forward pass fills part by part, this one with `jit(f)/jvp()/while/body/sin` (layer.py:9): if the backward pass reads them, `jax.checkpoint` of the loop's body keeps less and computes it again there
             4 likewise `loop{2}`
     "#]].assert_eq(&with(module));
-    // Gradients, programs without any, and what `jax.checkpoint` keeps are none of it.
+    // Gradients, programs without any, and those with `jax.checkpoint` have none of it.
     for (path, other) in [
         ("jvp()", "transpose(jvp())"),
         ("jvp()", "vmap()"),
-        ("/sin", "/reduce_precision"),
+        ("while/body/sin", "while/body/rematted_computation/sin"),
     ] {
         let module = module.replace("/slice\"", "/sin\"").replace(path, other);
         assert_eq!(with(&module), "", "{other}");
     }
+    let again = module.replace(
+        "jvp()/while\"",
+        "transpose(jvp())/rematted_computation/while\"",
+    );
+    assert_eq!(with(&again), "");
 }
 
 #[test]

@@ -12,16 +12,20 @@ use super::Advice;
 use crate::audit::padding::{ValuePadding, of_value};
 use crate::checks::labels::{cut, size_place, space_title, step_title, title, value_place};
 use crate::checks::{Code, Finding};
-use crate::model::Allocation;
 use crate::model::bytes::{counted, rounded};
+use crate::model::cancel::checkpoint;
 use crate::model::occupancy::{Kind, alive, exclusive};
 use crate::model::shapes::shape_text;
+use crate::model::{Allocation, Part};
 
 /// Of so many values it is asked which pass made them.
 const MOST_TRACED: usize = 16;
 
 /// `loop-residuals`: from such a part of the peak on they are worth to be told.
 const LEAST_KEPT: u64 = 10;
+
+/// In the trace path of what `jax.checkpoint` does not keep.
+const COMPUTED_AGAIN: &str = "rematted_computation";
 
 /// What a trace path tells of the passes of a training step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +41,7 @@ enum Pass {
 impl Pass {
     /// The pass that a trace path names: as JAX does, or TensorFlow. In JAX also the forward pass has a name, `jvp(`.
     fn of(path: &str) -> Option<Self> {
-        if path.contains("rematted_computation") {
+        if path.contains(COMPUTED_AGAIN) {
             Some(Self::Again)
         } else if path.contains("transpose(") || path.contains("gradient_tape/") {
             Some(Self::Backward)
@@ -208,11 +212,9 @@ impl Advice<'_, '_> {
             if kind == Some(Kind::Temp)
                 && share >= self.thresholds.min_bytes
                 && let Some(filling) = origins.filling(value)
-                && let Some(path) = origins.path(&filling)
+                && let Some(path) = filling.op_name
                 && path.contains("jvp(")
                 && Pass::of(&path).is_none()
-                // What `jax.checkpoint` itself keeps by its policy.
-                && !path.ends_with("/reduce_precision")
             {
                 kept.push((share, at, path));
             }
@@ -221,11 +223,12 @@ impl Advice<'_, '_> {
         let (_, largest, path) = kept.first()?;
         let shares = kept.iter().map(|(share, ..)| *share);
         let bytes = shares.fold(0, u64::saturating_add);
-        if bytes < peak.bytes / LEAST_KEPT {
+        // What is kept where `jax.checkpoint` is at work already is what it was told to keep.
+        if bytes < peak.bytes / LEAST_KEPT || self.is_rematerialised() {
             return None;
         }
         let message = format!(
-            "{} of the {} at the peak of {}, {}, {} that a loop of the forward pass fills part by part, this one with \
+            "at least {} of the {} at the peak of {}, {}, {} that a loop of the forward pass fills part by part, this one with \
              `{}`{}: if the backward pass reads them, `jax.checkpoint` of the loop's body keeps less and computes it again there",
             rounded(bytes),
             rounded(peak.bytes),
@@ -246,6 +249,18 @@ impl Advice<'_, '_> {
             message,
             others,
         ))
+    }
+
+    /// Whether the HLO text tells that JAX computes something again for the backward pass.
+    fn is_rematerialised(&self) -> bool {
+        let Some(file) = self.dump.file_of(Part::Module) else {
+            return false;
+        };
+        let mut blocks = self.dump.files[file].document.blocks();
+        blocks.any(|(_, block)| {
+            checkpoint();
+            block.text().contains(COMPUTED_AGAIN)
+        })
     }
 
     /// The pass of a training step that made most of `values`, as far as the trace of the first of them tells.
