@@ -301,7 +301,7 @@ fn touched(
             index.remove(&stem);
             continue;
         }
-        let (of_stem, unread) = workspace::find(&files);
+        let (of_stem, unread) = workspace::find_while(&files, &|| true);
         if !of_stem.iter().any(|found| found.is_compilation) {
             index.remove(&stem);
         }

@@ -115,39 +115,61 @@ fn leave_out_companions(members: &mut Vec<Member>) {
     }
 }
 
-/// The dumps at and below `paths`, each once, in the order of their paths; and what could not be read, with the reason.
-/// A path that is none, or an empty folder, stands for the files whose names begin with it.
+/// The dumps at and below `paths`, as people name them, each once, in the order of their paths; and what could not be
+/// read, with the reason. A path that is none, or a folder without dumps, stands for the files whose names begin with it.
 pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
-    find_while(paths, &|| true)
+    let (mut members, mut problems) = (Vec::new(), Vec::new());
+    for path in paths {
+        let before = members.len();
+        let told = problems.len();
+        meet(path, &|| true, &mut members, &mut problems);
+        if members.len() > before {
+            continue;
+        }
+        let begun = begun_with(path);
+        if !begun.is_empty() && !path.exists() {
+            problems.truncate(told);
+        }
+        for path in begun {
+            meet(&path, &|| true, &mut members, &mut problems);
+        }
+        // Other things beside a folder may have such names.
+        let mut met = members[before..].iter();
+        if path.is_dir() && met.all(|member| member.part == Part::None) {
+            members.truncate(before);
+        }
+    }
+    grouped(members, problems)
 }
 
-/// The same as far as it is found while `goes_on`, which is asked at every file and folder.
+/// The dumps at and below `paths`, as far as they are found while `goes_on`, which is asked at every file and folder.
 pub fn find_while(
     paths: &[PathBuf],
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<Found>, Vec<String>) {
     let (mut members, mut problems) = (Vec::new(), Vec::new());
     for path in paths {
-        let before = members.len();
-        let problem = match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => {
-                walk(path, goes_on, &mut members, &mut problems);
-                None
-            }
-            Ok(metadata) => {
-                members.push(Member::named(path, &metadata));
-                None
-            }
-            Err(error) => Some(format!("{}: {error}", path.display())),
-        };
-        // Compilers make empty folders that are called as the files beside them begin.
-        if members.len() == before {
-            add_begun(path, goes_on, &mut members, &mut problems);
-        }
-        if members.len() == before {
-            problems.extend(problem);
-        }
+        meet(path, goes_on, &mut members, &mut problems);
     }
+    grouped(members, problems)
+}
+
+/// Collects the file at `path`, or what is recognised below the folder there.
+fn meet(
+    path: &Path,
+    goes_on: &(dyn Fn() -> bool + Sync),
+    members: &mut Vec<Member>,
+    problems: &mut Vec<String>,
+) {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => walk(path, goes_on, members, problems),
+        Ok(metadata) => members.push(Member::named(path, &metadata)),
+        Err(error) => problems.push(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The dumps that `members` are files of, and the problems, in order.
+fn grouped(mut members: Vec<Member>, mut problems: Vec<String>) -> (Vec<Found>, Vec<String>) {
     leave_out_companions(&mut members);
     members.sort_by(|one, other| one.path.cmp(&other.path));
     let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
@@ -164,34 +186,13 @@ pub fn find_while(
             // In any order, as paths may be.
             found.stamp = found.stamp.wrapping_add(member.stamp);
             found.is_compilation |= member.part != Part::Module;
-            found.is_named |= member.is_named;
         }
+        found.is_named |= member.is_named;
     }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
     dumps.sort();
     problems.sort();
     (dumps, problems)
-}
-
-/// Collects what has a name that begins with that of `path`, which is none, or is a folder without dumps.
-fn add_begun(
-    path: &Path,
-    goes_on: &(dyn Fn() -> bool + Sync),
-    members: &mut Vec<Member>,
-    problems: &mut Vec<String>,
-) {
-    let mut begun = Vec::new();
-    for path in begun_with(path) {
-        match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => walk(&path, goes_on, &mut begun, problems),
-            Ok(metadata) => begun.push(Member::named(&path, &metadata)),
-            Err(error) => problems.push(format!("{}: {error}", path.display())),
-        }
-    }
-    // Beside a folder other things may have such names.
-    if !path.is_dir() || begun.iter().any(|member| member.part != Part::None) {
-        members.append(&mut begun);
-    }
 }
 
 /// Collects the files below `folder` that are recognised as parts of dumps.
@@ -371,6 +372,10 @@ mod tests {
                 "{name}"
             );
         }
+        // What lies beside an empty folder is not meant by it.
+        fs::create_dir(folder.path().join("notes")).expect("a folder");
+        write("notes.txt");
+        assert_eq!(found(&[&folder.path().join("notes")]), [] as [PathBuf; 0]);
         for name in ["17.module_00", "17.module_0001.jit"] {
             let (found, problems) = find(&[folder.path().join(name)]);
             assert_eq!((found.len(), problems.len()), (0, 1), "{name}");
