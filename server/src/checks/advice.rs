@@ -108,6 +108,13 @@ impl<'d> Advice<'_, 'd> {
     fn others(&self) -> Vec<OfKind> {
         let donation = donation(&self.audit);
         let (missed, outputs) = self.missed_donations(&donation);
+        let (repeated, residuals) = match self.temporaries_at_peak() {
+            Some((peak, temporaries)) => (
+                self.repeated_shapes(peak, &temporaries),
+                self.loop_residuals(peak, &temporaries),
+            ),
+            None => (Vec::new(), None),
+        };
         vec![
             (self.padding(), "shape"),
             (self.peak_step().into_iter().collect(), ""),
@@ -116,8 +123,8 @@ impl<'d> Advice<'_, 'd> {
             (self.idle_outputs(&outputs), "memory space"),
             (self.fragmentation(), "allocation"),
             (self.large_constants(), "constant"),
-            (self.repeated_shapes(), "shape"),
-            (self.loop_residuals().into_iter().collect(), ""),
+            (repeated, "shape"),
+            (residuals.into_iter().collect(), ""),
             (self.widened(), "value"),
             (self.capacity(), "memory space"),
         ]

@@ -23,10 +23,8 @@ pub(super) fn begun_with(path: &Path) -> Vec<PathBuf> {
         rest.is_some_and(|rest| pattern.is_some() || (!start.is_empty() && ends(rest)))
     };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let entries = match folder.as_os_str() {
-        here if here.is_empty() => fs::read_dir("."),
-        _ => fs::read_dir(folder),
-    };
+    let is_here = folder.as_os_str().is_empty();
+    let entries = fs::read_dir(if is_here { Path::new(".") } else { folder });
     let names = entries.into_iter().flatten().flatten();
     let names = names.map(|entry| entry.file_name());
     let begun = names.filter(|name| is_begun(name.as_encoded_bytes()));

@@ -1,11 +1,9 @@
 use std::fmt::Write as _;
 
-use buflens_syntax::Document;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::audit::fixture::{audited, real};
-use crate::model::File;
+use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
 
 fn check(dump: &Dump, expected: &Expect) {
@@ -309,12 +307,8 @@ fn an_update_moves_what_it_writes_into_the_buffer() {
         called,
     );
     let files = [("m-buffer-assignment.txt", &*wrapped), ("m.txt", CALLED)];
-    let files = files.map(|(path, text)| File {
-        path: path.into(),
-        document: Document::new(text).unwrap(),
-        lossy: false,
-    });
-    check(&Dump::new(files.into()), &expected);
+    let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+    check(&dump(files.into()), &expected);
     // In one memory space it is what the program asks for.
     let here = UPDATE_IN_HOST_MEMORY.replace("S(5)", "");
     let dump = audited(&here);
@@ -346,27 +340,19 @@ Used values:
  uses:
  from instruction: %copy.1 = f32[8,16]{0,1} copy(%loop#1)
 ";
-    let dump = Dump::new(vec![File {
-        path: "m-buffer-assignment.txt".into(),
-        document: Document::new(text).expect("a small text"),
-        lossy: false,
-    }]);
-    let copies = copies(&Audit::new(&dump, Libraries::default()));
+    let printed = audited(text);
+    let copies = copies(&Audit::new(&printed, Libraries::default()));
     assert_eq!(copies[0].operand, "loop#1");
     let expected = expect![[r#"
         copy.1 layout 512 B, loop f32[8,16]{1,0} Some(0) -> copy.1 f32[8,16]{0,1} Some(0), steps None
     "#]];
-    check(&dump, &expected);
+    check(&printed, &expected);
 
     // The values may still name the instruction that the HLO text hides.
     let text = text.replace("copy(%loop#1)", "copy(%element)");
     let text = text.replace("  loop {1}\n", "  loop {1}\n  element\n");
     let module = "HloModule m, is_scheduled=true\n\nENTRY %e {\n  ROOT %copy.1 = f32[8,16]{0,1} copy(%loop#1)\n}\n";
     let files = [("m-buffer-assignment.txt", &*text), ("m.txt", module)];
-    let files = files.map(|(path, text)| File {
-        path: path.into(),
-        document: Document::new(text).expect("a small text"),
-        lossy: false,
-    });
-    check(&Dump::new(files.into()), &expected);
+    let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+    check(&dump(files.into()), &expected);
 }

@@ -14,7 +14,7 @@ use crate::checks::labels::{cut, size_place, space_title, step_title, title, val
 use crate::checks::{Code, Finding};
 use crate::model::bytes::{counted, rounded};
 use crate::model::cancel::checkpoint;
-use crate::model::occupancy::{Kind, alive, exclusive};
+use crate::model::occupancy::{Kind, Moment, alive, exclusive};
 use crate::model::shapes::shape_text;
 use crate::model::{Allocation, Part};
 
@@ -148,19 +148,27 @@ impl Advice<'_, '_> {
         constants.iter().filter_map(finding).collect()
     }
 
-    /// `repeated-shape`: temporaries of one shape at the peak of the main memory.
-    pub(super) fn repeated_shapes(&self) -> Vec<Finding> {
+    /// The true peak of the main memory, and the temporaries that are alive there, each with the bytes that no one before
+    /// it has.
+    pub(super) fn temporaries_at_peak(&self) -> Option<(Moment, Vec<(u32, u64)>)> {
         let dump = self.dump;
-        let Some(peak) = self.peak(0) else {
-            return Vec::new();
-        };
+        let peak = self.peak(0)?;
+        let mut values = exclusive(dump, &alive(dump, 0, peak.step));
+        values.retain(|&(at, _)| {
+            let kind = dump.allocation_of(self.value(at)).map(Allocation::kind);
+            kind == Some(Kind::Temp)
+        });
+        Some((peak, values))
+    }
+
+    /// `repeated-shape`: `temporaries` of one shape at the peak of the main memory.
+    pub(super) fn repeated_shapes(&self, peak: Moment, temporaries: &[(u32, u64)]) -> Vec<Finding> {
+        let dump = self.dump;
         let mut by_shape: BTreeMap<&str, (u64, Vec<u32>)> = BTreeMap::new();
-        for (at, share) in exclusive(dump, &alive(dump, 0, peak.step)) {
+        for &(at, share) in temporaries {
             let value = self.value(at);
-            let kind = dump.allocation_of(value).map(Allocation::kind);
             // A value that lies in the bytes of another is no copy of its own.
-            if kind == Some(Kind::Temp)
-                && share == value.size
+            if share == value.size
                 && let Some(shape) = shape_text(dump, value)
             {
                 let group = by_shape.entry(shape).or_default();
@@ -201,17 +209,17 @@ impl Advice<'_, '_> {
         found.iter().filter_map(finding).collect()
     }
 
-    /// `loop-residuals`: what the loops of JAX's forward pass keep of each turn, at the peak of the main memory.
-    pub(super) fn loop_residuals(&self) -> Option<Finding> {
-        let (dump, origins) = (self.dump, &self.audit.origins);
-        let peak = self.peak(0)?;
+    /// `loop-residuals`: `temporaries` that loops of JAX's forward pass keep of each turn, at the peak of the main memory.
+    pub(super) fn loop_residuals(
+        &self,
+        peak: Moment,
+        temporaries: &[(u32, u64)],
+    ) -> Option<Finding> {
+        let dump = self.dump;
         let mut kept: Vec<(u64, u32, String)> = Vec::new();
-        for (at, share) in exclusive(dump, &alive(dump, 0, peak.step)) {
-            let value = self.value(at);
-            let kind = dump.allocation_of(value).map(Allocation::kind);
-            if kind == Some(Kind::Temp)
-                && share >= self.thresholds.min_bytes
-                && let Some(filling) = origins.filling(value)
+        for &(at, share) in temporaries {
+            if share >= self.thresholds.min_bytes
+                && let Some(filling) = self.audit.origins.filling(self.value(at))
                 && let Some(path) = filling.op_name
                 && path.contains("jvp(")
                 && Pass::of(&path).is_none()
