@@ -319,7 +319,7 @@ fn a_capacity_goes_before_what_is_known_of_the_device() {
     };
     let device = spaces(&[tpu, "--device", "v5e"]);
     assert!(
-        device.contains("of the 15.75 GiB of a v5e are reserved"),
+        device.contains("of the 15.75 GiB of v5e are reserved"),
         "{device}"
     );
     let chosen = spaces(&[tpu, "--device", "v5e", "--capacity", "HBM=1KiB"]);

@@ -91,13 +91,14 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
     }
 }
 
-/// The memory space in whose memory `color` lies: what a GPU's collective operations and temporaries have apart is device
-/// memory, too.
-pub fn memory_of(color: u64, platforms: Platforms) -> u64 {
-    match (platform(platforms), color) {
+/// Whether `color` lies in the memory of memory space `of`: what a GPU's collective operations and temporaries have apart is
+/// device memory, too.
+pub fn lies_in(color: u64, of: u64, platforms: Platforms) -> bool {
+    let memory = match (platform(platforms), color) {
         ("gpu", 1 | 2) => 0,
         _ => color,
-    }
+    };
+    of == color || of == memory
 }
 
 /// The platforms, each alone, the one with the most memory spaces first.
@@ -265,9 +266,10 @@ mod tests {
         let cpu = Platforms { cpu: true, ..none };
         assert_eq!(short(1, tpu), "VMEM (@1)");
         assert_eq!(short(1, gpu), "collective memory (@1)");
-        let in_memory = |on| [0, 1, 2, HOST].map(|color| memory_of(color, on));
-        assert_eq!(in_memory(gpu), [0, 0, 0, HOST]);
-        assert_eq!(in_memory(tpu), [0, 1, 2, HOST]);
+        let in_main = |on| [0, 1, 2, HOST].map(|color| lies_in(color, 0, on));
+        assert_eq!(in_main(gpu), [true, true, true, false]);
+        assert_eq!(in_main(tpu), [true, false, false, false]);
+        assert!(lies_in(1, 1, gpu) && !lies_in(0, 1, gpu));
         assert_eq!(short(1, any), "memory space 1");
         assert_eq!(short(15, tpu), "SparseCore memory 15 (@15)");
         assert_eq!(short(14, tpu), "memory space 14");

@@ -88,9 +88,7 @@ impl Advice<'_, '_> {
             let Some(capacity) = self.thresholds.capacity_of(space.color, dump.platforms) else {
                 continue;
             };
-            let lies_in = |it: &&Space| {
-                it.color == space.color || space::memory_of(it.color, dump.platforms) == space.color
-            };
+            let lies_in = |it: &&Space| space::lies_in(it.color, space.color, dump.platforms);
             let together: Vec<&Space> = spaces.iter().filter(lies_in).collect();
             findings.extend(self.above(space, &together, capacity));
         }

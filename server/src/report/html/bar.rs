@@ -5,22 +5,21 @@ use maud::{Markup, html};
 use crate::model::bytes::{grouped, rounded};
 use crate::report::records::{Kinds, Space};
 
-/// What a memory space reserves and occupies by kind, against the bytes that the device has of
-/// it, or else what is reserved.
-pub fn bar(space: &Space, kinds: Option<&Kinds>, capacity: Option<u64>) -> Markup {
-    let reserved = space.reserved_bytes;
+/// What a memory space reserves and occupies by kind, and `others` in its memory reserve, against the bytes that the
+/// device has of it, or else what is reserved.
+pub fn bar(space: &Space, kinds: Option<&Kinds>, others: u64, capacity: Option<u64>) -> Markup {
+    let own = space.reserved_bytes;
     let mut parts: Vec<(&str, u64)> = kinds.map_or_else(Vec::new, |it| it.named().into());
     let occupied = parts
         .iter()
         .fold(0, |sum: u64, part| sum.saturating_add(part.1));
     let name = if kinds.is_some() { "idle" } else { "reserved" };
-    parts.push((name, reserved.saturating_sub(occupied)));
-    let left = capacity.map_or(0, |it| it.saturating_sub(reserved));
-    if capacity.is_some() {
-        parts.push(("left", left));
-    }
+    parts.push((name, own.saturating_sub(occupied)));
+    let taken = own.max(occupied).saturating_add(others);
+    let left = capacity.map_or(0, |it| it.saturating_sub(taken));
+    parts.extend([("others", others), ("left", left)]);
     parts.retain(|(_, bytes)| *bytes > 0);
-    let whole = reserved.max(occupied).max(capacity.unwrap_or(0));
+    let whole = taken.max(capacity.unwrap_or(0));
     let limit = capacity.filter(|&capacity| capacity < whole);
     html! {
         figure.bar {
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_the_device_or_the_program() {
-        let text = bar(&space(50, 40), Some(&KINDS), Some(100)).into_string();
+        let text = bar(&space(50, 40), Some(&KINDS), 0, Some(100)).into_string();
         for part in [
             r#"class="temp" style="width:30.000%""#,
             r#"class="parameter" style="width:10.000%""#,
@@ -87,17 +86,28 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        let text = bar(&space(50, 40), Some(&KINDS), Some(25)).into_string();
+        let text = bar(&space(50, 40), Some(&KINDS), 0, Some(25)).into_string();
         assert!(text.contains(r#"<i style="left:50.000%""#), "{text}");
         assert!(
             text.contains(r#"class="temp" style="width:60.000%""#),
             "{text}"
         );
-        let text = bar(&space(50, 40), None, None).into_string();
+        let text = bar(&space(50, 40), Some(&KINDS), 30, Some(100)).into_string();
+        for part in [
+            r#"class="others" style="width:30.000%""#,
+            r#"class="left" style="width:20.000%""#,
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let text = bar(&space(50, 40), None, 0, None).into_string();
         assert!(
             text.contains(r#"class="reserved" style="width:100.000%""#),
             "{text}"
         );
-        assert!(!bar(&space(0, 0), None, None).into_string().contains("NaN"));
+        assert!(
+            !bar(&space(0, 0), None, 0, None)
+                .into_string()
+                .contains("NaN")
+        );
     }
 }

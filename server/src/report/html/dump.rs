@@ -219,8 +219,15 @@ fn spaces<L>(
         let device = wanted
             .device
             .filter(|it| space.color == 0 && Some(it.bytes) == capacity);
+        let is_other = |it: &&Space| {
+            it.color != space.color && space::lies_in(it.color, space.color, platforms)
+        };
+        let others = capacity.map(|_| spaces.iter().filter(is_other));
+        let others: Vec<&Space> = others.into_iter().flatten().collect();
+        let others_bytes = others.iter().map(|it| it.reserved_bytes);
+        let others_bytes = others_bytes.fold(0, u64::saturating_add);
         let sentence = match capacity {
-            Some(capacity) => against(space, capacity, device),
+            Some(capacity) => against(space, &others, others_bytes, capacity, device),
             None => format!(
                 "{}: {} are reserved",
                 space.name,
@@ -230,7 +237,8 @@ fn spaces<L>(
         let mut peaks = held.iter().map(|held| &held.answer.content);
         let kinds = peaks.find(|peak| peak.space == space.color);
         let kinds = kinds.and_then(|peak| peak.kinds.as_ref());
-        bars.push((sentence.clone(), bar(space, kinds, capacity)));
+        let bar = bar(space, kinds, others_bytes, capacity);
+        bars.push((sentence.clone(), bar));
         sentences.extend(capacity.map(|_| sentence));
     }
     let body = html! {
@@ -243,11 +251,22 @@ fn spaces<L>(
     (sentences, body)
 }
 
-/// Whether a memory space fits.
-fn against(space: &Space, capacity: u64, device: Option<Device>) -> String {
-    let reserved = space.reserved_bytes;
-    let of = device.map_or_else(String::new, |device| format!(" of a {}", device.name));
-    let (name, bytes) = (&space.name, rounded(reserved));
+/// Whether a memory space fits, with the others in its memory.
+fn against(
+    space: &Space,
+    others: &[&Space],
+    others_bytes: u64,
+    capacity: u64,
+    device: Option<Device>,
+) -> String {
+    let reserved = space.reserved_bytes.saturating_add(others_bytes);
+    let of = device.map_or_else(String::new, |device| format!(" of {}", device.name));
+    let others: Vec<&str> = others.iter().map(|it| &*it.name).collect();
+    let name = match others.join(" and ") {
+        none if none.is_empty() => space.name.clone(),
+        others => format!("{} with {others}", space.name),
+    };
+    let bytes = rounded(reserved);
     let whole = format!("the {}{of}", rounded(capacity));
     match reserved.checked_sub(capacity) {
         None | Some(0) => format!(
@@ -336,7 +355,7 @@ fn files<L>(source: &Source<'_, '_, L>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::fixture::{audited, real};
+    use crate::audit::fixture::{audited, dump, real};
     use crate::model::source::Libraries;
     use crate::model::{Dump, Place};
 
@@ -369,6 +388,21 @@ mod tests {
             text += part.split("</script>").nth(1).unwrap_or_default();
         }
         text
+    }
+
+    #[test]
+    fn a_device_has_to_hold_what_its_program_has_apart() {
+        let text = "BufferAssignment:\nallocation 0: size 100, preallocated-temp:\n\
+                    allocation 1: size 60, color 1, preallocated-temp:\n\
+                    allocation 2: size 40, color 2, preallocated-temp:\n";
+        let path = "module_0001.f.sm_9.0_gpu_after_optimizations-buffer-assignment.txt";
+        let told = reported(
+            &dump(vec![(path.into(), text.to_owned())]),
+            &[("device", 250)],
+        );
+        let sentence = "device memory with collective memory and separate temp space: \
+                        200 B of the 250 B are reserved, 50 B are left";
+        assert!(told.contains(sentence), "{told}");
     }
 
     #[test]
