@@ -297,7 +297,7 @@ const VALUE_COLUMNS: [Column; 8] = [
     Column::new("kind", "", Place::Loose),
     Column::new("value", "", Place::Cut),
     Column::new("shape", "", Place::Cut),
-    Column::new("was", "", Place::Own),
+    Column::new("", "", Place::Own),
     Column::new("source", "", Place::Below),
     Column::new("op_name", "", Place::Spare),
 ];
@@ -494,6 +494,8 @@ fn copies<L>(page: &mut Page, diff: &Diff<L>) {
 pub fn table<'a, L: 'a>(pairs: impl IntoIterator<Item = &'a Answer<Diff<L>>>) -> Table {
     let keys = [
         "module",
+        "before_stem",
+        "after_stem",
         "change",
         "cause",
         "moved",
@@ -516,7 +518,11 @@ pub fn table<'a, L: 'a>(pairs: impl IntoIterator<Item = &'a Answer<Diff<L>>>) ->
     for pair in pairs {
         let diff = &pair.content;
         let mut add = |what: &[Cell; 5], before: Option<&Value<L>>, after: Option<&Value<L>>| {
-            let mut row = vec![Cell::text(&pair.module)];
+            let mut row = vec![
+                Cell::text(&pair.module),
+                Cell::text(&diff.before.stem),
+                Cell::text(&diff.after.stem),
+            ];
             row.extend(what.iter().cloned());
             for value in [before, after] {
                 row.extend([

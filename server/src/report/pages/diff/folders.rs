@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::page as page_of;
+use super::{left_out, page as page_of};
 use crate::report::page::Page;
 use crate::report::pages::counted;
 use crate::report::pages::summary::{below, files, folder};
@@ -62,15 +62,19 @@ pub fn pages<L>(diffs: &Diffs<L>, limit: usize) -> Page {
     let change = |pair: &&Answer<Diff<L>>| {
         let space = pair.content.spaces.first();
         let delta = |change: &Change| change.delta.unwrap_or(0).unsigned_abs();
-        space.map(|space| delta(&space.occupied_bytes).max(delta(&space.reserved_bytes)))
+        let most =
+            space.map(|space| delta(&space.occupied_bytes).max(delta(&space.reserved_bytes)));
+        (!pair.content.nothing_changed, most)
     };
     let mut pairs: Vec<(&Answer<Diff<L>>, String)> =
         diffs.pairs.iter().zip(labels(diffs)).collect();
     pairs.sort_by_key(|(pair, _)| Reverse(change(pair)));
     changed.sort_by_key(|pair| Reverse(change(pair)));
-    let rows = pairs.into_iter();
+    let more = pairs.len().saturating_sub(limit);
+    let rows = pairs.into_iter().take(limit);
     table.rows = rows.map(|(pair, label)| pair_row(pair, label)).collect();
     page.table(table);
+    left_out(&mut page, more);
     for pair in changed.iter().take(limit) {
         page.append(page_of(pair));
     }
