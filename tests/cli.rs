@@ -219,6 +219,57 @@ fn severities_and_what_is_denied_decide_the_exit_code() {
 }
 
 #[test]
+fn what_is_not_shown_is_counted_all_the_same() {
+    let hint = ["--severity", "bytes-overlap=hint", "--deny", "hint"];
+    let shown = |level| {
+        check(
+            &[&["check", PLANTED][..], &hint, &["--show", level]].concat(),
+            1,
+        )
+    };
+    let (out, _) = shown("information");
+    assert_eq!(out, "1 hint in 1 dump\n");
+    let (out, _) = shown("hint");
+    assert!(out.starts_with("hint[bytes-overlap]"), "{out}");
+    let (_, err) = check(&["check", PLANTED, "--show", "never"], 2);
+    assert!(
+        err.contains("[possible values: error, warning, information, hint]"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_dump_that_is_piped_in_is_read() {
+    let ask = |arguments: &[&str]| {
+        let dump = fs::File::open(root().join(PLANTED)).expect("a dump");
+        let result = command(arguments).stdin(dump).output();
+        let result = result.expect("the program runs");
+        (
+            result.status.code(),
+            String::from_utf8(result.stdout).expect("UTF-8"),
+            String::from_utf8(result.stderr).expect("UTF-8"),
+        )
+    };
+    let (code, out, err) = ask(&["check", "-", "--format", "json"]);
+    assert_eq!((code, &*err), (Some(1), ""));
+    let told: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        (&told["findings"][0]["code"], &told["findings"][0]["file"]),
+        (&"bytes-overlap".into(), &"-".into()),
+        "{told}"
+    );
+    // Nothing but the file's name tells what the program is called.
+    let (named, _) = check(&["peak", PLANTED], 0);
+    let named = named.replacen("planted-error", "-", 1);
+    assert_eq!(ask(&["peak", "-"]), (Some(0), named, String::new()));
+    let (code, out, err) = ask(&["summary", "-", "--format", "csv"]);
+    assert_eq!((code, &*err, out.lines().count()), (Some(0), "", 2));
+    let (code, out, _) = ask(&["diff", PLANTED, "-"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("nothing changed"), "{out}");
+}
+
+#[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_done() {
     let (out, err) = check(&["check", "no/such.txt", PLANTED], 2);
     assert!(

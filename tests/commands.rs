@@ -170,6 +170,16 @@ fn the_server_answers_as_the_command_line_does() {
             json!({ "allocation": 99, "offset": 0 }),
             "there is no allocation 99",
         ),
+        (
+            "buflens.valueAtOffset",
+            json!({ "allocation": 8, "offset": 1_000_000_000_000_u64 }),
+            " B, and none at offset 1000000000000",
+        ),
+        (
+            "buflens.valueAtOffset",
+            json!({ "allocation": 8, "offset": 0, "step": 99 }),
+            "there is no step 99: the last one is 14",
+        ),
         ("buflens.whatIf", json!({}), "missing field `without`"),
         ("buflens.nothing", json!({}), "there is no command"),
     ] {

@@ -271,6 +271,43 @@ fn folders_are_compared_program_by_program() {
 }
 
 #[test]
+fn changed_pairs_of_folders_come_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sides = ["before", "after"].map(|side| folder.path().join(side));
+    // In the second alone of three programs a value is gone, which moves no total.
+    let text = |is_changed: bool| {
+        let gone = " value: <2 b @0> (size=64,offset=0): f32[16]{0}\n";
+        let gone = if is_changed { "" } else { gone };
+        format!(
+            "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n \
+             value: <1 a @0> (size=64,offset=0): f32[16]{{0}}\n{gone}\nTotal bytes used: 64 (64B)\n"
+        )
+    };
+    for (side, path) in sides.iter().enumerate() {
+        fs::create_dir(path).expect("a folder");
+        for number in 1..=3 {
+            let name = format!(
+                "module_000{number}.jit_p{number}.cpu_after_optimizations-buffer-assignment.txt"
+            );
+            fs::write(path.join(name), text(side == 1 && number == 2)).expect("a file");
+        }
+    }
+    let [before, after] = sides.map(|side| side.display().to_string());
+    let (text, _) = run(&["diff", &before, &after, "--limit", "1"], 0);
+    let table = text.find("jit_p2").expect("the changed one");
+    assert!(text[table..].contains("... and 2 more."), "{text}");
+    assert!(
+        !text.contains("jit_p1") && !text.contains("jit_p3"),
+        "{text}"
+    );
+    let (csv, _) = run(&["diff", &before, &after, "--format", "csv"], 0);
+    let rows: Vec<&str> = csv.lines().collect();
+    let stem = |side: &str| format!("{side}/module_0002.jit_p2.cpu_after_optimizations");
+    let files = format!("jit_p2,{},{},gone,", stem(&before), stem(&after));
+    assert!(rows.len() == 2 && rows[1].starts_with(&files), "{csv}");
+}
+
+#[test]
 fn another_donation_is_told_before_the_numbers() {
     let whole = "tests/fixtures/readme/module_0022.jit_mlp_fwd.cl_804429027.after_optimizations-buffer-assignment.txt";
     let text = text_of(whole);
@@ -420,7 +457,7 @@ fn the_server_compares_with_another_dump() {
         nowhere["message"]
             .as_str()
             .expect("a message")
-            .contains("/nowhere.txt cannot be compared with")
+            .contains("/nowhere.txt cannot be compared: there is no such file")
     );
     assert!(Path::new(&before).exists());
 }

@@ -43,6 +43,10 @@ pub struct Check {
     /// The severity from which on findings make the exit code 1; `warning` if it is not given.
     #[arg(long, value_enum, value_name = "LEVEL")]
     deny: Option<Deny>,
+    /// The severity from which on findings are written; all are if it is not given. Those that are not are counted, and
+    /// count for the exit code, all the same.
+    #[arg(long, value_parser = severities(), value_name = "LEVEL")]
+    show: Option<Severity>,
     /// Gives a code another severity, or turns it off: `color-mismatch=hint`, `human-bytes=off`.
     #[arg(long = "severity", value_parser = chosen_severity, value_name = "CODE=LEVEL")]
     severities: Vec<(String, String)>,
@@ -125,6 +129,15 @@ pub(super) fn devices() -> impl TypedValueParser<Value = Device> {
     names.try_map(|name| Device::named(&name))
 }
 
+/// The severities, by name.
+fn severities() -> impl TypedValueParser<Value = Severity> {
+    let names = PossibleValuesParser::new(Severity::ALL.map(Severity::name));
+    names.try_map(|name| {
+        let mut all = Severity::ALL.into_iter();
+        all.find(|it| it.name() == name).ok_or("there is none")
+    })
+}
+
 /// `CODE=LEVEL`, of which both exist.
 fn chosen_severity(text: &str) -> Result<(String, String), String> {
     let (code, level) = text.split_once('=').ok_or("expected CODE=LEVEL")?;
@@ -144,6 +157,8 @@ struct Settings {
     severities: Severities,
     thresholds: Thresholds,
     deny: Deny,
+    /// The least that is written.
+    show: Severity,
     account: Account,
 }
 
@@ -273,6 +288,7 @@ impl Check {
                 ..Thresholds::default()
             },
             deny: self.deny.or(config.deny).unwrap_or(Deny::Warning),
+            show: self.show.unwrap_or(Severity::Hint),
             account,
         })
     }
@@ -344,6 +360,7 @@ fn write_findings(
         severities,
         thresholds,
         deny,
+        show,
         account,
     } = settings;
     let is_measured = account.is_open();
@@ -386,11 +403,12 @@ fn write_findings(
                 totals.broken = Some(loaded.dump.files[loaded.file].path.clone());
             }
             all.extend(findings);
-            let findings = judged(all, severities);
+            let mut findings = judged(all, severities);
             for judged in &findings {
                 totals.counts.add(judged.severity);
                 totals.is_denied |= deny.denies(judged.severity);
             }
+            findings.retain(|judged| judged.severity >= *show);
             let written = write(&loaded.dump, &findings);
             dumps::drop_aside(loaded);
             written

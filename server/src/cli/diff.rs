@@ -23,7 +23,7 @@ use crate::workspace::{self, Found};
 #[derive(Debug, Args)]
 pub struct Diff {
     /// What was before: a file, which stands for its whole dump, the beginning of the names of its files, or a folder of
-    /// dumps.
+    /// dumps; `-` for what is piped in.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// What is now: a file or a folder.
@@ -51,38 +51,33 @@ impl Diff {
     pub fn run(&self) -> io::Result<ExitCode> {
         let paths = [&self.before, &self.after];
         let mut is_unreadable = false;
-        let are_files = paths.iter().all(|path| path.exists() && !path.is_dir());
-        let is_changed = if are_files {
-            self.one(&self.before, &self.after, &mut is_unreadable)?
-        } else {
-            let mut sides = [Vec::new(), Vec::new()];
-            for (side, path) in sides.iter_mut().zip(paths) {
-                let (found, problems) = workspace::find(std::slice::from_ref(path));
-                for problem in &problems {
-                    complain(problem);
-                }
-                is_unreadable |= !problems.is_empty();
-                *side = found
-                    .iter()
-                    .filter_map(|found| assigned(found, path))
-                    .collect();
-                if side.is_empty() && problems.is_empty() {
-                    complain(format_args!("there is no dump at {}", path.display()));
-                    if let Some(unread) = workspace::unread(std::slice::from_ref(path)) {
-                        complain(unread);
-                    }
-                }
-                is_unreadable |= side.is_empty();
+        let mut sides = [Vec::new(), Vec::new()];
+        for (side, path) in sides.iter_mut().zip(paths) {
+            let (found, problems) = workspace::find(std::slice::from_ref(path));
+            for problem in &problems {
+                complain(problem);
             }
-            if is_unreadable && sides.iter().any(Vec::is_empty) {
-                return Ok(ExitCode::from(UNREADABLE));
-            }
-            match &sides {
-                [before, after] if before.len() == 1 && after.len() == 1 => {
-                    self.one(&before[0].path, &after[0].path, &mut is_unreadable)?
+            is_unreadable |= !problems.is_empty();
+            *side = found
+                .iter()
+                .filter_map(|found| assigned(found, path))
+                .collect();
+            if side.is_empty() && problems.is_empty() {
+                complain(format_args!("there is no dump at {}", path.display()));
+                if let Some(unread) = workspace::unread(std::slice::from_ref(path)) {
+                    complain(unread);
                 }
-                _ => self.many(sides, &mut is_unreadable)?,
             }
+            is_unreadable |= side.is_empty();
+        }
+        if sides.iter().any(Vec::is_empty) {
+            return Ok(ExitCode::from(UNREADABLE));
+        }
+        let is_changed = match &sides {
+            [before, after] if before.len() == 1 && after.len() == 1 => {
+                self.one(&before[0].path, &after[0].path, &mut is_unreadable)?
+            }
+            _ => self.many(sides, &mut is_unreadable)?,
         };
         let code = match (is_unreadable, is_changed && self.exit_code) {
             (true, _) => UNREADABLE,

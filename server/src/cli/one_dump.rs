@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 20;
 #[derive(Debug, Args)]
 pub struct Given {
     /// A file, which stands for its whole dump with all siblings, or several files of one dump, or
-    /// a folder that holds one.
+    /// a folder that holds one; `-` for what is piped in.
     #[arg(required = true, value_name = "FILE")]
     paths: Vec<PathBuf>,
     /// Source files with this in their path are a library's, not the user's own. May be repeated.
@@ -83,11 +83,7 @@ impl Given {
     }
 
     fn load(&self) -> Result<Loaded, Problem> {
-        let path = match &self.paths[..] {
-            [file] if file.exists() && !file.is_dir() => file.clone(),
-            paths => only_dump(paths)?,
-        };
-        load(&path)
+        load(&only_dump(&self.paths)?)
     }
 }
 

@@ -116,7 +116,7 @@ impl Oom {
     /// The dump of the program.
     fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
         let found = match &self.dump {
-            Some(file) if file.exists() && !file.is_dir() => Beside::One(file.clone()),
+            Some(file) if !file.is_dir() => Beside::One(only_dump(std::slice::from_ref(file))?),
             Some(folder) => match workspace::within(folder, path, document) {
                 Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
                 Beside::Other(programs) => {
@@ -179,7 +179,7 @@ fn read(path: &Path) -> Result<Log, Problem> {
     // A document is no longer, and some files have no end.
     let most = u64::from(u32::MAX) + 1;
     let mut bytes = Vec::new();
-    if path.as_os_str() == "-" {
+    if workspace::is_piped(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))

@@ -251,10 +251,8 @@ pub fn answer(
                 step,
                 ..
             } = *asked;
-            match records::values_at_offset(&source, allocation, offset, step) {
-                Some(values) => to_json(&dump, values),
-                None => Err(format!("there is no allocation {allocation}")),
-            }
+            records::values_at_offset(&source, allocation, offset, step)
+                .and_then(|values| to_json(&dump, values))
         }
         Command::Padding(asked) => {
             let limit = asked.limit.unwrap_or(LIMIT);
@@ -359,7 +357,7 @@ fn loaded(view: &View) -> std::result::Result<std::result::Result<Loaded, String
     let path = &view.snapshot.path;
     let problem = |reason: &str| {
         Ok(Err(format!(
-            "{} cannot be compared with: {reason}",
+            "{} cannot be compared: {reason}",
             path.display()
         )))
     };

@@ -12,7 +12,7 @@ use ignore::{WalkBuilder, WalkState};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::load::{LoadError, Loaded, load};
-use super::names::{part_of_head, part_of_name, stem_or_path};
+use super::names::{is_piped, part_of_head, part_of_name, stem_or_path};
 use super::on_disk::Texts;
 use super::patterns::{Programs, begun_with};
 use super::unread::is_compressed;
@@ -93,6 +93,18 @@ impl Member {
         }
     }
 
+    /// What is piped in.
+    fn piped(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            bytes: 0,
+            stamp: 0,
+            part: Part::None,
+            is_named: true,
+            is_foreign: false,
+        }
+    }
+
     /// A file that somebody named. It is read whatever it is, and checking says if it is no dump.
     fn named(path: &Path, metadata: &Metadata) -> Self {
         // A pipe has no head that could be read twice.
@@ -120,6 +132,10 @@ fn leave_out_companions(members: &mut Vec<Member>) {
 pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
     let (mut members, mut problems) = (Vec::new(), Vec::new());
     for path in paths {
+        if is_piped(path) {
+            members.push(Member::piped(path));
+            continue;
+        }
         let before = members.len();
         let told = problems.len();
         meet(path, &|| true, &mut members, &mut problems);

@@ -10,7 +10,7 @@ use buflens_syntax::{Document, DocumentKind, TooLarge};
 
 use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, Totals, beside};
-use super::names::{Sibling, module_name, siblings};
+use super::names::{Sibling, is_piped, module_name, siblings};
 use super::on_disk::{Texts, is_large, read_large};
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, File, FileId, Join, Numbering, Part};
@@ -200,11 +200,14 @@ pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)
     Ok((length, metadata.modified().ok()))
 }
 
-/// Reads a file alone, piece by piece. What is not UTF-8 is replaced, and the file marked.
+/// Reads a file alone, or what is piped in, piece by piece. What is not UTF-8 is replaced, and the file marked.
 pub fn read(path: &Path) -> Result<File, ReadError> {
     tracing::debug!("reading {}", path.display());
-    let mut file = DiskFile::open(path).map_err(ReadError::Io)?;
-    let (document, lossy) = read_from(&mut file)?;
+    let (document, lossy) = if is_piped(path) {
+        read_from(&mut io::stdin().lock())?
+    } else {
+        read_from(&mut DiskFile::open(path).map_err(ReadError::Io)?)?
+    };
     Ok(File {
         path: path.to_owned(),
         document,

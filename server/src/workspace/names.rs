@@ -25,6 +25,11 @@ pub struct Sibling {
     pub part: Part,
 }
 
+/// Whether the path stands for what is piped in.
+pub fn is_piped(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// The path without suffix and extension, which the files of one compilation have in common.
 /// `None` for a file that is named like no dump.
 pub fn stem(path: &Path) -> Option<PathBuf> {

@@ -38,7 +38,7 @@ pub fn page(listing: &Listing, limit: usize) -> Page {
         Column::new("files", "", Place::Row),
         Column::new("parts", "", Place::Row),
         Column::new("stages", "", Place::Row),
-        Column::new("platform", "", Place::Row),
+        Column::new("platform", "", Place::Loose),
         Column::new("module", "", Place::Whole),
         Column::new("path", "", Place::Whole),
     ]);

@@ -6,6 +6,7 @@ use super::{Moment, Source, Space, Value, missing_live_ranges, spaces, value};
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
 use crate::audit::{Audit, kernels};
+use crate::model::bytes::grouped;
 use crate::model::occupancy::{self, Kind, Occupancy};
 use crate::model::{self, Dump, space};
 
@@ -437,16 +438,30 @@ pub struct ValuesAtOffset<L> {
 }
 
 /// The values of the allocation with this number that hold the byte at `offset`, at `step` or at
-/// any. `None` if there is no such allocation.
+/// any.
+///
+/// # Errors
+/// If there is no such allocation, or no such byte or step in it.
 pub fn values_at_offset<L>(
     source: &Source<'_, '_, L>,
     allocation: u64,
     offset: u64,
     step: Option<u64>,
-) -> Option<ValuesAtOffset<L>> {
+) -> Result<ValuesAtOffset<L>, String> {
     let dump = source.audit.dump;
     let mut allocations = dump.allocations.iter();
-    let found = allocations.find(|candidate| candidate.index == allocation)?;
+    let found = allocations
+        .find(|candidate| candidate.index == allocation)
+        .ok_or_else(|| format!("there is no allocation {allocation}"))?;
+    if offset >= found.size {
+        let bytes = grouped(found.size);
+        return Err(format!(
+            "allocation {allocation} has {bytes} B, and none at offset {offset}"
+        ));
+    }
+    if let Some(problem) = step.and_then(|step| step_problem(dump, found.color, step)) {
+        return Err(problem);
+    }
     let holds = |&at: &u32| {
         dump.values.get(at as usize).is_some_and(|value| {
             step.is_none_or(|step| dump.is_alive(value, step))
@@ -460,7 +475,7 @@ pub fn values_at_offset<L>(
         let value = &dump.values[at as usize];
         (!value.has_live_range(), dump.live(value), at)
     });
-    Some(ValuesAtOffset {
+    Ok(ValuesAtOffset {
         allocation,
         offset,
         values: values
