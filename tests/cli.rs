@@ -262,8 +262,10 @@ fn a_dump_that_is_piped_in_is_read() {
     let (named, _) = check(&["peak", PLANTED], 0);
     let named = named.replacen("planted-error", "-", 1);
     assert_eq!(ask(&["peak", "-"]), (Some(0), named, String::new()));
+    let (named, _) = check(&["summary", PLANTED, "--format", "csv"], 0);
     let (code, out, err) = ask(&["summary", "-", "--format", "csv"]);
-    assert_eq!((code, &*err, out.lines().count()), (Some(0), "", 2));
+    let count = named.lines().count();
+    assert_eq!((code, &*err, out.lines().count()), (Some(0), "", count));
     let (code, out, _) = ask(&["diff", PLANTED, "-"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("nothing changed"), "{out}");

@@ -238,7 +238,8 @@ impl Document {
 
     /// The block with number `block`, and its first byte's offset.
     pub fn block(&self, block: usize) -> Option<(u32, &Block)> {
-        Some((self.starts[block], self.blocks.get(block)?))
+        let found = self.blocks.get(block)?;
+        Some((self.starts[block], found))
     }
 
     /// The number of the block that holds the byte at `offset`; the last one for the end of the
@@ -297,7 +298,8 @@ impl Document {
     /// block if that begins with a long line. The token is the one that holds the byte at the offset, or the one that
     /// ends there if that is a word and the other is not.
     pub fn token_at(&self, offset: u32) -> Option<(u32, SyntaxToken)> {
-        let block = self.block_at(offset.min(self.len()))?;
+        let offset = offset.min(self.len());
+        let block = self.block_at(offset)?;
         let (start, text) = (self.starts[block], self.blocks[block].text.as_bytes());
         let mut at = (offset - start) as usize;
         let is_word = |at: usize| text.get(at).is_some_and(|&byte| is_name_byte(byte));

@@ -81,8 +81,8 @@ pub struct Copy {
     pub bytes: Option<u64>,
     /// The steps from its start to its end, the same for one that is not asynchronous.
     pub window: Option<(u64, u64)>,
-    /// Whether its result is alive at the true peak of its memory space.
-    pub at_peak: bool,
+    /// Whether its result is alive at the true peak of its memory space; `None` where that is not known.
+    pub at_peak: Option<bool>,
     /// The earlier copy that it takes back: A -> B, and then B -> A.
     pub round_trip: Option<NameId>,
 }
@@ -156,10 +156,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let read = dump.read_by(operand);
     let from = End {
         value: read,
-        color: from_array.map_or_else(
-            || Some(dump.allocation_of(&dump.values[read? as usize])?.color),
-            |array| space::of_array(array),
-        ),
+        color: from_array.map_or_else(|| dump.color_of(read?), |array| space::of_array(array)),
         shape: from_shape.to_owned(),
     };
     // An asynchronous slice shows at its index what the called computation defines.
@@ -176,7 +173,6 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
             .unwrap_or_default()
             .to_owned(),
     };
-    let peak = value.and_then(|value| dump.occupancy().peak(dump.allocation_of(value)?.color));
     let bytes = if moved == UPDATE {
         source.and_then(|part| taken(part, dump.platforms))
     } else if let Some(value) = value {
@@ -187,7 +183,6 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let has_buffers = !dump.allocations.is_empty();
         has_buffers.then(|| taken(array, dump.platforms)).flatten()
     };
-    let is_alive = |step: u64| value.is_some_and(|value| dump.is_alive(value, step));
     Some(Copy {
         name,
         purpose: purpose(
@@ -201,7 +196,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         to,
         bytes,
         window: window(dump, name, is_async),
-        at_peak: peak.is_some_and(|peak| is_alive(peak.step)),
+        at_peak: value.and_then(|value| dump.is_at_peak(value)),
         round_trip: None,
     })
 }

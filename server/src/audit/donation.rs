@@ -61,8 +61,8 @@ pub struct Parameter {
     /// The last step at which it is read, and by whom. `None` if it is never read, or nothing is
     /// known.
     pub last_read: Option<(u64, NameId)>,
-    /// Whether it is alive at the peak of its memory space.
-    pub at_peak: bool,
+    /// Whether it is alive at the peak of its memory space; `None` where that is not known.
+    pub at_peak: Option<bool>,
     /// The outputs that it could be donated to, as numbers into
     /// [`crate::model::Dump::allocations`]: at most 16, the one that it is matched with first, then
     /// those of its shape, then those that have its size and number of elements. Where the verdict is another than
@@ -118,9 +118,7 @@ pub fn donation(audit: &Audit) -> Donation {
         let value = value_of(dump, allocation);
         let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
         let peak = dump.occupancy().peak(allocation.color);
-        let is_alive =
-            |step: u64| value.is_some_and(|at| dump.is_alive(&dump.values[at as usize], step));
-        let at_peak = peak.is_some_and(|peak| is_alive(peak.step));
+        let at_peak = value.and_then(|at| dump.is_at_peak(&dump.values[at as usize]));
         let (output, outputs) = matching.of_parameter(at);
         // Where nobody is known to read it, that may be for want of the section that tells.
         let is_unread = |value: &Value| value.is_used() && dump.uses_of(value).is_empty();
@@ -132,7 +130,8 @@ pub fn donation(audit: &Audit) -> Donation {
         };
         let is_known = value.is_some_and(|at| {
             let value = &dump.values[at as usize];
-            value.has_live_range() && (!at_peak || last_read.is_some() || is_unread(value))
+            value.has_live_range()
+                && (at_peak != Some(true) || last_read.is_some() || is_unread(value))
         });
         let verdict = if allocation.is_donated() {
             Verdict::Donated
@@ -142,7 +141,7 @@ pub fn donation(audit: &Audit) -> Donation {
             Verdict::CouldMatch
         } else if peak.is_none() || !is_known {
             Verdict::Unknown
-        } else if at_peak
+        } else if at_peak == Some(true)
             && allocation.size > 0
             && peak.is_some_and(|peak| is_read_before(peak.step))
         {
@@ -187,16 +186,13 @@ pub fn donation(audit: &Audit) -> Donation {
     }
 }
 
-/// The output that the parameter in an allocation of the dump is matched with, as [`donation`] has it, and
+/// The output that the parameter in allocation `at` is matched with, as [`donation`] has it, and
 /// all outputs that have its size, as in [`Parameter::outputs`]. Looks at its memory space alone.
-pub fn outputs_for(audit: &Audit, parameter: &Allocation) -> (Option<u32>, Vec<u32>) {
+pub fn outputs_for(audit: &Audit, at: u32) -> (Option<u32>, Vec<u32>) {
+    let parameter = &audit.dump.allocations[at as usize];
     let of_space = audit.dump.allocations_in(parameter.color);
-    let mut of_size = of_space.filter(|(_, other)| other.size == parameter.size);
-    let matching = Matching::of(audit, of_size.clone());
-    match of_size.find(|(_, other)| std::ptr::eq(*other, parameter)) {
-        Some((at, _)) => matching.of_parameter(at),
-        None => (None, Vec::new()),
-    }
+    let of_size = of_space.filter(|(_, other)| other.size == parameter.size);
+    Matching::of(audit, of_size).of_parameter(at)
 }
 
 /// The step at which a parameter is needed for the last time, 0 if never. `None` where that is not known.

@@ -1,12 +1,14 @@
 //! Which values a line of source made: those of instructions with the line among their frames.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::Audit;
+use crate::model::Dump;
 use crate::model::lines::{Lines, likeness};
-use crate::model::occupancy::{Kind, exclusive};
+use crate::model::occupancy::exclusive;
 use crate::model::source::Frame;
 use crate::model::source_map::SourceMap;
 
@@ -105,58 +107,29 @@ pub struct Held {
     pub at_peak: Option<u64>,
 }
 
-/// The true peaks of a dump, and what is alive at them.
-#[derive(Debug)]
-pub struct Peaks {
-    /// The step of each memory space with a peak.
-    steps: FxHashMap<u64, u64>,
-}
-
-impl Peaks {
-    /// Those of the dump.
-    pub fn new(audit: &Audit) -> Self {
-        let spaces = audit.dump.occupancy().spaces.iter();
-        let steps = spaces.filter_map(|space| Some((space.color, space.peak()?.step)));
-        Self {
-            steps: steps.collect(),
+/// What `values` occupy together at the true peak of each memory space that some of them is in, by its number.
+/// Bytes in which several lie count once.
+pub fn held(dump: &Dump, values: &[u32]) -> Vec<Held> {
+    let mut of_spaces: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for &at in values {
+        if let Some(color) = dump.color_of(at) {
+            let there = of_spaces.entry(color).or_default();
+            there.extend(
+                Some(at).filter(|&at| dump.is_at_peak(&dump.values[at as usize]) == Some(true)),
+            );
         }
     }
-
-    /// Whether a value is alive at the true peak of its memory space; `None` where none is known.
-    pub fn hold(&self, audit: &Audit, value: u32) -> Option<bool> {
-        let value_of = audit.dump.values.get(value as usize)?;
-        let allocation = audit.dump.allocation_of(value_of)?;
-        let step = *self.steps.get(&allocation.color)?;
-        let is_counted = allocation.kind() != Kind::ThreadLocal;
-        // Also of one without bytes, which occupies nothing.
-        is_counted.then(|| audit.dump.is_alive(value_of, step))
-    }
-
-    /// What `values` occupy together at the true peak of each memory space that some of them is in.
-    /// Bytes in which several lie count once.
-    pub fn held(&self, audit: &Audit, values: &[u32]) -> Vec<Held> {
-        let dump = audit.dump;
-        let color = |at: u32| Some(dump.allocation_of(dump.values.get(at as usize)?)?.color);
-        let mut held: Vec<Held> = Vec::new();
-        let colors = values.iter().filter_map(|&at| color(at));
-        let mut colors: Vec<u64> = colors.collect();
-        colors.sort_unstable();
-        colors.dedup();
-        for of in colors {
-            let there = values.iter().copied();
-            let there =
-                there.filter(|&at| color(at) == Some(of) && self.hold(audit, at) == Some(true));
-            let shares = exclusive(dump, &there.collect::<Vec<u32>>());
-            let bytes = shares
-                .iter()
-                .fold(0_u64, |sum, (_, own)| sum.saturating_add(*own));
-            held.push(Held {
-                color: of,
-                at_peak: self.steps.contains_key(&of).then_some(bytes),
-            });
+    let held = |(color, there): (u64, Vec<u32>)| {
+        let shares = exclusive(dump, &there);
+        let bytes = shares
+            .iter()
+            .fold(0_u64, |sum, (_, own)| sum.saturating_add(*own));
+        Held {
+            color,
+            at_peak: dump.occupancy().peak(color).map(|_| bytes),
         }
-        held
-    }
+    };
+    of_spaces.into_iter().map(held).collect()
 }
 
 #[cfg(test)]
@@ -227,7 +200,7 @@ HloLiveRange (max 3):
             .unwrap();
         }
         let values: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
-        for held in Peaks::new(&audit).held(&audit, &values) {
+        for held in held(&dump, &values) {
             writeln!(text, "@{} {:?}", held.color, held.at_peak).unwrap();
         }
         expected.assert_eq(&text);

@@ -185,7 +185,7 @@ mod tests {
             to: End::default(),
             bytes: Some(bytes),
             window: Some((start, end)),
-            at_peak: false,
+            at_peak: None,
             round_trip: None,
         };
         let all = [

@@ -15,7 +15,7 @@ pub struct Match {
 }
 
 /// The memory space that `failure` is about, 0 where it does not say.
-pub fn space_of(failure: &Failure) -> u64 {
+pub fn color_of_failure(failure: &Failure) -> u64 {
     let tpu = Platforms {
         tpu: true,
         ..Platforms::default()
@@ -57,13 +57,7 @@ fn values_at(dump: &Dump, label: &str) -> Option<Vec<u32>> {
 /// The values of memory space `color` that `entry` means: those of its instruction, its argument or its output, or,
 /// where it names none, all with its shape and its size.
 pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
-    let in_space = |at: &u32| {
-        let allocation = dump
-            .values
-            .get(*at as usize)
-            .and_then(|it| dump.allocation_of(it));
-        allocation.is_some_and(|allocation| allocation.color == color)
-    };
+    let in_space = |at: &u32| dump.color_of(*at) == Some(color);
     let sizes = entry.size.and_then(Printed::range);
     // Some are listed without their layout.
     let is_shape = |own: &str, listed: &str| {

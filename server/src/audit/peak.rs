@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::Audit;
-use crate::model::occupancy::{Kind, Moment, Occupancy, alive, by_kind, exclusive};
+use crate::model::occupancy::{Moment, Occupancy, alive, by_kind, exclusive};
 
 /// How near to the peak other steps must be to be named, in percent of its bytes.
 pub const NEAR: u8 = 95;
@@ -94,12 +94,6 @@ pub fn peak(
         near: curve.near(NEAR),
         next: curve.next_peaks(NEXT),
     })
-}
-
-/// The bytes of `kinds` with their names, without those that are 0.
-pub fn named_kinds(kinds: [u64; 4]) -> impl Iterator<Item = (&'static str, u64)> {
-    let names = Kind::OCCUPYING.map(Kind::name);
-    names.into_iter().zip(kinds).filter(|(_, bytes)| *bytes > 0)
 }
 
 /// The step that the compiler prints as the peak, the bytes that it lists there, and those that

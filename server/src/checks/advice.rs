@@ -10,6 +10,7 @@ mod spaces;
 mod tests;
 mod values;
 
+use super::budgets::Limits;
 use super::labels::{cut, title, value_place};
 use super::{Code, Finding, Findings};
 use crate::audit::Audit;
@@ -25,6 +26,7 @@ use crate::model::{Dump, Place, Value, bytes};
 const MAX_OF_CODE: usize = 20;
 /// At most so many others of the same kind are named with a finding.
 const MAX_RELATED: usize = 8;
+
 /// From when on something is worth a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thresholds {
@@ -42,7 +44,7 @@ pub struct Thresholds {
     pub dead_percent: u64,
     /// `capacity`: the bytes that a device has of a memory space. Spaces go by name, `hbm`, or by
     /// number, `@0`.
-    pub capacity: Vec<(String, u64)>,
+    pub capacity: Limits<u64>,
     /// Whose lines of source are told only where there are none of the user's.
     pub libraries: Libraries,
 }
@@ -137,8 +139,8 @@ impl<'d> Advice<'_, 'd> {
     /// The true peak of a memory space, where every live range is known.
     fn peak(&self, color: u64) -> Option<Moment> {
         let occupancy = self.dump.occupancy();
-        let peak = occupancy.peak(color).filter(|_| occupancy.missing == 0);
-        peak.filter(|peak| peak.bytes > 0)
+        let peak = occupancy.peak_if_any(color);
+        peak.filter(|_| occupancy.missing == 0)
     }
 
     /// Whether a value is alive at the true peak of its memory space.

@@ -126,7 +126,7 @@ pub fn check(
 }
 
 /// The limit of memory space `color`.
-fn limit<T: Copy>(limits: &Limits<T>, color: u64, platforms: Platforms) -> Option<T> {
+pub(super) fn limit<T: Copy>(limits: &Limits<T>, color: u64, platforms: Platforms) -> Option<T> {
     let mut limits = limits.iter().rev();
     let (_, limit) = limits.find(|(name, _)| space::called(name, platforms) == Some(color))?;
     Some(*limit)

@@ -162,7 +162,7 @@ pub fn cuts(dump: &Dump) -> Vec<Finding> {
     findings.retain(|finding| {
         let document = &dump.files[finding.place.file].document;
         let part = Part::from(document.kind());
-        finding.code == Code::Truncated && !matches!(part, Part::Module | Part::None)
+        finding.code == Code::Truncated && part.tells_of_memory()
     });
     findings.list
 }

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::one_dump::load;
+use super::one_dump::{has_suffix, load};
 use super::output::Format;
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::model::source::Libraries;
-use crate::model::{Dump, Part, Place};
+use crate::model::{Dump, Place};
 use crate::report::pages::diff as page;
 use crate::report::records::{self, Answer, Diffs, FileLocation, Source};
 use crate::workspace::{self, Found};
@@ -184,15 +184,7 @@ struct Assigned {
 
 /// The file that a dump is read by, unless it is a program's text alone that nobody named.
 fn assigned(found: &Found, named: &Path) -> Option<Assigned> {
-    let says_something = |path: &&PathBuf| {
-        let siblings = workspace::siblings(path).into_iter();
-        let own = siblings
-            .filter(|sibling| sibling.path == **path)
-            .map(|it| it.part)
-            .next();
-        !matches!(own, Some(Part::Module | Part::None) | None)
-    };
-    let path = found.paths.iter().find(says_something);
+    let path = found.paths.iter().find(|path| has_suffix(path));
     let path = path.or_else(|| found.paths.iter().find(|path| *path == named))?;
     let folder = path.parent().and_then(|it| it.strip_prefix(named).ok());
     Some(Assigned {

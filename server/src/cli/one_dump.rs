@@ -17,7 +17,7 @@ use crate::checks::{self, Finding};
 use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::model::{Dump, FileId, Part, Place, space};
-use crate::report::records::{FileLocation, Source, space_problem};
+use crate::report::records::{FileLocation, Source, space_names, space_problem};
 use crate::workspace::{self, Found, Loaded, Note, Texts};
 
 /// So many dumps are named where one was wanted.
@@ -134,8 +134,7 @@ pub fn load(path: &Path) -> Result<Loaded, Problem> {
 /// Not of HLO text, in which compilers come up with attributes of their own.
 pub fn not_understood(dump: &Dump) -> Vec<String> {
     let files = dump.files.iter();
-    let is_read = |part| !matches!(part, Part::Module | Part::None);
-    let files = files.filter(|file| is_read(Part::from(file.document.kind())));
+    let files = files.filter(|file| Part::from(file.document.kind()).tells_of_memory());
     let broken_lines = files.filter_map(|file| {
         let document = &file.document;
         let errors = document.errors().into_iter();
@@ -253,7 +252,7 @@ pub fn is_dump(dump: &Dump) -> bool {
         .files
         .iter()
         .map(|file| Part::from(file.document.kind()));
-    parts.any(|part| !matches!(part, Part::Module | Part::None))
+    parts.any(Part::tells_of_memory)
 }
 
 /// A file of the one dump that is at or below `paths`.
@@ -299,10 +298,9 @@ pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
     }
 }
 
-fn has_suffix(path: &Path) -> bool {
-    let mut siblings = workspace::siblings(path).into_iter();
-    let own = siblings.find(|sibling| sibling.path == path);
-    own.is_some_and(|own| !matches!(own.part, Part::Module | Part::None))
+/// Whether the file is called a part of a dump that says something about memory.
+pub fn has_suffix(path: &Path) -> bool {
+    workspace::part_of_suffix(path).is_some_and(Part::tells_of_memory)
 }
 
 /// The number of the memory space that `text` names: `1`, `@1`, `VMEM`, or the start of a name.
@@ -310,13 +308,9 @@ pub fn space_named(dump: &Dump, text: &str) -> Result<u64, Problem> {
     if let Some(color) = space::called(text, dump.platforms) {
         return space_problem(dump, color).map_or(Ok(color), Err);
     }
-    let there = dump.occupancy().spaces.iter();
-    let there: Vec<String> = there
-        .map(|it| space::short(it.color, dump.platforms))
-        .collect();
     Err(format!(
         "there is no memory space `{text}`; the dump has {}",
-        there.join(", ")
+        space_names(dump)
     ))
 }
 

@@ -145,16 +145,7 @@ impl Peak {
     ) -> Result<io::Result<()>, Problem> {
         let dump = source.audit.dump;
         let found = records::allocation(source, number, self.step, self.one.limit());
-        let found = found.ok_or_else(|| {
-            let last = dump.allocations.iter().map(|it| it.index).max();
-            match last {
-                Some(last) => format!("there is no allocation {number}: the last one is {last}"),
-                None => format!(
-                    "allocation {number} is not known: {}",
-                    dump.occupancy().reason.unwrap_or_default()
-                ),
-            }
-        })?;
+        let found = found.ok_or_else(|| records::no_allocation(dump, number))?;
         if let Some(problem) = self
             .step
             .and_then(|step| records::step_problem(dump, found.space, step))
@@ -172,7 +163,7 @@ impl Peak {
 
 /// That none of these values takes anything of memory space `color`.
 fn elsewhere(dump: &Dump, color: u64, values: &[u32]) -> Option<String> {
-    let color_of = |&at: &u32| Some(dump.allocation_of(dump.values.get(at as usize)?)?.color);
+    let color_of = |&at: &u32| dump.color_of(at);
     let colors: BTreeSet<u64> = values.iter().filter_map(color_of).collect();
     let named = |color: u64| space::named(color, dump.platforms);
     let there: Vec<String> = colors.iter().copied().map(named).collect();

@@ -35,7 +35,7 @@ pub use self::source::Sources;
 use super::markdown::{Text, code, cut, percent};
 use super::subject::marked;
 use crate::model::bytes;
-use crate::model::{Allocation, At, Dump, FileId, Platforms, glossary};
+use crate::model::{At, Dump, FileId, Platforms, glossary};
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -294,8 +294,12 @@ impl Cursor<'_, '_> {
         if self.line.kind() != SyntaxKind::AllocationHeader {
             return None;
         }
-        let allocation = self.allocation_of_line()?;
-        allocation::layout(self.context, allocation, shape)
+        let at = self.allocation_of_line()?;
+        allocation::layout(
+            self.context,
+            &self.context.dump.allocations[at as usize],
+            shape,
+        )
     }
 
     /// The value that the line's reference names, as a number into [`Dump::values`].
@@ -405,19 +409,13 @@ impl Cursor<'_, '_> {
     }
 
     fn allocation(&self) -> Option<String> {
-        let found = self.allocation_of_line()?;
-        Some(allocation::hover(self.context, found))
+        Some(allocation::hover(self.context, self.allocation_of_line()?))
     }
 
-    fn allocation_of_line(&self) -> Option<&Allocation> {
+    /// The allocation of this line, as a number into the dump's table.
+    fn allocation_of_line(&self) -> Option<u32> {
         let index = self.number_on_line(SyntaxKind::AllocationIndex)?;
-        let allocations = &self.context.dump.allocations;
-        // In a sound dump the number is the place.
-        let by_place = usize::try_from(index)
-            .ok()
-            .and_then(|at| allocations.get(at));
-        let found = by_place.filter(|found| found.index == index);
-        found.or_else(|| allocations.iter().find(|other| other.index == index))
+        self.context.dump.allocation_numbered(index)
     }
 
     fn total(&self) -> Option<String> {

@@ -7,7 +7,7 @@ use buflens_syntax::facts::Heading;
 
 use super::markdown::cut;
 use crate::model::bytes::{counted, rounded};
-use crate::model::occupancy::{Fill, Kind, Moment, Space};
+use crate::model::occupancy::{self, Fill, Kind, Moment, Space};
 use crate::model::{Allocation, Dump, FileId, Place, space};
 
 /// So many allocations have a lens, the largest ones.
@@ -69,7 +69,7 @@ fn largest_spaces(dump: &Dump) -> Vec<&Space> {
 /// `HBM 1.26 GiB reserved, 965.7 MiB occupied at step 13`
 fn of_space(dump: &Dump, space: &Space, place: &Place) -> Lens {
     let name = space::named(space.color, dump.platforms);
-    let peak = peak_of(space);
+    let peak = space.peak_if_any();
     let occupied = peak.map(|peak| {
         let (least, bytes) = (at_least(dump), rounded(peak.bytes));
         format!(", {least}{bytes} occupied at step {}", peak.step)
@@ -88,7 +88,7 @@ fn of_space(dump: &Dump, space: &Space, place: &Place) -> Lens {
 
 /// `true HBM peak: step 13 copy.3, 965.7 MiB (XLA says 14)`
 fn of_peak(dump: &Dump, space: &Space, place: &Place) -> Option<Lens> {
-    let peak = peak_of(space)?;
+    let peak = space.peak_if_any()?;
     let name = space::named(space.color, dump.platforms);
     let printed = dump.peak.as_ref().map(|printed| printed.step.value);
     let printed = match printed {
@@ -108,10 +108,6 @@ fn of_peak(dump: &Dump, space: &Space, place: &Place) -> Option<Lens> {
         space: space.color,
         step: Some(peak.step),
     })
-}
-
-fn peak_of(space: &Space) -> Option<Moment> {
-    space.peak().filter(|peak| peak.bytes > 0)
 }
 
 /// Where some value's live range is missing, what is occupied may be more.
@@ -189,7 +185,7 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
         } else if fullest.bytes == 0 {
             parts.push("never occupied".to_owned());
         } else if allocation.values.len() > 1 {
-            let full = if is_full(fullest.bytes, allocation.size) {
+            let full = if occupancy::is_full(fullest.bytes, allocation.size) {
                 "full".to_owned()
             } else {
                 let percent = fullest.bytes as f64 * 100.0 / allocation.size.max(1) as f64;
@@ -210,11 +206,6 @@ fn title(dump: &Dump, allocation: &Allocation, number: u32) -> String {
     let values = allocation.values.len();
     parts.push(counted(values, "value"));
     parts.join(", ")
-}
-
-/// Whether nothing of note is left free: values begin at round offsets, so some bytes often are.
-pub(super) fn is_full(bytes: u64, size: u64) -> bool {
-    u128::from(bytes) * 2000 >= u128::from(size) * 1999
 }
 
 #[cfg(test)]

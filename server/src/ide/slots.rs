@@ -47,10 +47,8 @@ struct Table {
 impl Table {
     fn allocation<'d>(&self, dump: &'d Dump) -> Option<&'d Allocation> {
         if let Some(index) = self.named {
-            return dump
-                .allocations
-                .iter()
-                .find(|allocation| allocation.index == index);
+            let place = dump.allocation_numbered(index)?;
+            return Some(&dump.allocations[place as usize]);
         }
         let color = self.color?;
         let of_color = dump.allocations_in(color).map(|(_, allocation)| allocation);

@@ -9,7 +9,7 @@ use buflens_syntax::{
 
 use super::breakdown::{self, Breakdown};
 use super::slots;
-use crate::audit::out_of_memory::{space_of, values_of as values_of_entry};
+use crate::audit::out_of_memory::{color_of_failure, values_of as values_of_entry};
 use crate::model::failure::failure_at;
 use crate::model::{Dump, FileId, Row, source};
 
@@ -129,13 +129,8 @@ impl Subject {
         let &Self::Allocation(index) = self else {
             return None;
         };
-        let is_it = |number: usize| Some(dump.allocations.get(number)?.index == index);
-        // In a sound dump the number is the place.
-        let place = usize::try_from(index)
-            .ok()
-            .filter(|&at| is_it(at) == Some(true));
-        let place = place.or_else(|| dump.allocations.iter().position(|a| a.index == index))?;
-        Some(dump.allocations[place].header)
+        let place = dump.allocation_numbered(index)?;
+        Some(dump.allocations[place as usize].header)
     }
 }
 
@@ -165,7 +160,7 @@ fn of_slot(dump: &Dump, document: &Document, end: u32) -> Option<Subject> {
 fn of_entry(dump: &Dump, document: &Document, offset: u32) -> Option<Subject> {
     let failure = failure_at(document, offset)?;
     let entry = failure.entry_at(offset)?;
-    let values = values_of_entry(dump, space_of(&failure), entry).values;
+    let values = values_of_entry(dump, color_of_failure(&failure), entry).values;
     (!values.is_empty()).then_some(Subject::Values {
         values,
         header: false,

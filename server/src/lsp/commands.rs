@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types as lsp;
 
@@ -45,17 +45,28 @@ pub struct Question {
     command: Command,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(tag = "command", content = "argument")]
 enum Command {
+    #[serde(rename = "buflens.peak")]
     Peak(Peak),
+    #[serde(rename = "buflens.whatIf")]
     WhatIf(WhatIf),
+    #[serde(rename = "buflens.valueAtOffset")]
     ValueAtOffset(ValueAtOffset),
+    #[serde(rename = "buflens.padding")]
     Padding(Padding),
+    #[serde(rename = "buflens.donation")]
     Donation(Limit),
+    #[serde(rename = "buflens.copies")]
     Copies(Limit),
+    #[serde(rename = "buflens.map")]
     Map(Limit),
+    #[serde(rename = "buflens.textMap")]
     TextMap(TextMap),
+    #[serde(rename = "buflens.diff")]
     Diff(Diff),
+    #[serde(rename = "buflens.export")]
     Export(Export),
 }
 
@@ -167,32 +178,18 @@ struct Exported {
 /// Reads the parameters of `workspace/executeCommand`.
 pub fn read(params: lsp::ExecuteCommandParams) -> Result<Question> {
     let name = &*params.command;
-    let read: fn(&str, Value) -> Result<Command> = match name {
-        "buflens.peak" => |name, asked| argument_of(name, asked).map(Command::Peak),
-        "buflens.whatIf" => |name, asked| argument_of(name, asked).map(Command::WhatIf),
-        "buflens.valueAtOffset" => {
-            |name, asked| argument_of(name, asked).map(Command::ValueAtOffset)
-        }
-        "buflens.padding" => |name, asked| argument_of(name, asked).map(Command::Padding),
-        "buflens.donation" => |name, asked| argument_of(name, asked).map(Command::Donation),
-        "buflens.copies" => |name, asked| argument_of(name, asked).map(Command::Copies),
-        "buflens.map" => |name, asked| argument_of(name, asked).map(Command::Map),
-        "buflens.textMap" => |name, asked| argument_of(name, asked).map(Command::TextMap),
-        "buflens.diff" => |name, asked| argument_of(name, asked).map(Command::Diff),
-        "buflens.export" => |name, asked| argument_of(name, asked).map(Command::Export),
-        // A client that knows no better way offers an unknown command as one.
-        _ => {
-            let problem = format!("there is no command `{name}`");
-            return Err(Error::invalid_params(problem));
-        }
-    };
+    // A client that knows no better way offers an unknown command as one.
+    if !COMMANDS.contains(&name) {
+        let problem = format!("there is no command `{name}`");
+        return Err(Error::invalid_params(problem));
+    }
     let mut argument = only_object(name, params.arguments)?;
     let uri = argument
         .remove("uri")
         .ok_or_else(|| wrong(name, "missing field `uri`"))?;
     Ok(Question {
         uri: argument_of(name, uri)?,
-        command: read(name, Value::Object(argument))?,
+        command: argument_of(name, json!({ "command": name, "argument": argument }))?,
     })
 }
 
@@ -249,7 +246,6 @@ pub fn answer(
                 allocation,
                 offset,
                 step,
-                ..
             } = *asked;
             records::values_at_offset(&source, allocation, offset, step)
                 .and_then(|values| to_json(&dump, values))
@@ -339,15 +335,14 @@ fn text_map(audit: &Audit, asked: &TextMap) -> std::result::Result<Written, Stri
     if let Some(problem) = options.selection.problem(&map) {
         return Err(problem);
     }
-    let text = text_map::text(&map, &records::module_name(audit.dump), &options);
+    let text = text_map::text(&map, &workspace::program_name(audit.dump), &options);
     to_json(audit.dump, Page::Text(text))
 }
 
 /// The memory space that all of the values of these ids lie in.
 fn space_of(dump: &Dump, ids: &[u64]) -> Option<u64> {
     let values = ids.iter().filter_map(|&id| dump.value_with_id(id));
-    let holders = values.filter_map(|at| dump.values[at as usize].allocation());
-    let mut spaces = holders.map(|at| dump.allocations[at as usize].color);
+    let mut spaces = values.filter_map(|at| dump.color_of(at));
     let first = spaces.next()?;
     spaces.all(|space| space == first).then_some(first)
 }
@@ -421,7 +416,7 @@ fn report(source: &Source<'_, '_, lsp::Location>, config: &Config) -> Exported {
 /// What `buflens map --format svg` writes.
 fn picture(audit: &Audit) -> Exported {
     let map = records::map(audit, records::MOST_MAPPED);
-    let title = records::module_name(audit.dump);
+    let title = workspace::program_name(audit.dump);
     Exported {
         text: svg::svg(&map, &title, &svg::Options::default()),
         extension: "svg",
@@ -449,8 +444,6 @@ fn to_json<T: Serialize>(dump: &Dump, content: T) -> std::result::Result<Written
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn problem(command: &str, arguments: &Value) -> String {

@@ -53,6 +53,19 @@ impl Buflens {
         Ok(None)
     }
 
+    /// Answers what is asked about a place.
+    async fn answer_at<T: Serialize, R>(
+        &self,
+        at: lsp::TextDocumentPositionParams,
+        answer: impl FnOnce(&View, lsp::Position) -> std::result::Result<T, Unavailable>
+        + Send
+        + 'static,
+    ) -> Result<Option<R>> {
+        let position = at.position;
+        self.answer(&at.text_document.uri, move |view| answer(view, position))
+            .await
+    }
+
     /// The four ways to go somewhere have the same parameters and answers.
     async fn goto(
         &self,
@@ -60,12 +73,9 @@ impl Buflens {
         links: bool,
         lookup: fn(&Dump, FileId, u32) -> Option<Navigation>,
     ) -> Result<Option<lsp::GotoDefinitionResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
-        let answer = move |view: &_| navigation::goto(view, position, links, lookup);
-        self.answer(&text_document.uri, answer).await
+        let at = params.text_document_position_params;
+        let answer = move |view: &_, position| navigation::goto(view, position, links, lookup);
+        self.answer_at(at, answer).await
     }
 }
 
@@ -112,14 +122,8 @@ impl LanguageServer for Buflens {
     }
 
     async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
-        self.answer(&text_document.uri, move |view| {
-            navigation::hover(view, position)
-        })
-        .await
+        self.answer_at(params.text_document_position_params, navigation::hover)
+            .await
     }
 
     async fn goto_definition(
@@ -160,36 +164,23 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::CompletionParams,
     ) -> Result<Option<lsp::CompletionResponse>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position;
-        self.answer(&text_document.uri, move |view| {
-            completion::completion(view, position)
-        })
-        .await
+        self.answer_at(params.text_document_position, completion::completion)
+            .await
     }
 
     async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position;
+        let at = params.text_document_position;
         let declaration = params.context.include_declaration;
-        let answer = move |view: &_| navigation::references(view, position, declaration);
-        self.answer(&text_document.uri, answer).await
+        let answer = move |view: &_, at| navigation::references(view, at, declaration);
+        self.answer_at(at, answer).await
     }
 
     async fn document_highlight(
         &self,
         params: lsp::DocumentHighlightParams,
     ) -> Result<Option<Vec<lsp::DocumentHighlight>>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
-        let answer = move |view: &_| navigation::highlights(view, position);
-        self.answer(&text_document.uri, answer).await
+        let at = params.text_document_position_params;
+        self.answer_at(at, navigation::highlights).await
     }
 
     async fn document_symbol(
@@ -258,14 +249,8 @@ impl LanguageServer for Buflens {
         &self,
         params: lsp::CallHierarchyPrepareParams,
     ) -> Result<Option<Vec<lsp::CallHierarchyItem>>> {
-        let lsp::TextDocumentPositionParams {
-            text_document,
-            position,
-        } = params.text_document_position_params;
-        self.answer(&text_document.uri, move |view| {
-            calls::prepare(view, position)
-        })
-        .await
+        self.answer_at(params.text_document_position_params, calls::prepare)
+            .await
     }
 
     async fn incoming_calls(

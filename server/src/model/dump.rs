@@ -39,6 +39,13 @@ pub enum Part {
     None,
 }
 
+impl Part {
+    /// Whether it says anything about memory.
+    pub fn tells_of_memory(self) -> bool {
+        !matches!(self, Self::Module | Self::None)
+    }
+}
+
 impl From<DocumentKind> for Part {
     fn from(kind: DocumentKind) -> Self {
         match kind {
@@ -443,9 +450,24 @@ impl Dump {
         Some(&self.names[step.name])
     }
 
+    /// The place in [`Dump::allocations`] of the one that is printed with the number `index`.
+    pub fn allocation_numbered(&self, index: u64) -> Option<u32> {
+        let is_it = |&at: &usize| self.allocations.get(at).is_some_and(|it| it.index == index);
+        // In a sound dump the number is the place.
+        let place = usize::try_from(index).ok().filter(is_it);
+        let place = place.or_else(|| (0..self.allocations.len()).find(is_it))?;
+        Some(place as u32)
+    }
+
     /// The allocation that holds `value`.
     pub fn allocation_of(&self, value: &Value) -> Option<&Allocation> {
         self.allocations.get(value.allocation()? as usize)
+    }
+
+    /// The memory space of value `at`; `None` for one that lies in no allocation.
+    pub fn color_of(&self, at: u32) -> Option<u64> {
+        let value = self.values.get(at as usize)?;
+        Some(self.allocation_of(value)?.color)
     }
 
     /// The text of the instruction called `name`.

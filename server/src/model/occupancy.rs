@@ -17,7 +17,7 @@ pub use self::curve::{Curve, Moment};
 use self::curve::Changes;
 use self::sweep::Block;
 use super::cancel::checkpoint;
-use super::{Allocation, Dump, Value};
+use super::{Allocation, Dump, Platforms, Value, space};
 
 /// What an allocation is for, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +93,11 @@ impl Fill {
     };
 }
 
+/// Whether nothing of note of `size` bytes is left free: values begin at round offsets, so some bytes often are.
+pub fn is_full(bytes: u64, size: u64) -> bool {
+    u128::from(bytes) * 2000 >= u128::from(size) * 1999
+}
+
 /// A memory space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
@@ -110,6 +115,11 @@ impl Space {
     /// The first step at which the most bytes are occupied.
     pub fn peak(&self) -> Option<Moment> {
         self.curve.as_ref().map(Curve::peak)
+    }
+
+    /// The same where anything is occupied at all.
+    pub fn peak_if_any(&self) -> Option<Moment> {
+        self.peak().filter(|peak| peak.bytes > 0)
     }
 }
 
@@ -202,9 +212,24 @@ impl Occupancy {
         Some(&self.spaces[place.ok()?])
     }
 
+    /// The memory spaces that lie in the memory of `color`, itself among them, and the bytes that they reserve together.
+    pub fn in_memory_of(&self, color: u64, platforms: Platforms) -> (Vec<&Space>, u64) {
+        let spaces = self.spaces.iter();
+        let together = spaces.filter(|it| space::lies_in(it.color, color, platforms));
+        let together: Vec<&Space> = together.collect();
+        let reserved = together.iter().map(|it| it.reserved);
+        let reserved = reserved.fold(0, u64::saturating_add);
+        (together, reserved)
+    }
+
     /// The peak of a memory space.
     pub fn peak(&self, color: u64) -> Option<Moment> {
         self.space(color)?.peak()
+    }
+
+    /// The same where anything is occupied at all.
+    pub fn peak_if_any(&self, color: u64) -> Option<Moment> {
+        self.space(color)?.peak_if_any()
     }
 
     /// How full an allocation gets.
@@ -262,6 +287,17 @@ impl Occupancy {
         piece(start, own.end, held);
         best.into_iter()
             .max_by_key(|moment| (moment.bytes, std::cmp::Reverse(moment.step)))
+    }
+}
+
+impl Dump {
+    /// Whether a value is alive at the true peak of its memory space, be it one without bytes. `None` where that peak or when
+    /// the value is alive is not known, and for a thread-local one, which takes no part.
+    pub fn is_at_peak(&self, value: &Value) -> Option<bool> {
+        let allocation = self.allocation_of(value)?;
+        let peak = self.occupancy().peak(allocation.color)?;
+        let takes_part = allocation.kind() != Kind::ThreadLocal && value.has_live_range();
+        takes_part.then(|| self.is_alive(value, peak.step))
     }
 }
 

@@ -30,14 +30,15 @@ pub use self::oom::{
 pub use self::padding::{PaddedSpace, PaddedValue, Padding, padding};
 pub use self::peak::{
     Attributed, Idle, Kinds, MOST_SPACES, Peak, PeakQuery, PeakValue, PrintedPeak, ValuesAtOffset,
-    WhatIf, attribution, peak, space_problem, step_problem, values_at_offset, what_if,
+    WhatIf, attribution, no_allocation, peak, space_names, space_problem, step_problem,
+    values_at_offset, what_if,
 };
 pub use self::summary::{Module, Summary, module};
-pub use crate::workspace::program_name as module_name;
 
 use super::Spot;
 use crate::audit::Audit;
 use crate::model::{Dump, Place, Value as DumpValue, occupancy, space};
+use crate::workspace::program_name;
 
 /// The version of the contract.
 pub const SCHEMA: u32 = 1;
@@ -59,7 +60,7 @@ impl<T> Answer<T> {
     pub fn new(dump: &Dump, content: T) -> Self {
         Self {
             schema: SCHEMA,
-            module: module_name(dump),
+            module: program_name(dump),
             content,
         }
     }
@@ -202,12 +203,6 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
         source: source_line(&origin, source.audit),
         location: place.and_then(|place| (source.locate)(&place)),
     })
-}
-
-/// The memory space of value `at`.
-pub(super) fn space_of(dump: &Dump, at: u32) -> Option<u64> {
-    let value = dump.values.get(at as usize)?;
-    dump.allocation_of(value).map(|allocation| allocation.color)
 }
 
 /// `model.py:12` with the path as the dump prints it.

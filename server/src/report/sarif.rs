@@ -11,11 +11,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Judged, Spot, Worst, records};
+use super::{Judged, Spot, Worst};
 use crate::checks::budgets::program;
 use crate::checks::{Code, Finding, Severity};
 use crate::model::bytes::counted;
 use crate::model::{Dump, Place};
+use crate::workspace;
 
 /// GitHub takes 25,000 results and shows the first 5,000.
 const MOST_RESULTS: usize = 5_000;
@@ -52,7 +53,7 @@ impl Writer {
 
     /// Takes the findings of a dump.
     pub fn findings(&mut self, dump: &Dump, findings: &[Judged]) {
-        let module = program(&records::module_name(dump));
+        let module = program(&workspace::program_name(dump));
         for judged in findings {
             let fingerprint = fingerprint(&module, &judged.finding);
             let count = self.fingerprints.entry(fingerprint).or_default();

@@ -30,8 +30,8 @@ pub use find::{Found, find, find_while, head_problem, is_part};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
 pub use load::{LoadError, Loaded, Note, ReadError, load, read};
 pub use names::{
-    SUFFIXES, Sibling, is_piped, module_name, name_in_every_run, program_path, siblings, stem,
-    stem_or_path,
+    SUFFIXES, Sibling, is_piped, module_name, name_in_every_run, part_of_suffix, program_path,
+    siblings, stem, stem_or_path,
 };
 pub use on_disk::Texts;
 pub use unread::unread;

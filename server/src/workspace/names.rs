@@ -141,6 +141,11 @@ fn program(stem: &str) -> (&str, Option<String>) {
     (head, (!name.is_empty()).then_some(name))
 }
 
+/// The part of a dump that the end of a file's name promises, whatever stands before it.
+pub fn part_of_suffix(path: &Path) -> Option<Part> {
+    Some(split(path)?.1)
+}
+
 /// The part of a dump that a file is, if it is named as a compiler names an assignment, a values, a
 /// live-range file or a report: `[TIMESTAMP.]module_NNNN[.MODULE].STAGE-SUFFIX.txt`. Names without
 /// suffix are not enough: compilers write many other `module_NNNN.*.txt`; see [`part_of_head`].

@@ -187,7 +187,7 @@ fn answers(dump: &Dump, other: &Dump) {
         audit: &audit,
         locate: &locate,
     };
-    let title = records::module_name(dump);
+    let title = buflens::workspace::program_name(dump);
     for limit in [LIMIT, usize::MAX] {
         write_memory(&source, limit);
         let map = records::map(&audit, limit);

@@ -25,7 +25,11 @@ fn check(dump: &Dump, expected: &Expect) {
             end(&copy.from),
             end(&copy.to),
             copy.window,
-            if copy.at_peak { ", at the peak" } else { "" },
+            if copy.at_peak == Some(true) {
+                ", at the peak"
+            } else {
+                ""
+            },
             copy.round_trip
                 .map(|earlier| format!(", takes back {}", &dump.names[earlier]))
                 .unwrap_or_default()
@@ -154,7 +158,7 @@ fn what_copies_are_for() {
     assert!(
         copies
             .iter()
-            .all(|copy| copy.window.is_none() && !copy.at_peak)
+            .all(|copy| copy.window.is_none() && copy.at_peak.is_none())
     );
 }
 

@@ -26,7 +26,7 @@ fn check(dump: &Dump, expected: &Expect) {
             parameter.number,
             parameter.value.map_or("?", name),
             parameter.verdict.name(),
-            parameter.at_peak,
+            parameter.at_peak == Some(true),
             parameter.outputs,
             told(parameter.saving)
         )

@@ -39,7 +39,7 @@ impl Advice<'_, '_> {
         let mut groups: Vec<Vec<&Copy>> = groups.into_values().collect();
         // The copies of a group are as large as each other, in the order of time.
         groups.sort_by_key(|group| {
-            let is_at_peak = group.iter().any(|copy| copy.at_peak);
+            let is_at_peak = group.iter().any(|copy| copy.at_peak == Some(true));
             (
                 !is_at_peak,
                 std::cmp::Reverse(group[0].bytes),
@@ -53,7 +53,7 @@ impl Advice<'_, '_> {
     }
 
     fn layout_copy(&self, group: &[&Copy]) -> Option<Finding> {
-        let worst = |copy: &&&Copy| (copy.at_peak, copy.round_trip.is_some());
+        let worst = |copy: &&&Copy| (copy.at_peak == Some(true), copy.round_trip.is_some());
         let first = group.iter().rev().max_by_key(worst)?;
         let value = first.to.value?;
         let mut message = format!(
@@ -64,7 +64,7 @@ impl Advice<'_, '_> {
             cut(&first.from.shape),
             cut(&first.to.shape)
         );
-        if first.at_peak {
+        if first.at_peak == Some(true) {
             message += "; it is alive at the peak";
         }
         if let Some(earlier) = first.round_trip {
@@ -102,7 +102,7 @@ impl Advice<'_, '_> {
             let parameter = &self.dump.allocations[back.allocation as usize];
             let copy = &copies[back.copy];
             let value = copy.to.value?;
-            let space = space_title(self.dump, self.dump.allocation_of(self.value(value))?.color);
+            let space = space_title(self.dump, self.dump.color_of(value)?);
             let (start, end) = self.dump.live(self.value(value));
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use super::{Advice, Thresholds};
 use crate::checks::labels::{size_place, space_title, step_place, step_title};
-use crate::checks::{Code, Finding};
+use crate::checks::{Code, Finding, budgets};
+use crate::model::Platforms;
 use crate::model::bytes::{display, rounded};
-use crate::model::occupancy::{Kind, Space};
-use crate::model::{Platforms, space};
+use crate::model::occupancy::Kind;
 
 impl Advice<'_, '_> {
     /// `xla-peak-step`, at any size.
@@ -82,30 +82,21 @@ impl Advice<'_, '_> {
 
     /// `capacity`
     pub(super) fn capacity(&self) -> Vec<Finding> {
-        let (dump, spaces) = (self.dump, &self.dump.occupancy().spaces);
-        let mut findings = Vec::new();
-        for space in spaces {
-            let Some(capacity) = self.thresholds.capacity_of(space.color, dump.platforms) else {
-                continue;
-            };
-            let lies_in = |it: &&Space| space::lies_in(it.color, space.color, dump.platforms);
-            let together: Vec<&Space> = spaces.iter().filter(lies_in).collect();
-            findings.extend(self.above(space, &together, capacity));
-        }
-        findings
+        let colors = self.dump.occupancy().spaces.iter().map(|it| it.color);
+        colors.filter_map(|color| self.above(color)).collect()
     }
 
-    /// What is found if `together`, which lie in the memory of `space`, reserve more than `capacity`.
-    fn above(&self, space: &Space, together: &[&Space], capacity: u64) -> Option<Finding> {
+    /// What is found if a memory space, with all that lies in its memory, reserves more than the device has of it.
+    fn above(&self, color: u64) -> Option<Finding> {
         let dump = self.dump;
-        let reserved = together.iter().map(|it| it.reserved);
-        let reserved = reserved.fold(0, u64::saturating_add);
+        let capacity = self.thresholds.capacity_of(color, dump.platforms)?;
+        let (together, reserved) = dump.occupancy().in_memory_of(color, dump.platforms);
         let more = reserved.checked_sub(capacity).filter(|&more| more > 0)?;
         let of_spaces = together.iter().flat_map(|it| dump.allocations_in(it.color));
         let of_spaces = of_spaces.filter(|(_, allocation)| allocation.kind() != Kind::ThreadLocal);
         let (largest, _) =
             of_spaces.max_by_key(|(at, allocation)| (allocation.size, Reverse(*at)))?;
-        let others = together.iter().filter(|it| it.color != space.color);
+        let others = together.iter().filter(|it| it.color != color);
         let others: Vec<String> = others.map(|it| space_title(dump, it.color)).collect();
         let with = match others.join(" and ") {
             none if none.is_empty() => none,
@@ -114,7 +105,7 @@ impl Advice<'_, '_> {
         let message = format!(
             "the allocations in {}{with} take {} together, {} more than the {} that the device has; this \
              is the largest",
-            space_title(dump, space.color),
+            space_title(dump, color),
             display(reserved),
             display(more),
             rounded(capacity)
@@ -131,10 +122,6 @@ impl Thresholds {
     /// The bytes that the device has of memory space `color`, if they are configured; the last
     /// word counts.
     pub fn capacity_of(&self, color: u64, platforms: Platforms) -> Option<u64> {
-        let configured = self.capacity.iter();
-        configured
-            .filter(|(name, _)| space::called(name, platforms) == Some(color))
-            .map(|&(_, capacity)| capacity)
-            .next_back()
+        budgets::limit(&self.capacity, color, platforms)
     }
 }

@@ -10,8 +10,7 @@ use crate::cli::config::Module;
 use crate::cli::one_dump::{is_dump, without};
 use crate::model::source::Libraries;
 use crate::model::{Dump, space};
-use crate::report::records::module_name;
-use crate::workspace::Loaded;
+use crate::workspace::{Loaded, program_name};
 
 /// So many modules are named in a note.
 const NAMED: usize = 10;
@@ -67,7 +66,7 @@ pub fn measure(loaded: &Loaded, found: &[Finding]) -> Option<Measured> {
     let strangers: Vec<Finding> = strangers.cloned().collect();
     let own = without(loaded.clone(), &strangers);
     is_dump(&own.dump).then(|| Measured {
-        module: module_name(&own.dump),
+        module: program_name(&own.dump),
         spaces: budgets::spaces(&Audit::new(&own.dump, Libraries::default())),
     })
 }

@@ -30,9 +30,10 @@ pub(super) fn total(dump: &Dump) -> u64 {
     }
 }
 
-/// The hover on an allocation's header.
-pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
+/// The hover on the header of allocation `at`.
+pub(super) fn hover(context: &Context, at: u32) -> String {
     let dump = context.dump;
+    let allocation = &dump.allocations[at as usize];
     let header = || dump.at::<facts::Allocation>(allocation.header);
     let is_known = allocation.is_read() || header().is_none_or(|header| header.row.size.is_read());
     let mut hover = Text::new(&if is_known {
@@ -44,11 +45,11 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
         )
     });
     if is_known {
-        for line in peak::of_allocation(context, allocation) {
+        for line in peak::of_allocation(context, at) {
             hover.item(&line);
         }
     }
-    if let Some(donation) = peak::donation(context, allocation) {
+    if let Some(donation) = peak::donation(context, at) {
         hover.item(&donation);
     }
     match dump.held_by(allocation) {
@@ -66,7 +67,7 @@ pub(super) fn hover(context: &Context, allocation: &Allocation) -> String {
                 hover.paragraph(&source);
             }
         }
-        many => hover.paragraph(&values_in_time_order(dump, allocation, many)),
+        many => hover.paragraph(&values_in_time_order(dump, at, many)),
     }
     hover.finish()
 }
@@ -96,7 +97,7 @@ fn summary(context: &Context, allocation: &Allocation) -> String {
 }
 
 /// The values in time order; of many only the slots with the largest.
-fn values_in_time_order(dump: &Dump, allocation: &Allocation, values: &[Value]) -> String {
+fn values_in_time_order(dump: &Dump, allocation: u32, values: &[Value]) -> String {
     if values.len() > MAX_LISTED {
         return slots(dump, values, &filling(dump, allocation));
     }
@@ -128,14 +129,11 @@ fn values_in_time_order(dump: &Dump, allocation: &Allocation, values: &[Value]) 
     format!("{count} values{order}:\n\n{table}")
 }
 
-/// The values that fill the allocation at its fullest step and at the peak: those named above.
-fn filling<'d>(dump: &'d Dump, allocation: &Allocation) -> Vec<&'d Value> {
-    let number = dump
-        .allocations
-        .iter()
-        .position(|other| std::ptr::eq(other, allocation));
-    let fill = number.and_then(|number| dump.occupancy().fill(number as u32));
-    let peak = peak::of_space(dump, allocation.color);
+/// The values that fill allocation `at` at its fullest step and at the peak: those named above.
+fn filling(dump: &Dump, at: u32) -> Vec<&Value> {
+    let allocation = &dump.allocations[at as usize];
+    let fill = dump.occupancy().fill(at);
+    let peak = dump.occupancy().peak_if_any(allocation.color);
     let steps = [
         fill.map(|fill| fill.fullest.step),
         peak.map(|peak| peak.step),

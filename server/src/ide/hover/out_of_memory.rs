@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use buflens_syntax::{Document, SyntaxKind};
 
 use super::{Context, Cursor, space, value};
-use crate::audit::out_of_memory::{space_of, values_of};
+use crate::audit::out_of_memory::{color_of_failure, values_of};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{grouped, rounded};
 use crate::model::failure::{Entry, Failure, Form, Printed, failure_at, is_main_memory};
@@ -28,7 +28,7 @@ fn hover(
 ) -> Option<String> {
     let failure = &failure_at(document, offset)?;
     if kind == SyntaxKind::Label {
-        return Some(space::hover(context, space_of(failure), false));
+        return Some(space::hover(context, color_of_failure(failure), false));
     }
     let entry = failure.entry_at(offset);
     let own = match kind {
@@ -114,7 +114,7 @@ fn of_entry(context: &Context, failure: &Failure, entry: &Entry) -> String {
             padded as f64 / bare as f64
         );
     }
-    let found = values_of(context.dump, space_of(failure), entry);
+    let found = values_of(context.dump, color_of_failure(failure), entry);
     match &found.values[..] {
         [] => text,
         &[at] if found.is_exact => format!("{text}\n\n{}", value::hover(context, at)),

@@ -1,10 +1,11 @@
 //! The true peaks of memory spaces, and what a value or allocation has to do with them.
 
+use std::collections::BTreeMap;
+
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
 use crate::audit::peak::NEAR;
 use crate::audit::{Audit, donation};
-use crate::ide::lenses::is_full;
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{display, grouped, rounded};
 use crate::model::occupancy::{self, Kind, Moment};
@@ -21,15 +22,10 @@ const MAX_SPACES: usize = 8;
 /// An output is told as nearly a parameter's size if it differs by at most this part of it.
 const NEAR_SIZE: u64 = 8;
 
-/// Where the most bytes of memory space `color` are occupied, if any are.
-pub(super) fn of_space(dump: &Dump, color: u64) -> Option<Moment> {
-    dump.occupancy().peak(color).filter(|peak| peak.bytes > 0)
-}
-
 /// The peak of its memory space, for a value that is alive then and takes part.
 pub(in crate::ide) fn of_value(dump: &Dump, value: &Value) -> Option<Moment> {
     let allocation = dump.allocation_of(value)?;
-    let peak = of_space(dump, allocation.color)?;
+    let peak = dump.occupancy().peak_if_any(allocation.color)?;
     let takes_part = value.size > 0
         && allocation.kind() != Kind::ThreadLocal
         && !space::is_flags(allocation.color, dump.platforms);
@@ -138,7 +134,7 @@ pub(super) fn during(context: &Context, value: &Value) -> Option<String> {
     if let Some(peak) = of_value(dump, value) {
         return Some(format!("at {name} (step {})", peak.step));
     }
-    let peak = of_space(dump, allocation.color)?;
+    let peak = dump.occupancy().peak_if_any(allocation.color)?;
     let curve = dump.occupancy().space(allocation.color)?.curve.as_ref()?;
     let (start, end) = dump.live_range_of(value)?.steps;
     if space::is_flags(allocation.color, dump.platforms) {
@@ -169,7 +165,10 @@ pub(super) fn printed(context: &Context, color: u64) -> Option<String> {
     let dump = context.dump;
     let printed = dump.peak.as_ref()?.step.value;
     let curve = dump.occupancy().space(color)?.curve.as_ref()?;
-    let peak = of_space(dump, color).filter(|_| printed < curve.steps())?;
+    let peak = dump
+        .occupancy()
+        .peak_if_any(color)
+        .filter(|_| printed < curve.steps())?;
     let there = curve.at(printed);
     let (space, most) = (space::named(color, context.platforms), rounded(peak.bytes));
     Some(if printed == peak.step {
@@ -243,7 +242,7 @@ pub(super) fn summary(dump: &Dump, color: u64) -> Option<String> {
     let occupancy = dump.occupancy();
     let space = occupancy.space(color)?;
     let mut parts = vec![format!("{} reserved", rounded(space.reserved))];
-    if let Some(peak) = of_space(dump, color) {
+    if let Some(peak) = dump.occupancy().peak_if_any(color) {
         let missing = missing(dump);
         let at = step(dump, peak.step);
         parts.push(format!(
@@ -263,16 +262,14 @@ pub(super) fn reason(dump: &Dump) -> Option<String> {
     Some(format!("No peak is known: {reason}."))
 }
 
-/// How full an allocation gets, and what it holds at the peak of its memory space.
-pub(super) fn of_allocation(context: &Context, allocation: &Allocation) -> Vec<String> {
+/// How full allocation `at` gets, and what it holds at the peak of its memory space.
+pub(super) fn of_allocation(context: &Context, at: u32) -> Vec<String> {
     let dump = context.dump;
-    let number = dump
-        .allocations
-        .iter()
-        .position(|other| std::ptr::eq(other, allocation));
-    let occupancy = dump.occupancy();
-    let fill = number.and_then(|number| occupancy.fill(number as u32));
-    let (Some(fill), Some(peak)) = (fill, of_space(dump, allocation.color)) else {
+    let allocation = &dump.allocations[at as usize];
+    let (Some(fill), Some(peak)) = (
+        dump.occupancy().fill(at),
+        dump.occupancy().peak_if_any(allocation.color),
+    ) else {
         return Vec::new();
     };
     let name = name(context, allocation.color);
@@ -297,7 +294,7 @@ pub(super) fn of_allocation(context: &Context, allocation: &Allocation) -> Vec<S
         0 if allocation.kind() == Kind::Constant => format!("not in use at {at_peak}"),
         0 if dump.keeps_scratch(allocation) => format!("no value at {at_peak}"),
         0 => format!("**Empty at {at_peak}**"),
-        bytes if is_full(bytes, allocation.size) => format!(
+        bytes if occupancy::is_full(bytes, allocation.size) => format!(
             "full at {at_peak}{}",
             held(dump, allocation, peak.step, is_single)
         ),
@@ -344,16 +341,17 @@ fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> Str
     format!(", by {}", names.join(", "))
 }
 
-/// Whether a parameter that keeps its buffer needs it, and which output could have taken it.
-pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<String> {
+/// Whether the parameter in allocation `at`, where it keeps its buffer, needs it, and which output could have taken it.
+pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
     let dump = context.dump;
+    let allocation = &dump.allocations[at as usize];
     allocation
         .parameter()
         .filter(|_| !allocation.is_donated())?;
     let own = donation::value_of(dump, allocation);
     let last_read = own.and_then(|at| dump.last_read(&dump.values[at as usize]));
     let read = last_read.map(|(step, reader)| {
-        let before = match of_space(dump, allocation.color) {
+        let before = match dump.occupancy().peak_if_any(allocation.color) {
             Some(peak) if step < peak.step => {
                 format!(", before {}", name(context, allocation.color))
             }
@@ -364,7 +362,7 @@ pub(super) fn donation(context: &Context, allocation: &Allocation) -> Option<Str
     });
     let audit = Audit::new(dump, Libraries::default());
     let index = |at: u32| dump.allocations[at as usize].index;
-    let (matched, of_size) = donation::outputs_for(&audit, allocation);
+    let (matched, of_size) = donation::outputs_for(&audit, at);
     let output = match (matched, of_size.is_empty()) {
         (Some(output), _) => {
             let mut in_place = donation::InPlace::new(dump);
@@ -416,19 +414,17 @@ fn nearest(audit: &Audit, allocation: &Allocation) -> String {
 /// The bytes that `values` occupy together by memory space, in the order of the spaces: `HBM 325.0 MiB`.
 pub(super) fn by_space(context: &Context, values: &[u32]) -> String {
     let dump = context.dump;
-    let mut sums: Vec<(u64, u64)> = Vec::new();
+    let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
     for (at, bytes) in occupancy::exclusive(dump, values) {
         let value = &dump.values[at as usize];
         let Some(allocation) = dump.allocation_of(value) else {
             continue;
         };
-        let color = value::color(dump, value, allocation);
-        match sums.iter_mut().find(|(other, _)| *other == color) {
-            Some((_, sum)) => *sum = sum.saturating_add(bytes),
-            None => sums.push((color, bytes)),
-        }
+        let sum = sums
+            .entry(value::color(dump, value, allocation))
+            .or_default();
+        *sum = sum.saturating_add(bytes);
     }
-    sums.sort_unstable();
     let texts: Vec<String> = sums
         .into_iter()
         .map(|(color, sum)| {

@@ -266,9 +266,8 @@ pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> Strin
 
 /// The memory space of the first of `values`, else the main one.
 fn color_of(dump: &Dump, values: &[u32]) -> u64 {
-    let value = values.first().and_then(|&at| dump.values.get(at as usize));
-    let allocation = value.and_then(|value| dump.allocation_of(value));
-    allocation.map_or(0, |allocation| allocation.color)
+    let first = values.first().and_then(|&at| dump.color_of(at));
+    first.unwrap_or(0)
 }
 
 /// The values that a line of the peak list can mean.

@@ -146,12 +146,7 @@ fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
 fn peaks(source: &Source<'_, '_, FileLocation>) -> Vec<Peak<FileLocation>> {
     let spaces = source.audit.dump.occupancy().spaces.iter();
     let peak = |color| {
-        let query = PeakQuery {
-            color,
-            step: None,
-            without: &[],
-            limit: usize::MAX,
-        };
+        let query = PeakQuery::true_peak(color, usize::MAX);
         records::peak(source, &query).0
     };
     let spaces = spaces.take(records::MOST_SPACES);

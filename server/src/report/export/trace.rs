@@ -11,6 +11,7 @@ use super::lanes::Lanes;
 use crate::audit::Audit;
 use crate::model::bytes::{display, rounded};
 use crate::report::records::{self, Map, MapAllocation, MapSpace, PrintedPeak, SCHEMA};
+use crate::workspace;
 
 /// The process of the schedule; those of the memory spaces follow.
 const SCHEDULE: u64 = 1;
@@ -70,7 +71,7 @@ pub fn write(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
     let head = json!({
         "schema": SCHEMA,
         "tool": concat!("buflens ", env!("CARGO_PKG_VERSION")),
-        "module": records::module_name(audit.dump),
+        "module": workspace::program_name(audit.dump),
         "platform": map.platform,
         "missing_live_ranges": map.missing_live_ranges,
         "missing_bytes": map.missing_bytes,

@@ -42,14 +42,11 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
         let Some(value) = records::value(source, at) else {
             continue;
         };
-        let color = dump.allocation_of(found).map(|it| it.color);
-        let has_peak = color.is_some_and(|color| dump.occupancy().peak(color).is_some());
+        let color = dump.color_of(at);
+        let at_peak = dump.is_at_peak(found);
         // Nothing is held by a value of no bytes, wherever it is alive.
-        let is_empty_there = || {
-            let step = dump.occupancy().peak(color?)?.step;
-            (found.size == 0 && dump.is_alive(found, step)).then_some(0)
-        };
-        let own = held.get(&at).copied().or_else(is_empty_there);
+        let own = held.get(&at).copied();
+        let own = own.or((at_peak == Some(true)).then_some(0));
         // Without a shape that is understood it is not known either.
         let padding = value
             .logical_bytes
@@ -71,8 +68,8 @@ pub fn table(source: &Source<'_, '_, FileLocation>) -> Table {
             Cell::number(padding),
             Cell::number(value.live.map(|[first, _]| first)),
             Cell::number(value.live.map(|[_, last]| last)),
-            has_peak
-                .then(|| if own.is_some() { "yes" } else { "no" })
+            at_peak
+                .map(|is_there| if is_there { "yes" } else { "no" })
                 .into(),
             Cell::number(own),
             value.shape.into(),

@@ -171,12 +171,7 @@ fn colors(map: &Map, platforms: Platforms) -> Vec<u64> {
 }
 
 fn held<L>(source: &Source<'_, '_, L>, color: u64, limit: usize) -> Held<L> {
-    let query = PeakQuery {
-        color,
-        step: None,
-        without: &[],
-        limit,
-    };
+    let query = PeakQuery::true_peak(color, limit);
     let (peak, values) = records::peak(source, &query);
     let by = |by| (by, records::attribution(source.audit, &values, by));
     Held {
@@ -219,25 +214,27 @@ fn spaces<L>(
         let device = wanted
             .device
             .filter(|it| space.color == 0 && Some(it.bytes) == capacity);
-        let is_other = |it: &&Space| {
-            it.color != space.color && space::lies_in(it.color, space.color, platforms)
-        };
-        let others = capacity.map(|_| spaces.iter().filter(is_other));
-        let others: Vec<&Space> = others.into_iter().flatten().collect();
-        let others_bytes = others.iter().map(|it| it.reserved_bytes);
-        let others_bytes = others_bytes.fold(0, u64::saturating_add);
-        let sentence = match capacity {
-            Some(capacity) => against(space, &others, others_bytes, capacity, device),
-            None => format!(
-                "{}: {} are reserved",
-                space.name,
-                display(space.reserved_bytes)
-            ),
+        let own = space.reserved_bytes;
+        let (sentence, others) = match capacity {
+            Some(capacity) => {
+                let occupancy = audit.dump.occupancy();
+                let (together, reserved) = occupancy.in_memory_of(space.color, platforms);
+                let others = together.iter().filter(|it| it.color != space.color);
+                let others: Vec<String> =
+                    others.map(|it| space::named(it.color, platforms)).collect();
+                let name = match others.join(" and ") {
+                    none if none.is_empty() => space.name.clone(),
+                    others => format!("{} with {others}", space.name),
+                };
+                let sentence = against(&name, reserved, capacity, device);
+                (sentence, reserved.saturating_sub(own))
+            }
+            None => (format!("{}: {} are reserved", space.name, display(own)), 0),
         };
         let mut peaks = held.iter().map(|held| &held.answer.content);
         let kinds = peaks.find(|peak| peak.space == space.color);
         let kinds = kinds.and_then(|peak| peak.kinds.as_ref());
-        let bar = bar(space, kinds, others_bytes, capacity);
+        let bar = bar(space, kinds, others, capacity);
         bars.push((sentence.clone(), bar));
         sentences.extend(capacity.map(|_| sentence));
     }
@@ -251,21 +248,9 @@ fn spaces<L>(
     (sentences, body)
 }
 
-/// Whether a memory space fits, with the others in its memory.
-fn against(
-    space: &Space,
-    others: &[&Space],
-    others_bytes: u64,
-    capacity: u64,
-    device: Option<Device>,
-) -> String {
-    let reserved = space.reserved_bytes.saturating_add(others_bytes);
+/// Whether the `reserved` bytes of a memory space fit, with those of others in its memory.
+fn against(name: &str, reserved: u64, capacity: u64, device: Option<Device>) -> String {
     let of = device.map_or_else(String::new, |device| format!(" of {}", device.name));
-    let others: Vec<&str> = others.iter().map(|it| &*it.name).collect();
-    let name = match others.join(" and ") {
-        none if none.is_empty() => space.name.clone(),
-        others => format!("{} with {others}", space.name),
-    };
     let bytes = rounded(reserved);
     let whole = format!("the {}{of}", rounded(capacity));
     match reserved.checked_sub(capacity) {

@@ -49,8 +49,8 @@ pub fn allocation<L>(
     limit: usize,
 ) -> Option<AllocationValues<L>> {
     let dump = source.audit.dump;
-    let mut allocations = (0..).zip(&dump.allocations);
-    let (place, found) = allocations.find(|(_, it)| it.index == number)?;
+    let place = dump.allocation_numbered(number)?;
+    let found = &dump.allocations[place as usize];
     let occupancy = dump.occupancy();
     let peak = || Some(occupancy.peak(found.color)?.step);
     let step = step.or_else(peak);

@@ -9,7 +9,7 @@ use super::{Moment, Source, source_line, value_place};
 use crate::audit::copies::{self as copy, Copy, written};
 use crate::audit::donation::{self as donate, Parameter, Saving, Verdict};
 use crate::audit::{Audit, offload as traffic};
-use crate::model::{Dump, NameId, Place, Value, space};
+use crate::model::{Dump, NameId, Place, space};
 
 /// The audits that were asked for.
 #[derive(Debug, Clone, Serialize)]
@@ -357,7 +357,7 @@ pub(super) fn parameter<L>(
         bytes: allocation.size,
         verdict: found.verdict.name(),
         last_read,
-        alive_at_peak: is_timed(dump, found.value).then_some(found.at_peak),
+        alive_at_peak: found.at_peak,
         outputs: outputs.collect(),
         in_place: found.in_place,
         location: (source.locate)(&header.place(header.row.line)),
@@ -378,15 +378,16 @@ fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Cop
         }
     }
     let spaces = spaces.into_iter().map(|(color, copies)| {
-        let is_known = copies.iter().all(|copy| is_timed(dump, copy.to.value));
-        let at_peak = copies.iter().copied().filter(|copy| copy.at_peak);
+        let is_known = copies.iter().all(|copy| copy.at_peak.is_some());
+        let at_peak = copies.iter().copied();
+        let at_peak = at_peak.filter(|copy| copy.at_peak == Some(true));
         let at_peak = written(at_peak).unwrap_or(0);
         CopiedSpace {
             color,
             name: space::named(color, dump.platforms),
             copied_bytes: written(copies),
             // Copies on SparseCores have no live range.
-            at_peak_bytes: (has_peak(dump) && (is_known || at_peak > 0)).then_some(at_peak),
+            at_peak_bytes: (is_known || at_peak > 0).then_some(at_peak),
         }
     });
     Copies {
@@ -414,7 +415,7 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
         from: end(&copy.from),
         to: end(&copy.to),
         window: copy.window,
-        alive_at_peak: is_timed(dump, copy.to.value).then_some(copy.at_peak),
+        alive_at_peak: copy.at_peak,
         peak_of: copy
             .to
             .color
@@ -507,14 +508,4 @@ fn unknown(dump: &Dump) -> Option<&'static str> {
     } else {
         occupancy.reason
     }
-}
-
-/// Whether it is known when a value is alive, and when the peaks are.
-fn is_timed(dump: &Dump, value: Option<u32>) -> bool {
-    let value = value.and_then(|at| dump.values.get(at as usize));
-    has_peak(dump) && value.is_some_and(Value::has_live_range)
-}
-
-fn has_peak(dump: &Dump) -> bool {
-    dump.occupancy().reason.is_none()
 }

@@ -411,11 +411,7 @@ fn changed_value<L>(
 ) -> Option<ChangedValue<L>> {
     let before = value(sources[0], changed.pair.before)?;
     let after = value(sources[1], changed.pair.after)?;
-    let space = |side: usize, at: u32| {
-        let dump = sources[side].audit.dump;
-        let value = dump.values.get(at as usize)?;
-        Some(dump.allocation_of(value)?.color)
-    };
+    let space = |side: usize, at: u32| sources[side].audit.dump.color_of(at);
     Some(ChangedValue {
         change: match before.bytes.cmp(&after.bytes) {
             std::cmp::Ordering::Less => "grown",
@@ -494,7 +490,8 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
                 .iter()
                 .any(|it| it.before.unwrap_or(0) > 0 || it.after.unwrap_or(0) > 0)
         };
-        let peaks = found.peaks.iter().find(|peaks| peaks.color == color);
+        let peaks = found.peaks.binary_search_by_key(&color, |it| it.color);
+        let peaks = peaks.ok().map(|place| &found.peaks[place]);
         let peak = |side: usize| space(side).and_then(|space| space.peak.clone());
         let name = space(1).or(space(0)).map(|space| space.name.clone());
         SpaceChange {

@@ -6,12 +6,12 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{Moment, SCHEMA, Source, Value, module_name, space_of, value};
-use crate::audit::made::{Hit, Peaks, made as made_in};
+use super::{Moment, SCHEMA, Source, Value, value};
+use crate::audit::made::{Hit, held, made as made_in};
 use crate::model::lines::Lines;
 use crate::model::source_map::SourceMap;
-use crate::model::space;
-use crate::workspace::stem_or_path;
+use crate::model::{Dump, space};
+use crate::workspace::{program_name, stem_or_path};
 
 /// So many other lines are named where the ones asked for made nothing.
 const NEAREST: usize = 5;
@@ -148,14 +148,13 @@ pub fn made<L>(
         let color = space::called(text, dump.platforms);
         found
             .hits
-            .retain(|hit| color.is_some() && space_of(dump, hit.value) == color);
+            .retain(|hit| color.is_some() && dump.color_of(hit.value) == color);
     }
-    let peaks = Peaks::new(audit);
-    let module = module_name(dump);
+    let module = program_name(dump);
     let mut hits = found.at(lines);
     hits.sort_by_key(|hit| std::cmp::Reverse(dump.values[hit.value as usize].size));
     let all: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
-    let spaces = peaks.held(audit, &all).into_iter().map(|held| MadeSpace {
+    let spaces = held(dump, &all).into_iter().map(|held| MadeSpace {
         color: held.color,
         name: space::named(held.color, dump.platforms),
         at_peak_bytes: held.at_peak,
@@ -165,7 +164,7 @@ pub fn made<L>(
             .map(|peak| Moment::new(dump, peak)),
     });
     let record = |hit: &&Hit| {
-        let color = space_of(dump, hit.value);
+        let color = dump.color_of(hit.value);
         Some(MadeValue {
             value: value(source, hit.value)?,
             module: module.clone(),
@@ -173,14 +172,14 @@ pub fn made<L>(
             is_direct: hit.is_direct,
             space: color,
             space_name: color.map(|color| space::named(color, dump.platforms)),
-            at_peak: peaks.hold(audit, hit.value),
+            at_peak: dump.is_at_peak(&dump.values[hit.value as usize]),
         })
     };
     MadePart {
         likeness: found.likeness,
         is_told: found.is_told,
         values: hits.iter().take(limit).filter_map(record).collect(),
-        lines: by_line(source, &peaks, &found.hits),
+        lines: by_line(dump, &found.hits),
         dump: MadeDump {
             module: module.clone(),
             stem: stem_or_path(path).to_string_lossy().into_owned(),
@@ -193,8 +192,7 @@ pub fn made<L>(
 }
 
 /// What each line made, whatever was asked for.
-fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<MadeLine> {
-    let audit = source.audit;
+fn by_line(dump: &Dump, hits: &[Hit]) -> Vec<MadeLine> {
     let mut lines: BTreeMap<(&str, Option<u32>), Vec<&Hit>> = BTreeMap::new();
     for hit in hits {
         let frame = hit.frame();
@@ -207,10 +205,10 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
     let record = |hits: Vec<&Hit>| {
         let frame = hits.first()?.frame();
         let values: Vec<u32> = hits.iter().map(|hit| hit.value).collect();
-        let held = peaks.held(audit, &values).into_iter();
+        let held = held(dump, &values).into_iter();
         let fullest = held.rev().max_by_key(|held| held.at_peak);
         let fullest = fullest.and_then(|held| Some((held.color, held.at_peak?)));
-        let placed = values.iter().map(|&at| &audit.dump.values[at as usize]);
+        let placed = values.iter().map(|&at| &dump.values[at as usize]);
         let placed = placed.filter(|value| value.placement.is_some());
         let sizes = placed.map(|value| value.size);
         Some(MadeLine {
@@ -221,7 +219,7 @@ fn by_line<L>(source: &Source<'_, '_, L>, peaks: &Peaks, hits: &[Hit]) -> Vec<Ma
             values: values.len(),
             largest_bytes: sizes.max(),
             at_peak_bytes: fullest.map(|(_, bytes)| bytes),
-            space_name: fullest.map(|(color, _)| space::named(color, audit.dump.platforms)),
+            space_name: fullest.map(|(color, _)| space::named(color, dump.platforms)),
         })
     };
     lines.into_values().filter_map(record).collect()

@@ -6,18 +6,15 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{
-    Moment, Peak, PeakQuery, PeakValue, SCHEMA, Source, Value, module_name, peak, source_line,
-    value,
-};
-use crate::audit::out_of_memory::{space_of, values_of};
+use super::{Moment, Peak, PeakQuery, PeakValue, SCHEMA, Source, Value, peak, source_line, value};
+use crate::audit::out_of_memory::{color_of_failure, values_of};
 use crate::audit::{Audit, padding};
 use crate::model::failure::{self, Form, Printed};
 use crate::model::occupancy::reserved_by_kind;
 use crate::model::origin::Origin;
 use crate::model::source::frames;
 use crate::model::space;
-use crate::workspace::stem_or_path;
+use crate::workspace::{program_name, stem_or_path};
 
 /// So many values that an entry may mean are told: each entry of a long list may mean a hundred thousand.
 const MAX_MEANT: usize = 100;
@@ -190,7 +187,7 @@ pub fn failed<'f, L: Clone>(
     let mut known = FxHashMap::default();
     let (mut peaks, mut dumps) = (FxHashMap::default(), FxHashMap::default());
     let record = |(line, failure): (u32, &'f failure::Failure<'f>)| {
-        let color = space_of(failure);
+        let color = color_of_failure(failure);
         let meant = |entry: &'f failure::Entry<'f>| {
             let size = entry.size.map(|size| size.0);
             let meant = known.entry((color, entry.label, entry.kind, entry.shape, size));
@@ -242,12 +239,7 @@ struct Fullest<L> {
 }
 
 fn fullest<L>(source: &Source<'_, '_, L>, color: u64) -> Fullest<L> {
-    let query = PeakQuery {
-        color,
-        step: None,
-        without: &[],
-        limit: usize::MAX,
-    };
+    let query = PeakQuery::true_peak(color, usize::MAX);
     let (mut peak, _) = peak(source, &query);
     peak.values
         .sort_by_key(|held| std::cmp::Reverse(held.own_bytes));
@@ -274,7 +266,7 @@ impl<'f> Told<'f> {
         let exact = meant.iter().filter(|meant| meant.is_exact);
         let message = failure.message;
         Self {
-            color: space_of(failure),
+            color: color_of_failure(failure),
             listed: exact.flat_map(|meant| meant.ids.iter().copied()).collect(),
             wanted: message.and_then(|message| Some(message.wanted?.0)),
             tagged: message.and_then(|message| message.tagged()),
@@ -381,7 +373,7 @@ fn failed_dump<L: Clone>(
     let is = |bytes| told.wanted.is_some_and(|text| Printed(text).is_of(bytes));
     let path = dump.files.first().map(|file| stem_or_path(&file.path));
     FailedDump {
-        module: module_name(dump),
+        module: program_name(dump),
         stem: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
         color,
         name: space::named(color, dump.platforms),

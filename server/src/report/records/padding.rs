@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Source, Value, space_of, value};
+use super::{Source, Value, value};
 use crate::audit::padding::{self as table, ValuePadding};
 use crate::model::space;
 
@@ -131,13 +131,11 @@ pub fn padding<L>(source: &Source<'_, '_, L>, color: Option<u64>, limit: usize) 
 fn padded_value<L>(source: &Source<'_, '_, L>, padding: &ValuePadding) -> Option<PaddedValue<L>> {
     let dump = source.audit.dump;
     let of_dump = dump.values.get(padding.value as usize)?;
-    let space = space_of(dump, padding.value);
-    let peak = space.and_then(|color| dump.occupancy().peak(color));
     Some(PaddedValue {
         value: value(source, padding.value)?,
         padding_bytes: padding.bytes,
-        space,
-        at_peak: peak.map(|peak| dump.is_alive(of_dump, peak.step)),
+        space: dump.color_of(padding.value),
+        at_peak: dump.is_at_peak(of_dump),
         // More digits than anybody needs would differ from machine to machine.
         ratio: (padding.ratio() * 100.0).round() / 100.0,
         dimension: padding.dimension.map(|rounded| Dimension {

@@ -33,6 +33,18 @@ pub struct PeakQuery<'q> {
     pub limit: usize,
 }
 
+impl PeakQuery<'_> {
+    /// What the true peak of a memory space holds, at most `limit` of its values.
+    pub fn true_peak(color: u64, limit: usize) -> Self {
+        Self {
+            color,
+            step: None,
+            without: &[],
+            limit,
+        }
+    }
+}
+
 /// What a memory space holds at a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct Peak<L> {
@@ -169,15 +181,20 @@ pub fn space_problem(dump: &Dump, color: u64) -> Option<String> {
     if spaces.is_empty() || spaces.iter().any(|space| space.color == color) {
         return None;
     }
-    let there = spaces.iter();
-    let there: Vec<String> = there
-        .map(|space| space::short(space.color, dump.platforms))
-        .collect();
     Some(format!(
         "there is no {}; the dump has {}",
         space::short(color, dump.platforms),
-        there.join(", ")
+        space_names(dump)
     ))
+}
+
+/// `HBM (@0), VMEM (@1)`: the memory spaces that the dump has.
+pub fn space_names(dump: &Dump) -> String {
+    let spaces = dump.occupancy().spaces.iter();
+    let names: Vec<String> = spaces
+        .map(|space| space::short(space.color, dump.platforms))
+        .collect();
+    names.join(", ")
 }
 
 /// Why `step` makes no sense in `dump`, if it does not.
@@ -437,6 +454,17 @@ pub struct ValuesAtOffset<L> {
     pub values: Vec<Value<L>>,
 }
 
+/// What is said where no allocation has the number `allocation`.
+pub fn no_allocation(dump: &Dump, allocation: u64) -> String {
+    match dump.allocations.iter().map(|it| it.index).max() {
+        Some(last) => format!("there is no allocation {allocation}: the last one is {last}"),
+        None => format!(
+            "allocation {allocation} is not known: {}",
+            dump.occupancy().reason.unwrap_or_default()
+        ),
+    }
+}
+
 /// The values of the allocation with this number that hold the byte at `offset`, at `step` or at
 /// any.
 ///
@@ -449,10 +477,9 @@ pub fn values_at_offset<L>(
     step: Option<u64>,
 ) -> Result<ValuesAtOffset<L>, String> {
     let dump = source.audit.dump;
-    let mut allocations = dump.allocations.iter();
-    let found = allocations
-        .find(|candidate| candidate.index == allocation)
-        .ok_or_else(|| format!("there is no allocation {allocation}"))?;
+    let place = dump.allocation_numbered(allocation);
+    let place = place.ok_or_else(|| no_allocation(dump, allocation))?;
+    let found = &dump.allocations[place as usize];
     if offset >= found.size {
         let bytes = grouped(found.size);
         return Err(format!(

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{PrintedPeak, SCHEMA, Space, missing_live_ranges, module_name, spaces};
+use super::{PrintedPeak, SCHEMA, Space, missing_live_ranges, spaces};
 use crate::audit::{Audit, peak};
 use crate::model::{Dump, space};
-use crate::workspace::stem_or_path;
+use crate::workspace::{program_name, stem_or_path};
 
 /// Many dumps, the one with the highest peak first.
 #[derive(Debug, Clone, Serialize)]
@@ -91,7 +91,7 @@ pub fn module(audit: &Audit, path: &Path) -> Module {
     let has_allocations = !dump.allocations.is_empty();
     let has_values = has_allocations || dump.has_used_values();
     Module {
-        module: module_name(dump),
+        module: program_name(dump),
         stem: stem_or_path(path).to_string_lossy().into_owned(),
         platform: space::platform(dump.platforms),
         total_bytes: total_bytes(dump),
