@@ -443,34 +443,40 @@ fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
 /// elements, without which JAX does not pair them.
 type SizeKey = (u64, u64, Option<u64>);
 
-fn size_key(&(color, size, array): &Key) -> SizeKey {
-    let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
-    (color, size, elements)
-}
-
 /// An allocation and what its part of the result is.
 type Output<'a> = (u32, Option<Array<'a>>);
 
 /// The outputs that no parameter is donated to, by memory space and size.
 #[derive(Default)]
 struct Outputs<'a> {
+    /// Whether bytes alone make a pair, see [`Donors::take_any_output`](crate::model::Donors).
+    have_any_elements: bool,
     all: FxHashMap<SizeKey, Vec<Output<'a>>>,
     by_shape: FxHashMap<Key<'a>, Vec<u32>>,
 }
 
 impl<'a> Outputs<'a> {
     fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
-        let mut outputs = Self::default();
+        let mut outputs = Self {
+            have_any_elements: audit.dump.donors().take_any_output,
+            ..Self::default()
+        };
         for (at, allocation) in allocations {
             let output = output_of(audit, allocation);
             if output.is_some() {
                 let key = (allocation.color, allocation.size, output);
                 outputs.by_shape.entry(key).or_default().push(at);
-                let of_size = outputs.all.entry(size_key(&key));
-                of_size.or_default().push((at, output));
+                let size_key = outputs.size_key(&key);
+                outputs.all.entry(size_key).or_default().push((at, output));
             }
         }
         outputs
+    }
+
+    fn size_key(&self, &(color, size, array): &Key) -> SizeKey {
+        let array = array.filter(|_| !self.have_any_elements);
+        let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
+        (color, size, elements)
     }
 
     /// Gives each output to one parameter at most: first to those of its shape, then to those that
@@ -488,7 +494,7 @@ impl<'a> Outputs<'a> {
         let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
             if !matched.contains_key(&candidate.allocation) {
-                let of_size = of_size.entry(size_key(&candidate.key));
+                let of_size = of_size.entry(self.size_key(&candidate.key));
                 of_size.or_default().push(candidate);
             }
         }
@@ -504,7 +510,7 @@ impl<'a> Outputs<'a> {
     /// The outputs that a parameter could be donated to, `first` before all others.
     fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
         let of_shape = self.by_shape.get(key).into_iter().flatten().copied();
-        let of_size = self.all.get(&size_key(key)).into_iter().flatten();
+        let of_size = self.all.get(&self.size_key(key)).into_iter().flatten();
         let others = of_size
             .filter(|(_, array)| *array != key.2)
             .map(|(at, _)| *at);

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::allocation::Allocation;
 use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
-use super::module::Leaf;
+use super::module::Donors;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::row::Row;
@@ -285,7 +285,7 @@ pub struct Dump {
     /// Computed when it is asked for first.
     pub(super) branches: OnceLock<Branches>,
     /// Computed when it is asked for first.
-    pub(super) donors: OnceLock<FxHashSet<Leaf>>,
+    pub(super) donors: OnceLock<Donors>,
     /// What runs a computation of the HLO text on its own, found when it is asked for first.
     pub(super) runners: OnceLock<FxHashMap<u32, NameId>>,
 }

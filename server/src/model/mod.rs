@@ -18,6 +18,7 @@ pub mod opcodes;
 mod operand;
 pub mod origin;
 mod row;
+mod scratch;
 pub mod shapes;
 pub mod source;
 pub mod source_map;

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::facts::Heading;
-use buflens_syntax::{Block, InstructionParts, Mention, MentionKind, SyntaxKind, facts};
+use buflens_syntax::{
+    Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxNode, SyntaxToken, facts,
+};
 use rowan::NodeOrToken;
 use rustc_hash::FxHashSet;
 
@@ -17,7 +19,41 @@ use super::row::Row;
 use super::shapes::index_numbers;
 
 /// A parameter of the entry computation, and the index of a leaf of it.
-pub(super) type Leaf = (u64, Vec<u64>);
+type Leaf = (u64, Vec<u64>);
+
+/// Who donates what, by the header of the HLO text.
+#[derive(Debug, Clone, Default)]
+pub struct Donors {
+    /// Those in `buffer_donor={ (0, {}), (2, {1}) }`.
+    leaves: FxHashSet<Leaf>,
+    /// Whether XLA chooses the output for a donated parameter, and asks for its bytes alone: JAX, which asks for the number of
+    /// elements, leaves that to it in programs of several devices where it does not know how the outputs are sharded.
+    pub take_any_output: bool,
+}
+
+/// The leaves among the tokens of a `buffer_donor`: each a parameter's number and an index, in parentheses.
+fn leaves(tokens: impl Iterator<Item = SyntaxToken>) -> FxHashSet<Leaf> {
+    let mut leaves: Vec<Leaf> = Vec::new();
+    let mut is_index = false;
+    for token in tokens {
+        let number = || token.text().parse().ok();
+        match (token.kind(), token.text()) {
+            (SyntaxKind::Punctuation, "(") => is_index = false,
+            (SyntaxKind::Number, _) if is_index => {
+                leaves
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|(_, index)| index.extend(number()));
+            }
+            (SyntaxKind::Number, _) => {
+                leaves.extend(number().map(|parameter| (parameter, Vec::new())));
+                is_index = true;
+            }
+            _ => {}
+        }
+    }
+    leaves.into_iter().collect()
+}
 
 /// Whether `ROOT` stands before an instruction of this text.
 pub fn is_root(text: &str, row: &facts::Instruction) -> bool {
@@ -32,18 +68,26 @@ impl Dump {
         let Some(number) = allocation.parameter().filter(|_| !allocation.is_donated()) else {
             return false;
         };
-        let donors = self.donors.get_or_init(|| self.read_donors());
+        let leaves = &self.donors().leaves;
         let index = allocation.parameter_index.map(|index| &self.names[index]);
-        !donors.is_empty() && donors.contains(&(number, index_numbers(index.unwrap_or_default())))
+        !leaves.is_empty() && leaves.contains(&(number, index_numbers(index.unwrap_or_default())))
     }
 
-    /// The leaves in `buffer_donor={ (0, {}), (2, {1}) }`.
-    fn read_donors(&self) -> FxHashSet<Leaf> {
-        const KEY: &str = "buffer_donor";
+    /// What the header of the HLO text tells of donation.
+    pub fn donors(&self) -> &Donors {
+        self.donors.get_or_init(|| self.read_donors())
+    }
+
+    fn read_donors(&self) -> Donors {
+        const LEAVES: &str = "buffer_donor";
+        const PARTITIONS: &str = "num_partitions";
+        const PROPAGATION: &str = "allow_spmd_sharding_propagation_to_output";
         let is_header = |block: &Block| {
             let mut lines = block.headings().iter();
             lines.any(|(heading, line)| {
-                matches!(heading, Heading::Module(_)) && line.text(block.text()).contains(KEY)
+                let line = line.text(block.text());
+                let tells = line.contains(LEAVES) || line.contains(PARTITIONS);
+                matches!(heading, Heading::Module(_)) && tells
             })
         };
         let document = self
@@ -53,34 +97,22 @@ impl Dump {
             let header = document.blocks().position(|(_, block)| is_header(block))?;
             Some(document.tree(header)?.1)
         });
-        let attributes = tree.into_iter().flat_map(|tree| tree.descendants());
-        let donors = attributes
-            .filter_map(Attribute::cast)
-            .find(|attribute| attribute.key().is_some_and(|key| key.text() == KEY));
-        let tokens = donors
-            .into_iter()
-            .flat_map(|it| it.syntax().descendants_with_tokens());
-        let mut leaves: Vec<Leaf> = Vec::new();
-        // A leaf is a parameter's number and an index, in parentheses.
-        let mut is_index = false;
-        for token in tokens.filter_map(NodeOrToken::into_token) {
-            let number = || token.text().parse().ok();
-            match (token.kind(), token.text()) {
-                (SyntaxKind::Punctuation, "(") => is_index = false,
-                (SyntaxKind::Number, _) if is_index => {
-                    leaves
-                        .last_mut()
-                        .into_iter()
-                        .for_each(|(_, index)| index.extend(number()));
-                }
-                (SyntaxKind::Number, _) => {
-                    leaves.extend(number().map(|parameter| (parameter, Vec::new())));
-                    is_index = true;
-                }
-                _ => {}
-            }
+        let attribute = |key: &str| {
+            let attributes = tree.iter().flat_map(SyntaxNode::descendants);
+            let mut attributes = attributes.filter_map(Attribute::cast);
+            attributes.find(|it| it.key().is_some_and(|token| token.text() == key))
+        };
+        let tokens = |key: &str| {
+            let nodes = attribute(key).into_iter();
+            let tokens = nodes.flat_map(|it| it.syntax().descendants_with_tokens());
+            tokens.filter_map(NodeOrToken::into_token)
+        };
+        let number = |token: &SyntaxToken| token.text().parse::<u64>().ok();
+        let is_partitioned = tokens(PARTITIONS).any(|it| number(&it).is_some_and(|it| it > 1));
+        Donors {
+            leaves: leaves(tokens(LEAVES)),
+            take_any_output: is_partitioned && tokens(PROPAGATION).any(|it| it.text() == "true"),
         }
-        leaves.into_iter().collect()
     }
 
     /// The first computation of this name, as a number into [`Dump::computations`].

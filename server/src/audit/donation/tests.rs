@@ -128,6 +128,47 @@ HloLiveRange (max 12):
 ";
 
 /// Three parameters of one shape, read at steps 2, 1 and 3, and two outputs.
+/// The outputs for a parameter of 64 bytes, beside one of as many bytes and twice as many elements, where the HLO text has
+/// `attributes` in its header.
+fn outputs_beside(attributes: &str) -> Vec<u32> {
+    let assignment = "BufferAssignment:\n\
+        allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:\n \
+        value: <1 p.1 @0> (size=64,offset=0): f32[16]{0}\n\
+        allocation 1: size 64, output shape is |bf16[32]|, maybe-live-out:\n \
+        value: <2 out.1 @0> (size=64,offset=0): bf16[32]{0}\n";
+    let text = format!("HloModule f, is_scheduled=true{attributes}\n\nENTRY %main {{\n}}\n");
+    let file = |suffix: &str, text: &str| {
+        let path = format!("module_0001.f.cpu_after_optimizations{suffix}.txt");
+        (path.into(), text.to_owned())
+    };
+    let dump = dump(vec![
+        file("-buffer-assignment", assignment),
+        file("", &text),
+    ]);
+    let audit = Audit::new(&dump, Libraries::default());
+    let found = donation(&audit).parameters.remove(0);
+    assert_eq!(
+        outputs_for(&audit, 0).1,
+        found.outputs,
+        "as where one is asked for"
+    );
+    found.outputs
+}
+
+#[test]
+fn xla_pairs_by_bytes_alone() {
+    assert_eq!(outputs_beside(""), [0; 0]);
+    assert_eq!(outputs_beside(", num_partitions=4"), [0; 0]);
+    let propagated = ", allow_spmd_sharding_propagation_to_output={false,true}";
+    assert_eq!(outputs_beside(propagated), [0; 0]);
+    assert_eq!(
+        outputs_beside(&format!("{propagated}, num_partitions=4")),
+        [1]
+    );
+    let known = ", allow_spmd_sharding_propagation_to_output={false,false}, num_partitions=4";
+    assert_eq!(outputs_beside(known), [0; 0]);
+}
+
 #[test]
 fn outputs_go_to_the_parameters_that_are_free_the_earliest() {
     let mut text = "BufferAssignment:\n".to_owned();

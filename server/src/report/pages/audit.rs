@@ -83,8 +83,8 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     for space in &spaces {
         if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
             page.text(format!(
-                "dead: {}{} are not read any more at the peak and occupied all the same. Only \
-                 an output of that size could take their place.",
+                "dead: {}{} are not read any more at the peak and occupied all the same. No \
+                 output that fits is left to take their place.",
                 rounded(dead),
                 within(space, &spaces)
             ));
