@@ -429,4 +429,46 @@ HloLiveRange (max 2):
         "{words}"
     );
     assert!(!words.contains("idle"), "{words}");
+    // It may lie anywhere; what lies between values is not kept.
+    let told = |dump: &str, text: &str| {
+        let text_name = name.replace("-buffer-assignment", "");
+        let (_folder, path) = folder(&[(name, dump), (&text_name, text)]);
+        let (out, _) = run(&["peak", &path, "--space", "1"], 0);
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let at = |offset: u64| {
+        dump.replace(
+            "(size=4096,offset=0)",
+            &format!("(size=4096,offset={offset})"),
+        )
+    };
+    let first = told(&at(33_550_336), "");
+    assert!(first.contains("the rest kept by the compiler"), "{first}");
+    let around = told(&at(60_000), "");
+    assert!(around.contains("the rest kept by the compiler"), "{around}");
+    let small = at(60_000).replace("33554432", "131072");
+    let small = told(&small, "");
+    assert!(small.contains("idle"), "{small}");
+    // The HLO text tells how much of it the instruction takes.
+    let scratch = |bytes: u64| {
+        let text = format!(
+            "HloModule jit_f, is_scheduled=true\n\nENTRY %main (x.1: f32[128]) -> f32[128] {{\n  \
+             %x.1 = f32[128]{{0:T(128)}} parameter(0), backend_config={{\"scoped_memory_configs\":\
+             [{{\"memory_space\":\"0\",\"offset\":\"0\",\"size\":\"1\"}},{{\"memory_space\":\"1\",\"offset\":\"4096\",\"size\":\"{bytes}\"}}]}}\n  \
+             ROOT %copy.1 = f32[128]{{0:T(1024)S(1)}} copy(%x.1), backend_config={{\"scoped_memory_configs\":\
+             [{{\"memory_space\":\"1\",\"offset\":\"4096\",\"size\":\"{bytes}\"}}]}}\n}}\n"
+        );
+        told(dump, &text)
+    };
+    for (bytes, words) in [
+        (0, "of which this one takes nothing)."),
+        (8 << 20, "of which this one takes 8.0 MiB)."),
+        (
+            33_550_336,
+            "occupied, the rest scratch of this instruction).",
+        ),
+    ] {
+        let out = scratch(bytes);
+        assert!(out.contains(words), "{out}");
+    }
 }

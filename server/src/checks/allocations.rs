@@ -1,5 +1,7 @@
 //! Section A on its own: numbering, kinds, sizes and offsets.
 
+use std::ops::Range;
+
 use buflens_syntax::{Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -397,7 +399,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             continue;
         }
         let is_isolated = total == Some(sum) && isolates(allocation, last, largest_end);
-        if dump.keeps_scratch(allocation) || is_isolated {
+        let is_behind = |scratch: Range<u64>| scratch.end == allocation.size;
+        if dump.scratch_of(allocation).is_some_and(is_behind) || is_isolated {
             continue;
         }
         let header = dump.header(allocation);

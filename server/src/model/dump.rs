@@ -342,17 +342,6 @@ impl Dump {
         self.values.get(values).unwrap_or_default()
     }
 
-    /// Whether the compiler keeps more of the allocation than its values need: TPU v7 reserves all of
-    /// VMEM that its instructions may take as scratch.
-    pub fn keeps_scratch(&self, allocation: &Allocation) -> bool {
-        let ends = self.held_by(allocation).iter().map(Value::end);
-        self.platforms.tpu
-            && allocation.kinds().preallocated_temp
-            && allocation.color == 1
-            && allocation.size >= 32 << 20
-            && ends.max().unwrap_or(0) < allocation.size
-    }
-
     /// All values that `name` defines.
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
         self.by_name.of(name.place()).iter().copied()

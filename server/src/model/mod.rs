@@ -29,6 +29,7 @@ pub use allocation::Allocation;
 pub use dump::{At, Dump, File, FileId, Instruction, Part, Peak, Place, Platforms, Step, Tables};
 pub(crate) use join::is_async_call;
 pub use join::{Join, Numbering, read_errors, read_facts};
+pub use module::Donors;
 pub(crate) use module::is_root;
 pub use names::{NameId, Names, Rank, is_hidden};
 pub use row::Row;

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::audit::attribution::By;
 use crate::model::bytes::{display, grouped, rounded};
+use crate::model::occupancy::is_full;
 use crate::report::page::Page;
 use crate::report::records::{
     Answer, Attributed, Idle, Moment, Peak, PeakValue, PrintedPeak, Value,
@@ -159,10 +160,23 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
         return None;
     }
     let one = |it: &Idle| {
+        let rest = it.bytes.saturating_sub(it.occupied_bytes);
+        let kept = match it.scratch_bytes {
+            None if it.occupied_bytes == 0 => KEPT.to_owned(),
+            None => format!("the rest {KEPT}"),
+            Some(0) => format!("the rest {KEPT}, of which this one takes nothing"),
+            Some(bytes) if is_full(bytes, rest) => {
+                "the rest scratch of this instruction".to_owned()
+            }
+            Some(bytes) => format!(
+                "the rest {KEPT}, of which this one takes {}",
+                rounded(bytes)
+            ),
+        };
         let holds = match (it.occupied_bytes, it.is_scratch) {
-            (0, true) => KEPT.to_owned(),
+            (0, true) => kept,
             (0, false) => "empty".to_owned(),
-            (bytes, true) => format!("{} occupied, the rest {KEPT}", rounded(bytes)),
+            (bytes, true) => format!("{} occupied, {kept}", rounded(bytes)),
             (bytes, false) => format!("{} occupied", rounded(bytes)),
         };
         let (kind, number, bytes) = (it.kind, it.allocation, rounded(it.bytes));
@@ -175,7 +189,7 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
     if is_worth(gap.saturating_sub(told), gap) {
         named.push("others".to_owned());
     }
-    // What the compiler keeps is not idle: no dump tells what it does with it.
+    // What the compiler keeps is not idle.
     let are = if keeps_scratch(peak) {
         "in no value"
     } else {

@@ -110,6 +110,8 @@ pub struct Idle {
     pub occupied_bytes: u64,
     /// Whether the compiler keeps the rest as scratch of the instructions, which is in no value.
     pub is_scratch: bool,
+    /// Bytes that the instruction of the step takes of these; `None` where the HLO text does not tell.
+    pub scratch_bytes: Option<u64>,
 }
 
 /// The occupied bytes by kind of allocation.
@@ -268,7 +270,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         constant,
         temp,
     });
-    record.idle = idle(dump, query.color, &found.values);
+    record.idle = idle(dump, query.color, found.moment.step, &found.values);
     record.near = Some(found.near);
     let next = found.next.into_iter();
     record.next = Some(next.map(|moment| Moment::new(dump, moment)).collect());
@@ -302,7 +304,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
 }
 
 /// The allocations of a memory space of which `held` fill the least, by bytes.
-fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
+fn idle(dump: &Dump, color: u64, step: u64, held: &[Held]) -> Vec<Idle> {
     let mut occupied = vec![0_u64; dump.allocations.len()];
     for held in held {
         let value = dump.values.get(held.value as usize);
@@ -318,12 +320,17 @@ fn idle(dump: &Dump, color: u64, held: &[Held]) -> Vec<Idle> {
     let of_space =
         of_space.filter(|(it, occupied)| it.kind() != Kind::ThreadLocal && it.size > *occupied);
     let mut idle: Vec<Idle> = of_space
-        .map(|(allocation, occupied_bytes)| Idle {
-            allocation: allocation.index,
-            kind: allocation.kind().name(),
-            bytes: allocation.size,
-            occupied_bytes,
-            is_scratch: dump.keeps_scratch(allocation),
+        .map(|(allocation, occupied_bytes)| {
+            let is_scratch = dump.keeps_scratch(allocation);
+            let scratch = is_scratch.then(|| dump.scratch_at(step)).flatten();
+            Idle {
+                allocation: allocation.index,
+                kind: allocation.kind().name(),
+                bytes: allocation.size,
+                occupied_bytes,
+                is_scratch,
+                scratch_bytes: scratch.map(|bytes| bytes.min(allocation.size - occupied_bytes)),
+            }
         })
         .collect();
     idle.sort_by_key(|it| std::cmp::Reverse(it.bytes - it.occupied_bytes));
