@@ -119,7 +119,7 @@ impl Advice<'_, '_> {
                 None => "is never read".to_owned(),
             };
             let way_out = if parameter.outputs.is_empty() {
-                "no output fits that could take its place, so its bytes are free before the end only in a \
+                "no output could take its place, so its bytes are free before the end only in a \
                  program that is split there"
             } else {
                 "if it were donated to an output of its size, its bytes would be free from then on"
