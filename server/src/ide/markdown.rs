@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::model::bytes::grouped;
 use crate::model::is_hidden;
 
 /// `text` as Markdown that shows it and nothing else: no markup, no HTML, no link, one line.
@@ -213,6 +214,16 @@ pub fn percent(part: u64, whole: u64) -> String {
     } else {
         format!("{share:.1} %")
     }
+}
+
+/// The first `most` of `items` as `text` names them, and how many more there are: `a, b, 3 more`.
+pub fn listed<T>(items: &[T], most: usize, text: impl Fn(&T) -> String) -> String {
+    let mut texts: Vec<String> = items.iter().take(most).map(text).collect();
+    let more = items.len() - texts.len();
+    if more > 0 {
+        texts.push(format!("{} more", grouped(more as u64)));
+    }
+    texts.join(", ")
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub const SECTION: &str = "buflens";
 /// Keys that editors' extensions keep in the same section for themselves.
 const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
 
+const NO_SETTING: &str = "there is no such setting";
+
 /// So many bytes of dumps are read for the index if nothing is chosen.
 const INDEX_BYTES: u64 = 2 << 30;
 
@@ -56,103 +58,77 @@ impl Config {
             .filter(|section| section.is_object())
             .unwrap_or(settings);
         for (key, value) in settings.as_object().into_iter().flat_map(chosen) {
-            match (key.as_str(), value) {
-                ("severity", Value::Object(severities)) => {
-                    for (code, level) in chosen(severities) {
-                        let chosen = config.severities.choose(code, level.as_str().unwrap_or(""));
-                        problems.extend(
-                            chosen
-                                .err()
-                                .map(|problem| format!("`buflens.severity`: {problem}")),
-                        );
-                    }
-                }
-                ("inlayHints", Value::Bool(all)) => config.hints = [Some(*all); Kind::ALL.len()],
-                ("inlayHints", Value::Object(kinds)) => {
-                    for (name, value) in chosen(kinds) {
-                        let kind = Kind::ALL.iter().position(|kind| kind.name() == name);
-                        match (kind, value) {
-                            (Some(kind), Value::Bool(is_on)) => config.hints[kind] = Some(*is_on),
-                            (Some(_), _) => problems.push(format!(
-                                "the setting `buflens.inlayHints.{name}` is neither true nor false"
-                            )),
-                            (None, _) => problems
-                                .push(format!("there is no setting `buflens.inlayHints.{name}`")),
-                        }
-                    }
-                }
-                ("codeLens", Value::Bool(is_on)) => config.code_lens = Some(*is_on),
-                ("index", Value::Bool(is_on)) => config.index = Some(*is_on),
-                ("indexBytes", value) => match chosen_bytes(value) {
-                    Ok(bytes) => config.index_bytes = Some(bytes),
-                    Err(problem) => problems.push(format!("`buflens.indexBytes`: {problem}")),
-                },
-                ("libraryPaths", Value::Array(paths)) => {
-                    let texts = paths.iter().filter_map(Value::as_str).map(str::to_owned);
-                    let texts: Vec<String> = texts.collect();
-                    if texts.len() < paths.len() {
-                        problems.push(
-                            "what is no text in the setting `buflens.libraryPaths` is left out"
-                                .to_owned(),
-                        );
-                    }
-                    config.library_paths = Some(texts);
-                }
-                ("sourceMap", Value::Object(folders)) => {
-                    let mut known = Vec::new();
-                    for (from, to) in chosen(folders) {
-                        match Folders::new(from, to.as_str().unwrap_or_default()) {
-                            Ok(folders) => known.push(folders),
-                            Err(problem) => {
-                                problems.push(format!("`buflens.sourceMap.{from}`: {problem}"));
-                            }
-                        }
-                    }
-                    config.source_map = Some(SourceMap::new(known));
-                }
-                ("advice", Value::Object(advice)) => {
-                    for (key, value) in chosen(advice) {
-                        let chosen = config.advice.choose(key, value);
-                        problems.extend(
-                            chosen
-                                .err()
-                                .map(|problem| format!("`buflens.advice.{key}`: {problem}")),
-                        );
-                    }
-                }
-                ("device", Value::String(name)) => match Device::named(name) {
-                    Ok(device) => config.device = Some(device),
-                    Err(problem) => problems.push(format!("`buflens.device`: {problem}")),
-                },
-                ("capacity", Value::Object(spaces)) => {
-                    let mut capacity = Vec::new();
-                    for (space, value) in chosen(spaces) {
-                        match chosen_capacity(space, value) {
-                            Ok(bytes) => capacity.push((space.clone(), bytes)),
-                            Err(problem) => {
-                                problems.push(format!("`buflens.capacity`: {problem}"));
-                            }
-                        }
-                    }
-                    config.capacity = Some(capacity);
-                }
-                (key @ ("severity" | "inlayHints" | "sourceMap" | "advice" | "capacity"), _) => {
-                    problems.push(format!("the setting `buflens.{key}` is no object"));
-                }
-                (key @ ("codeLens" | "index"), _) => problems.push(format!(
-                    "the setting `buflens.{key}` is neither true nor false"
-                )),
-                ("device", _) => {
-                    problems.push("the setting `buflens.device` is no text".to_owned());
-                }
-                ("libraryPaths", _) => {
-                    problems.push("the setting `buflens.libraryPaths` is no list".to_owned());
-                }
-                (key, _) if OF_EDITORS.contains(&key) => {}
-                (key, _) => problems.push(format!("there is no setting `buflens.{key}`")),
-            }
+            let told = config.choose(key, value);
+            problems.extend(
+                told.into_iter()
+                    .map(|problem| format!("`buflens.{key}{problem}")),
+            );
         }
         (config, problems)
+    }
+
+    /// Takes a setting, and tells what is wrong with it: each behind the key, as `.hbm`: expected a number`.
+    fn choose(&mut self, key: &str, value: &Value) -> Vec<String> {
+        let own = |chosen: Result<(), String>| {
+            let problem = chosen.err().map(|problem| format!("`: {problem}"));
+            problem.into_iter().collect()
+        };
+        match key {
+            "severity" => each(value, |code, level| {
+                let level = level.as_str().unwrap_or_default();
+                self.severities.choose(code, level)
+            }),
+            "inlayHints" if value.is_boolean() => {
+                self.hints = [value.as_bool(); Kind::ALL.len()];
+                Vec::new()
+            }
+            "inlayHints" => each(value, |name, value| {
+                let kind = Kind::ALL.iter().position(|kind| kind.name() == name);
+                self.hints[kind.ok_or(NO_SETTING)?] = Some(switch(value)?);
+                Ok(())
+            }),
+            "codeLens" => own(switch(value).map(|is_on| self.code_lens = Some(is_on))),
+            "index" => own(switch(value).map(|is_on| self.index = Some(is_on))),
+            "indexBytes" => own(chosen_bytes(value).map(|it| self.index_bytes = Some(it))),
+            "libraryPaths" => own(self.choose_libraries(value)),
+            "sourceMap" => {
+                let mut known = Vec::new();
+                let told = each(value, |from, to| {
+                    known.push(Folders::new(from, to.as_str().unwrap_or_default())?);
+                    Ok(())
+                });
+                self.source_map = value.is_object().then(|| SourceMap::new(known));
+                told
+            }
+            "advice" => each(value, |key, value| self.advice.choose(key, value)),
+            "device" => own(value
+                .as_str()
+                .ok_or_else(|| "expected a text".to_owned())
+                .and_then(Device::named)
+                .map(|device| self.device = Some(device))),
+            "capacity" => {
+                let mut capacity = Vec::new();
+                let told = each(value, |space, value| {
+                    space::called_anywhere(space)?;
+                    capacity.push((space.to_owned(), chosen_bytes(value)?));
+                    Ok(())
+                });
+                self.capacity = value.is_object().then_some(capacity);
+                told
+            }
+            key if OF_EDITORS.contains(&key) => Vec::new(),
+            _ => own(Err(NO_SETTING.to_owned())),
+        }
+    }
+
+    fn choose_libraries(&mut self, value: &Value) -> Result<(), String> {
+        let paths = value.as_array().ok_or("expected a list")?;
+        let texts = paths.iter().filter_map(Value::as_str).map(str::to_owned);
+        let texts: Vec<String> = texts.collect();
+        let is_whole = texts.len() == paths.len();
+        self.library_paths = Some(texts);
+        let problem = "what is no text in the list is left out";
+        is_whole.then_some(()).ok_or_else(|| problem.to_owned())
     }
 
     /// These settings, and those of `base` where these choose nothing.
@@ -289,10 +265,22 @@ fn chosen(settings: &Map<String, Value>) -> impl Iterator<Item = (&String, &Valu
     settings.iter().filter(|(_, value)| !value.is_null())
 }
 
-/// The bytes that a memory space has.
-fn chosen_capacity(space: &str, value: &Value) -> Result<u64, String> {
-    space::called_anywhere(space)?;
-    chosen_bytes(value).map_err(|problem| format!("`{space}`: {problem}"))
+/// Has `take` take each entry of a setting that is an object; tells what is wrong, each behind the setting's own key.
+fn each(setting: &Value, mut take: impl FnMut(&str, &Value) -> Result<(), String>) -> Vec<String> {
+    let Some(entries) = setting.as_object() else {
+        return vec!["`: expected an object".to_owned()];
+    };
+    let problem = |(name, value): (&String, &Value)| {
+        let problem = take(name, value).err()?;
+        Some(format!(".{name}`: {problem}"))
+    };
+    chosen(entries).filter_map(problem).collect()
+}
+
+fn switch(value: &Value) -> Result<bool, String> {
+    value
+        .as_bool()
+        .ok_or_else(|| "expected true or false".to_owned())
 }
 
 /// A number of bytes, or a text such as `15.75GiB`.

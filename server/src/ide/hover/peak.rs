@@ -6,7 +6,7 @@ use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
 use crate::audit::peak::NEAR;
 use crate::audit::{Audit, donation};
-use crate::ide::markdown::{code, cut};
+use crate::ide::markdown::{code, cut, listed};
 use crate::model::bytes::{display, grouped, rounded};
 use crate::model::occupancy::{self, Kind, Moment};
 use crate::model::source::Libraries;
@@ -83,16 +83,12 @@ pub(super) fn if_gone(context: &Context, at: u32, peak: Moment) -> Option<String
     let dump = context.dump;
     let buffer = occupancy::buffer(dump, at);
     let after = dump.occupancy().if_all_gone(dump, &buffer)?;
-    let others: Vec<String> = buffer[1..]
-        .iter()
-        .take(MAX_HELD)
-        .map(|&other| title(dump, &dump.values[other as usize]))
-        .collect();
-    let also = others.join(", ");
-    let it = match (buffer.len() - 1, others.len()) {
-        (0, _) => "it".to_owned(),
-        (all, named) if all == named => format!("its buffer (also {also})"),
-        (all, named) => format!("its buffer (also {also} and {} more)", all - named),
+    let others = listed(&buffer[1..], MAX_HELD, |&other| {
+        title(dump, &dump.values[other as usize])
+    });
+    let it = match &buffer[..] {
+        [_] => "it".to_owned(),
+        _ => format!("its buffer (also {others})"),
     };
     if after.bytes == 0 {
         let allocation = dump.allocation_of(dump.values.get(at as usize)?)?;
@@ -329,16 +325,10 @@ fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> Str
     if is_single || values.is_empty() {
         return String::new();
     }
-    let mut names: Vec<String> = values
-        .iter()
-        .take(MAX_HELD)
-        .map(|value| format!("{} {}", title(dump, value), rounded(value.size)))
-        .collect();
-    let more = values.len() - names.len();
-    if more > 0 {
-        names.push(format!("{} more", grouped(more as u64)));
-    }
-    format!(", by {}", names.join(", "))
+    let names = listed(&values, MAX_HELD, |value| {
+        format!("{} {}", title(dump, value), rounded(value.size))
+    });
+    format!(", by {names}")
 }
 
 /// Whether the parameter in allocation `at`, where it keeps its buffer, needs it, and which output could have taken it.

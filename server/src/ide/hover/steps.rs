@@ -7,7 +7,7 @@ use super::instruction::Instruction;
 use super::life::steps;
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, peak, percent};
-use crate::ide::markdown::{Table, Text, code, cut};
+use crate::ide::markdown::{Table, Text, code, cut, listed};
 use crate::model::bytes;
 use crate::model::{Dump, NameId, Value};
 
@@ -54,6 +54,10 @@ pub(super) fn step(context: &Context, step: u64) -> Option<String> {
     table.fact("needed here for the last time", some(dump, &mut dies));
     if let Some(occupied) = peak::at_step(context, step) {
         table.fact("occupied", occupied);
+    }
+    if let Some(scratch) = dump.scratch_at(step).filter(|&bytes| bytes > 0) {
+        let scratch = bytes::display(scratch);
+        table.fact("scratch", format!("{scratch} of VMEM, in no value"));
     }
     // Without the allocations no live range is known by its value.
     if dump.has_live_ranges() && !dump.allocations.is_empty() {
@@ -110,16 +114,10 @@ fn handed(dump: &Dump, mut taken: Vec<(&Value, &Value)>) -> String {
     let sum = old
         .iter()
         .fold(0_u64, |sum, (_, size)| sum.saturating_add(*size));
-    let names: Vec<String> = taken
-        .iter()
-        .take(MAX_LISTED)
-        .map(|(old, new)| format!("{} -> {}", title(dump, old), title(dump, new)))
-        .collect();
-    let more = match taken.len() - names.len() {
-        0 => String::new(),
-        more => format!(", {} more", bytes::grouped(more as u64)),
-    };
-    format!("{}: {}{more}", bytes::display(sum), names.join(", "))
+    let names = listed(&taken, MAX_LISTED, |(old, new)| {
+        format!("{} -> {}", title(dump, old), title(dump, new))
+    });
+    format!("{}: {names}", bytes::display(sum))
 }
 
 /// A value that is visible at `name`, for instructions that define none.
@@ -139,25 +137,14 @@ fn some(dump: &Dump, values: &mut [&Value]) -> String {
     let sum = values
         .iter()
         .fold(0_u64, |sum, value| sum.saturating_add(value.size));
-    let count = values.len();
-    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
-    let names: Vec<String> = values
-        .iter()
-        .take(MAX_LISTED)
-        .map(|value| format!("{} {}", title(dump, value), bytes::rounded(value.size)))
-        .collect();
-    let more = match count - names.len() {
-        0 => String::new(),
-        more => format!(", {} more", bytes::grouped(more as u64)),
-    };
-    if count == 1 {
-        return format!(
-            "{} {}",
-            title(dump, values[0]),
-            bytes::display(values[0].size)
-        );
+    if let [only] = values {
+        return format!("{} {}", title(dump, only), bytes::display(only.size));
     }
-    format!("{}{more}: {} in all", names.join(", "), bytes::display(sum))
+    values.sort_unstable_by_key(|value| (std::cmp::Reverse(value.size), value.id));
+    let names = listed(values, MAX_LISTED, |value| {
+        format!("{} {}", title(dump, value), bytes::rounded(value.size))
+    });
+    format!("{names}: {} in all", bytes::display(sum))
 }
 
 /// The hover on a live range's steps.

@@ -4,7 +4,7 @@ use buflens_syntax::facts::TreeNode;
 
 use super::{Context, peak, percent, value};
 use crate::ide::breakdown::Breakdown;
-use crate::ide::markdown::{Table, Text, code, shorten};
+use crate::ide::markdown::{Table, Text, code, listed, shorten};
 use crate::model::{At, bytes};
 
 /// So many of the values at a node are named.
@@ -60,14 +60,10 @@ pub(super) fn node(context: &Context, node: &At<TreeNode>) -> String {
     let is_some = |values: &Vec<u32>| !values.is_empty();
     let here = breakdown.as_ref().and_then(|it| it.exactly(node));
     if let Some(values) = here.filter(is_some) {
-        let titles = values.iter().take(MAX_NAMED);
-        let titles =
-            titles.map(|&at| value::title(context.dump, &context.dump.values[at as usize]));
-        let mut titles: Vec<String> = titles.collect();
-        if let Some(more @ 1..) = values.len().checked_sub(MAX_NAMED) {
-            titles.push(format!("{} more", bytes::grouped(more as u64)));
-        }
-        table.fact("values", titles.join(", "));
+        let titles = listed(&values, MAX_NAMED, |&at| {
+            value::title(context.dump, &context.dump.values[at as usize])
+        });
+        table.fact("values", titles);
     }
     let below = breakdown.as_ref().and_then(|it| it.below(node));
     if let Some(values) = below.filter(is_some) {

@@ -124,6 +124,36 @@ fn values_that_do_not_take_part_are_owned_up_to() {
 }
 
 #[test]
+fn a_step_of_tpu_v7_tells_its_scratch() {
+    let scoped = |bytes: &str| {
+        let text = format!(
+            "HloModule f, is_scheduled=true\n\nENTRY %main (p: f32[512]) -> f32[2048] {{\n  \
+             ROOT %a = f32[2048]{{0}} copy(%p), backend_config={{\"scoped_memory_configs\":[{{\"memory_space\":\"1\",\
+             \"offset\":\"0\",\"size\":\"{bytes}\"}}],\"used\":[]}}\n}}\n"
+        );
+        let stem = "module_0001.f.cl_1.after_optimizations";
+        let names = [
+            format!("{stem}-buffer-assignment.txt"),
+            format!("{stem}.txt"),
+        ];
+        let dump = dump(&[(&names[0], SMALL), (&names[1], &text)]);
+        let at = SMALL.find("    3:a").expect("the step") + 4;
+        let hover = hover(&dump, 0, at as u32).expect("a hover");
+        let mut lines = hover.markdown.lines();
+        lines
+            .find(|line| line.contains("scratch"))
+            .map(str::to_owned)
+    };
+    let told = scoped("33554432").expect("a line");
+    assert!(
+        told.contains("| 32.0 MiB (33,554,432 B) of VMEM, in no value |"),
+        "{told}"
+    );
+    assert_eq!(scoped("0"), None);
+    assert_eq!(scoped("many"), None);
+}
+
+#[test]
 fn the_printed_step_is_compared_with_the_maximum() {
     expect![[r#"
         **`early{}`** at step 2, XLA's peak: 1.0 KiB (1,024 B) unpadded
