@@ -15,7 +15,7 @@ use super::Audit;
 use super::copies::{Copy, Purpose, copies, written};
 use super::donation::{Parameter, Verdict, donation};
 use crate::model::shapes::shape_text;
-use crate::model::{Dump, Part, space};
+use crate::model::{Dump, Part};
 use buflens_syntax::{Shape, facts};
 
 /// Of a pair of dumps the first and the second.
@@ -331,8 +331,8 @@ impl Diff {
 
 /// Whether sizes can be compared: another platform has other tiles and another alignment.
 pub fn is_same_platform(dumps: Both<&Dump>) -> bool {
-    let [before, after] = dumps.map(|dump| space::platform(dump.platforms));
-    before == after || before == "unknown" || after == "unknown"
+    let [before, after] = dumps.map(|dump| dump.platforms.only());
+    before == after || before.is_none() || after.is_none()
 }
 
 #[cfg(test)]

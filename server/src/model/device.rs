@@ -1,14 +1,14 @@
 //! Devices by name, with the bytes of their main memory.
 
-use super::{Platforms, space};
+use super::{Platform, Platforms};
 
 /// A chip or a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device {
     /// What people call it.
     pub name: &'static str,
-    /// `tpu` or `gpu`.
-    pub platform: &'static str,
+    /// What it is.
+    pub platform: Platform,
     /// Bytes that a program may reserve of memory space 0.
     pub bytes: u64,
 }
@@ -19,7 +19,7 @@ const GIB: u64 = 1 << 30;
 const fn tpu(name: &'static str, hundredths: u64) -> Device {
     Device {
         name,
-        platform: "tpu",
+        platform: Platform::Tpu,
         bytes: hundredths * GIB / 100,
     }
 }
@@ -28,7 +28,7 @@ const fn tpu(name: &'static str, hundredths: u64) -> Device {
 const fn gpu(name: &'static str, gib: u64) -> Device {
     Device {
         name,
-        platform: "gpu",
+        platform: Platform::Gpu,
         bytes: gib * GIB,
     }
 }
@@ -76,29 +76,28 @@ impl Device {
     /// The name of its main memory, which no other platform's memory has, and the bytes.
     pub fn capacity(&self) -> (String, u64) {
         let space = match self.platform {
-            "tpu" => "HBM",
-            _ => "device memory",
+            Platform::Tpu => "HBM",
+            Platform::Gpu | Platform::Cpu => "device memory",
         };
         (space.to_owned(), self.bytes)
     }
 
     /// Why a program for `platforms` does not run on it, if that is certain.
     pub fn problem(&self, platforms: Platforms) -> Option<String> {
-        let platform = space::platform(platforms);
-        (platform != "unknown" && platform != self.platform).then(|| {
-            format!(
-                "{} is a {}, and this program was compiled for a {}",
-                self.name,
-                self.platform.to_uppercase(),
-                platform.to_uppercase()
-            )
-        })
+        let platform = platforms.only().filter(|it| *it != self.platform)?;
+        Some(format!(
+            "{} is a {}, and this program was compiled for a {}",
+            self.name,
+            self.platform.name().to_uppercase(),
+            platform.name().to_uppercase()
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::space;
 
     #[test]
     fn devices_have_names() {
@@ -124,7 +123,7 @@ mod tests {
             let (space, bytes) = device.capacity();
             assert_eq!(bytes, device.bytes);
             let colors = [cpu, gpu, tpu].map(|on| space::called(&space, on));
-            let own = [None, Some("gpu"), Some("tpu")].map(|it| it == Some(device.platform));
+            let own = [Platform::Cpu, Platform::Gpu, Platform::Tpu].map(|it| it == device.platform);
             assert_eq!(colors, own.map(|it| it.then_some(0)), "{}", device.name);
         }
     }

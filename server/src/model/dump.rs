@@ -15,6 +15,7 @@ use super::extents::Extents;
 use super::module::Donors;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
+use super::platform::Platforms;
 use super::row::Row;
 use super::shapes::ShapeTexts;
 use super::value::{ById, LiveRange, Position, Use, UsedValue, Value};
@@ -191,17 +192,6 @@ impl Tables {
             _ => None,
         }
     }
-}
-
-/// The platforms that a dump can come from, by its file name and contents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Platforms {
-    /// x86 or ARM.
-    pub cpu: bool,
-    /// Any vendor's.
-    pub gpu: bool,
-    /// TPU of any generation.
-    pub tpu: bool,
 }
 
 /// One compilation.

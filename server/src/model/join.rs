@@ -14,8 +14,9 @@ use buflens_syntax::facts::{Facts, Heading, Span};
 use buflens_syntax::{Block, Document};
 
 use super::cancel;
-use super::dump::{Dump, File, FileId, Part, Peak, Place, Platforms, Step};
+use super::dump::{Dump, File, FileId, Part, Peak, Place, Step};
 use super::names::{ByNumber, NameId};
+use super::platform::Platforms;
 use super::row::Row;
 use super::shapes::ShapeId;
 use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_text};

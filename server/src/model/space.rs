@@ -2,7 +2,7 @@
 
 use buflens_syntax::ArrayShape;
 
-use super::{Allocation, Dump, Platforms};
+use super::{Allocation, Dump, Platform, Platforms};
 
 /// The memory of the host, on TPUs and GPUs; a CPU has only space 0.
 pub const HOST: u64 = 5;
@@ -51,26 +51,21 @@ pub fn of_array(array: &ArrayShape) -> Option<u64> {
 
 /// `cpu`, `gpu`, `tpu`, or `unknown` where several are possible.
 pub fn platform(platforms: Platforms) -> &'static str {
-    match (platforms.cpu, platforms.gpu, platforms.tpu) {
-        (true, false, false) => "cpu",
-        (false, true, false) => "gpu",
-        (false, false, true) => "tpu",
-        _ => "unknown",
-    }
+    platforms.only().map_or("unknown", Platform::name)
 }
 
 /// The field's name of memory space `color`; `None` where nobody gave it one.
 pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
-    match (platforms.cpu, platforms.gpu, platforms.tpu) {
-        (true, false, false) if color == 0 => Some("host RAM"),
-        (false, true, false) => match color {
+    match platforms.only()? {
+        Platform::Cpu => (color == 0).then_some("host RAM"),
+        Platform::Gpu => match color {
             0 => Some("device memory"),
             1 => Some("collective memory"),
             2 => Some("separate temp space"),
             HOST => Some("host memory"),
             _ => None,
         },
-        (false, false, true) => match color {
+        Platform::Tpu => match color {
             0 => Some("HBM"),
             1 => Some("VMEM"),
             2 => Some("sync flags"),
@@ -87,15 +82,14 @@ pub fn name(color: u64, platforms: Platforms) -> Option<&'static str> {
             15 => Some("SparseCore memory 15"),
             _ => None,
         },
-        _ => None,
     }
 }
 
 /// Whether `color` lies in the memory of memory space `of`: what a GPU's collective operations and temporaries have apart is
 /// device memory, too.
 pub fn lies_in(color: u64, of: u64, platforms: Platforms) -> bool {
-    let memory = match (platform(platforms), color) {
-        ("gpu", 1 | 2) => 0,
+    let memory = match (platforms.only(), color) {
+        (Some(Platform::Gpu), 1 | 2) => 0,
         _ => color,
     };
     of == color || of == memory
@@ -116,7 +110,7 @@ const NONE: Platforms = Platforms {
 
 /// The names of memory spaces of a platform, with their colors; of all where several are possible.
 pub fn names(platforms: Platforms) -> impl Iterator<Item = (u64, &'static str)> {
-    let is_known = platform(platforms) != "unknown";
+    let is_known = platforms.only().is_some();
     let platforms = if is_known {
         vec![platforms]
     } else {
@@ -181,25 +175,26 @@ pub fn are_one(one: &str, other: &str) -> bool {
 
 /// What memory space `color` is for, in a sentence; `None` where nobody knows.
 pub fn meaning(color: u64, platforms: Platforms) -> Option<&'static str> {
-    Some(match (platform(platforms), color) {
-        ("tpu", 0) => "The chip's main memory; running out of it is what fails a compile.",
-        ("tpu", 1) => {
+    use Platform::{Gpu, Tpu};
+    Some(match (platforms.only()?, color) {
+        (Tpu, 0) => "The chip's main memory; running out of it is what fails a compile.",
+        (Tpu, 1) => {
             "On-chip vector memory, apart from HBM: holds prefetched data and results that XLA keeps on chip."
         }
-        ("tpu", color) if TPU_FLAGS.contains(&color) => {
+        (Tpu, color) if TPU_FLAGS.contains(&color) => {
             "Flags that tell when an asynchronous transfer is complete, 4 bytes each; no data."
         }
-        ("tpu", 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
-        ("tpu", 4) => "On-chip memory for scalars.",
-        ("tpu" | "gpu", HOST) => {
+        (Tpu, 3) => "On-chip memory of TPU v4, used where other generations use VMEM (1).",
+        (Tpu, 4) => "On-chip memory for scalars.",
+        (Tpu | Gpu, HOST) => {
             "Memory of the host: values here are offloaded and take none of the device's."
         }
-        ("tpu", 6) => "Scalars that steer the program, such as loop counters.",
-        ("gpu", 2) => {
+        (Tpu, 6) => "Scalars that steer the program, such as loop counters.",
+        (Gpu, 2) => {
             "Temporaries apart from the rest; values there may still be marked `@0`. Only with \
              `xla_gpu_temp_buffer_use_separate_color`."
         }
-        ("gpu", 1) => "Buffers registered for collective operations.",
+        (Gpu, 1) => "Buffers registered for collective operations.",
         _ => return None,
     })
 }
@@ -219,7 +214,7 @@ pub fn named(color: u64, platforms: Platforms) -> String {
 
 /// Whether memory space `color` holds flags for synchronisation, four bytes each, and no data.
 pub fn is_flags(color: u64, platforms: Platforms) -> bool {
-    platforms.tpu && !platforms.cpu && !platforms.gpu && TPU_FLAGS.contains(&color)
+    platforms.only() == Some(Platform::Tpu) && TPU_FLAGS.contains(&color)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use super::{Context, peak};
 use crate::ide::markdown::Text;
-use crate::model::Platforms;
 use crate::model::occupancy::Space;
 use crate::model::space::{is_flags, meaning as meaning_of, name, named};
+use crate::model::{Platform, Platforms};
 
 /// So many memory spaces are told of.
 const MAX_SPACES: usize = 6;
@@ -46,12 +46,8 @@ pub(super) fn totals(context: &Context, text: &mut Text) {
 
 /// What a color stands for.
 pub(super) fn meaning(color: u64, in_report: bool, platforms: Platforms) -> Text {
-    let platform = match (platforms.cpu, platforms.gpu, platforms.tpu) {
-        (true, false, false) => "CPU",
-        (false, true, false) => "GPU",
-        (false, false, true) => "TPU",
-        _ => "",
-    };
+    let platform = platforms.only().map_or("", Platform::name);
+    let platform = platform.to_ascii_uppercase();
     let mut text = Text::default();
     match name(color, platforms) {
         Some(name) => text.paragraph(&format!("**memory space {color}**: {name} ({platform})")),
