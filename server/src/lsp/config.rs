@@ -58,19 +58,16 @@ impl Config {
             .filter(|section| section.is_object())
             .unwrap_or(settings);
         for (key, value) in settings.as_object().into_iter().flat_map(chosen) {
-            let told = config.choose(key, value);
-            problems.extend(
-                told.into_iter()
-                    .map(|problem| format!("`buflens.{key}{problem}")),
-            );
+            let told = config.choose(key, value).into_iter();
+            problems.extend(told.map(|(at, problem)| format!("`buflens.{key}{at}`: {problem}")));
         }
         (config, problems)
     }
 
-    /// Takes a setting, and tells what is wrong with it: each behind the key, as `.hbm`: expected a number`.
-    fn choose(&mut self, key: &str, value: &Value) -> Vec<String> {
+    /// Takes a setting, and tells what is wrong with it.
+    fn choose(&mut self, key: &str, value: &Value) -> Vec<Wrong> {
         let own = |chosen: Result<(), String>| {
-            let problem = chosen.err().map(|problem| format!("`: {problem}"));
+            let problem = chosen.err().map(|problem| (String::new(), problem));
             problem.into_iter().collect()
         };
         match key {
@@ -265,14 +262,17 @@ fn chosen(settings: &Map<String, Value>) -> impl Iterator<Item = (&String, &Valu
     settings.iter().filter(|(_, value)| !value.is_null())
 }
 
-/// Has `take` take each entry of a setting that is an object; tells what is wrong, each behind the setting's own key.
-fn each(setting: &Value, mut take: impl FnMut(&str, &Value) -> Result<(), String>) -> Vec<String> {
+/// Which part of a setting is wrong, `.hbm`, nothing for all of it; and why.
+type Wrong = (String, String);
+
+/// Has `take` take each entry of a setting that is an object.
+fn each(setting: &Value, mut take: impl FnMut(&str, &Value) -> Result<(), String>) -> Vec<Wrong> {
     let Some(entries) = setting.as_object() else {
-        return vec!["`: expected an object".to_owned()];
+        return vec![(String::new(), "expected an object".to_owned())];
     };
     let problem = |(name, value): (&String, &Value)| {
         let problem = take(name, value).err()?;
-        Some(format!(".{name}`: {problem}"))
+        Some((format!(".{name}"), problem))
     };
     chosen(entries).filter_map(problem).collect()
 }
