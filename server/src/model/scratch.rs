@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use buflens_syntax::facts;
 use rustc_hash::FxHashMap;
 
 use super::{Allocation, Dump};
@@ -45,8 +46,9 @@ impl Dump {
     /// The bytes of VMEM that the instruction of a step takes as scratch. `None` where the HLO text does not tell.
     pub fn scratch_at(&self, step: u64) -> Option<u64> {
         let step = self.steps.get(usize::try_from(step).ok()?)?;
-        let text = self.instruction_text(step.name)?;
-        let text = Some(text).filter(|text| text.len() <= MOST_READ)?;
+        // What stands with a value may be shorter.
+        let line = self.at::<facts::Instruction>(self.instructions.get(&step.name)?.row)?;
+        let text = Some(line.text(line.row.span)).filter(|text| text.len() <= MOST_READ)?;
         let (_, list) = text.split_once(r#""scoped_memory_configs":["#)?;
         let (list, _) = list.split_once(']')?;
         let list = format!("[{list}]");
