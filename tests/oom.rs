@@ -337,6 +337,13 @@ fn one_value_that_is_more_than_the_memory_is_no_kernels() {
         of_main.contains("one value alone") && !of_main.contains("kernel"),
         "{of_main}"
     );
+    let (of_host, _) = check(&["oom", "-"], &message("host"), 0);
+    assert!(
+        of_host.contains("one value alone") && !of_host.contains("kernel"),
+        "{of_host}"
+    );
+    let (of_flags, _) = check(&["oom", "-"], &message("sflag"), 0);
+    assert!(of_flags.contains("semaphores of a kernel"), "{of_flags}");
     let (of_kernel, _) = check(&["oom", "-"], &message("vmem"), 0);
     assert!(of_kernel.contains("scratch of a kernel"), "{of_kernel}");
     // The dump has the value that the tag names.
@@ -428,6 +435,9 @@ fn scratch_of_an_instruction_is_told_of_without_the_dump() {
         (&found["form"], &found["dump"]),
         (&"scoped".into(), &Value::Null)
     );
+    // Which of several dumps is of the program makes no difference.
+    let folder = "tests/fixtures/dumps/tpu-split";
+    check(&["oom", "-", "--dump", folder], text, 0);
     let (out, _) = check(&["oom", "-", "--dump", DUMP], text, 0);
     assert!(
         out.contains("over the limit of scoped VMEM: 64.00M wanted, 16.00M allowed, 48.00M too"),

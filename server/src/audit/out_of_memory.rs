@@ -1,6 +1,6 @@
 //! What a failure says beside the dump of the program that failed.
 
-use crate::model::failure::{Entry, Failure, Printed};
+use crate::model::failure::{Entry, Failure, Printed, is_semaphores};
 use crate::model::shapes::shape_text;
 use crate::model::space;
 use crate::model::{Allocation, Dump, Platforms};
@@ -20,11 +20,10 @@ pub fn color_of_failure(failure: &Failure) -> u64 {
         tpu: true,
         ..Platforms::default()
     };
-    let name = failure.message.and_then(|message| message.space);
-    let is_named = |known: &&str| name.is_some_and(|name| known.eq_ignore_ascii_case(name));
-    let mut spaces = space::names(tpu);
-    let space = spaces.find(|(_, known)| is_named(known));
-    space.map_or(0, |(color, _)| color)
+    match failure.message.and_then(|message| message.space) {
+        Some(name) if is_semaphores(name) => space::TPU_FLAGS[0],
+        name => name.and_then(|name| space::called(name, tpu)).unwrap_or(0),
+    }
 }
 
 /// The values that `label` names by where the program takes or gives them: `Argument 3 index {0}`, `Output index {1}`.

@@ -1,6 +1,9 @@
 //! Texts out of logs, which write a message of many lines as one, with escapes of JSON or Python.
 
+use std::borrow::Cow;
+
 use buflens_syntax::{Document, DocumentKind, TooLarge};
+use serde_json::{Map, Value};
 
 use crate::model::failure::{Form, failures};
 use crate::model::source::unescaped;
@@ -11,9 +14,12 @@ const MOST_NESTED: u32 = 4;
 const MOST_LINES: usize = 8;
 /// The columns of most terminals.
 const TERMINAL: usize = 80;
+/// What loggers call the text of a record.
+const TEXTS: [&str; 4] = ["log", "message", "msg", "textPayload"];
 /// What the first line of a broken sentence has, unless it is broken in there.
-const BEGINNINGS: [&str; 4] = [
+const BEGINNINGS: [&str; 5] = [
     "RESOURCE_EXHAUSTED",
+    "Allocation (size=",
     "Ran out of",
     "Out of memory",
     "Attempting to allocate",
@@ -35,7 +41,8 @@ impl Log {
     /// If it is longer than a document can be.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         let (mut plain, mut lines) = (String::with_capacity(text.len()), Vec::new());
-        let all: Vec<&str> = text.split_inclusive('\n').collect();
+        let recorded: Vec<Cow<str>> = text.split_inclusive('\n').map(of_record).collect();
+        let all: Vec<&str> = recorded.iter().map(|line| &**line).collect();
         let mut at = 0;
         while let Some(line) = all.get(at) {
             let before = plain.len();
@@ -60,6 +67,18 @@ impl Log {
         let line = self.document.line_at(offset);
         self.lines.get(line as usize).copied().unwrap_or(line)
     }
+}
+
+/// The line that a record of JSON holds, as containers write one for each line of their output; else the line as it is.
+fn of_record(line: &str) -> Cow<'_, str> {
+    let record = Some(line.trim()).filter(|it| it.starts_with('{') && it.ends_with('}'));
+    let record = record.and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok());
+    let text = record.and_then(|record| {
+        let text = TEXTS.iter().find_map(|&key| record.get(key)?.as_str())?;
+        let text = text.trim_end_matches(['\r', '\n']);
+        (!text.contains('\n')).then(|| format!("{text}\n"))
+    });
+    text.map_or(Cow::Borrowed(line), Cow::Owned)
 }
 
 /// The sentence that says what ran out, of which `lines` begin with a part, as one line; and how many it
@@ -126,6 +145,16 @@ fn entry(lines: &[&str]) -> Option<(String, usize)> {
     (count > 1).then(|| (whole + "\n", count))
 }
 
+/// Whether a message about one allocation has all that stands behind its sizes, if anything does:
+/// `:: #allocation2 [shape = 'u8[64]{0}', space=vmem, tag = 'a'] :: kernel`.
+fn is_described(message: &str) -> bool {
+    let Some((_, behind)) = message.split_once(" ::") else {
+        return true;
+    };
+    let count = |char| behind.matches(char).count();
+    count('[') > 0 && count('[') == count(']')
+}
+
 /// Whether a line has a sentence that says what ran out, with all of its sizes.
 fn is_whole(line: &str) -> bool {
     Document::new(line).is_ok_and(|document| {
@@ -134,6 +163,9 @@ fn is_whole(line: &str) -> bool {
             .first()
             .and_then(|failure| failure.message.as_ref());
         message.is_some_and(|message| {
+            if message.form == Form::Allocation && !is_described(message.text) {
+                return false;
+            }
             let is_alone = message.form == Form::Request && !message.text.starts_with("Attempting");
             message.wanted.is_some() && (is_alone || message.available.is_some())
         })
@@ -206,6 +238,39 @@ mod tests {
             &format!("raise XlaRuntimeError('{python}')"),
             &format!("raise XlaRuntimeError('{TEXT}')"),
         );
+    }
+
+    #[test]
+    fn records_of_one_line_each_are_lines() {
+        let record = |line: &str| {
+            let record = serde_json::json!({ "log": line, "stream": "stderr", "time": "2026-11-28T11:35:00Z" });
+            format!("{record}\n")
+        };
+        let records: String = TEXT.split_inclusive('\n').map(record).collect();
+        let log = Log::new(&format!("{{}}\n{{\"a\":1}}\n{records}")).expect("a small text");
+        let text = log.document.text();
+        assert_eq!(text, format!("{{}}\n{{\"a\":1}}\n{TEXT}\n"));
+        let at = text.find("source_line").expect("the words");
+        assert_eq!(log.line_at(at as u32), 6);
+    }
+
+    #[test]
+    fn a_message_about_one_allocation_is_one_again() {
+        let whole = "E: RESOURCE_EXHAUSTED: Allocation (size=153600000000) would exceed memory (size=17179869184) :: \
+                     #allocation10 [shape = 'f32[300000000,3]{1,0:T(8,128)}', space=hbm, tag = 'output of reshape.1@{}'] :: \
+                     <no-hlo-instruction>";
+        for width in [60, 72, 80, 100] {
+            let lines: Vec<&str> = (0..whole.len())
+                .step_by(width)
+                .map(|at| &whole[at..whole.len().min(at + width)])
+                .collect();
+            let log = Log::new(&format!("start\n{}\nSee the end.\n", lines.join("\n")));
+            let text = log.expect("a small text").document.text();
+            assert!(
+                text.contains("tag = 'output of reshape.1@{}']"),
+                "{width}: {text}"
+            );
+        }
     }
 
     #[test]

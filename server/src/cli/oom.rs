@@ -12,7 +12,7 @@ use super::one_dump::{Problem, load, only_dump};
 use super::output::Format;
 use super::{UNREADABLE, complain};
 use crate::audit::Audit;
-use crate::model::failure::failures;
+use crate::model::failure::{Failure, Form, failures};
 use crate::model::source::Libraries;
 use crate::model::{Dump, Part, Place};
 use crate::report::pages::oom as page;
@@ -90,9 +90,14 @@ impl Oom {
                         `BufferAssignment OOM Debugging.`"
                 .to_owned());
         }
+        let failures = failures(document);
+        // Of the scratch of one instruction no dump tells.
+        let is_scoped =
+            |failure: &Failure| failure.message.is_some_and(|it| it.form == Form::Scoped);
+        let are_scoped = failures.iter().all(is_scoped);
         let (dump, reason) = match self.dump(path, document) {
             Ok(dump) => (Some(dump), None),
-            Err(problem) => (None, Some(problem)),
+            Err(problem) => (None, Some(problem).filter(|_| !are_scoped)),
         };
         let audit = dump
             .as_ref()
@@ -102,7 +107,6 @@ impl Oom {
             audit,
             locate: &locate,
         });
-        let failures = failures(document);
         let failures = failures
             .iter()
             .map(|failure| (log.line_at(failure.line.start) + 1, failure));

@@ -118,6 +118,16 @@ pub fn is_main_memory(name: &str) -> bool {
     name.eq_ignore_ascii_case("hbm")
 }
 
+/// Whether a message names a memory of values so, that of the host included, not one that kernels have for themselves.
+pub fn holds_values(name: &str) -> bool {
+    is_main_memory(name) || name.eq_ignore_ascii_case("host")
+}
+
+/// Whether a message names the memory of semaphores so, as kernels wait for.
+pub fn is_semaphores(name: &str) -> bool {
+    name.eq_ignore_ascii_case("sflag")
+}
+
 /// A line of the sums: `arguments        20.00G`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amount<'d> {

@@ -1,5 +1,6 @@
 //! Which dump is that of the program that a failure tells of.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -15,7 +16,8 @@ use super::find::{find, head_problem};
 use super::load::{length, read};
 use super::names::module_name;
 use crate::model::cancel::lock;
-use crate::model::failure::{Failure, Form, failures, is_main_memory};
+use crate::model::failure::{self, Failure, Form, failures, is_main_memory};
+use crate::model::space;
 
 /// The folder below the text's own where dumps are looked for too.
 const BELOW: &str = "dumps";
@@ -26,6 +28,8 @@ const MOST_FILES: usize = 10_000;
 const MOST_ADDED_UP: usize = 64;
 /// ... each of so many bytes at most.
 const MOST_BYTES: u64 = 16 << 20;
+/// So many sizes of values are kept of each.
+const MOST_SIZES: usize = 64;
 
 /// The dumps that may be of the program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +45,14 @@ pub enum Beside {
 }
 
 /// Bytes of memory space 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Sums {
     /// Of all allocations.
     total: u64,
     /// Of those that are temporary.
     temp: u64,
-    /// Of the largest value.
-    largest: u64,
+    /// The sizes of the largest values that a message may be about, [`MOST_SIZES`] at most.
+    largest: BTreeSet<u64>,
 }
 
 /// What the allocations of dumps add up to, and which instructions they have values of, kept until their
@@ -97,7 +101,7 @@ impl Totals {
 }
 
 /// What `read` says of the file at `path`, unless it is large; kept as `key`.
-fn kept<K: Hash + Eq, T: Copy>(
+fn kept<K: Hash + Eq, T: Clone>(
     cache: &Kept<K, T>,
     key: K,
     path: &Path,
@@ -107,10 +111,10 @@ fn kept<K: Hash + Eq, T: Copy>(
     if let Some((known, said)) = lock(cache).get(&key)
         && *known == stamp
     {
-        return *said;
+        return said.clone();
     }
     let said = (stamp.0 <= MOST_BYTES).then(|| read(path)).flatten();
-    lock(cache).put(key, (stamp, said));
+    lock(cache).put(key, (stamp, said.clone()));
     said
 }
 
@@ -265,8 +269,11 @@ fn added_up(path: &Path) -> Option<Sums> {
                         sums.temp = sums.temp.saturating_add(it.size);
                     }
                 }
-                brief::Row::Placement(it) if it.value.color.unwrap_or(0) == 0 => {
-                    sums.largest = sums.largest.max(it.size);
+                brief::Row::Placement(it) if holds_values(it.value.color.unwrap_or(0).into()) => {
+                    sums.largest.insert(it.size);
+                    if sums.largest.len() > MOST_SIZES {
+                        sums.largest.pop_first();
+                    }
                 }
                 _ => {}
             }
@@ -275,14 +282,19 @@ fn added_up(path: &Path) -> Option<Sums> {
     Some(sums)
 }
 
-/// Whether the allocations of memory space 0 add up to what a message says of it, or its largest value is the one
-/// that a message says is too large.
+/// Whether values of a memory space are what a message calls too large: not those that kernels have for themselves.
+fn holds_values(color: u64) -> bool {
+    matches!(color, 0 | space::HOST)
+}
+
+/// Whether the allocations of memory space 0 add up to what a message says of it, or one of the largest values is the
+/// one that a message says is too large.
 fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     let messages = failures.iter().filter_map(|failure| failure.message);
     let sizes: Vec<_> = messages
         .filter(|message| match message.form {
             Form::Used | Form::Total => message.space.is_none_or(is_main_memory),
-            Form::Allocation => message.space.is_some_and(is_main_memory),
+            Form::Allocation => message.space.is_some_and(failure::holds_values),
             Form::Scoped | Form::Request => false,
         })
         .filter_map(|message| Some((message.form, message.wanted?)))
@@ -291,7 +303,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
         return false;
     };
     sizes.iter().any(|(form, size)| match form {
-        Form::Allocation => size.is_of(sums.largest),
+        Form::Allocation => sums.largest.iter().any(|&bytes| size.is_of(bytes)),
         Form::Used => size.is_of(sums.total) || (sums.temp > 0 && size.is_of(sums.temp)),
         Form::Total | Form::Scoped | Form::Request => size.is_of(sums.total),
     })

@@ -9,7 +9,9 @@ use super::{Context, Cursor, space, value};
 use crate::audit::out_of_memory::{color_of_failure, values_of};
 use crate::ide::markdown::{code, cut};
 use crate::model::bytes::{grouped, rounded};
-use crate::model::failure::{Entry, Failure, Form, Printed, failure_at, is_main_memory};
+use crate::model::failure::{
+    Entry, Failure, Form, Printed, failure_at, holds_values, is_semaphores,
+};
 
 impl Cursor<'_, '_> {
     /// What the text of a failure says here.
@@ -75,13 +77,19 @@ fn of_message(failure: &Failure) -> Option<String> {
             "one instruction takes more scratch while it runs than the compiler was told to allow \
              (`xla_tpu_scoped_vmem_limit_kib`); no buffer assignment shows it"
         }
-        Form::Allocation if message.space.is_some_and(is_main_memory) => {
-            "one value alone is more than the whole memory has; the message's tag says which"
-        }
-        Form::Allocation => {
-            "one allocation of a kernel is more than its memory has: a block or scratch \
-                             of a Pallas kernel, which no buffer assignment shows"
-        }
+        Form::Allocation => match message.space {
+            Some(space) if holds_values(space) => {
+                "one value alone is more than the whole memory has; the message's tag says which"
+            }
+            Some(space) if is_semaphores(space) => {
+                "a Pallas kernel asks for more semaphores than there are; no buffer assignment shows them"
+            }
+            Some(_) => {
+                "one allocation of a kernel is more than its memory has: a block or scratch \
+                 of a Pallas kernel, which no buffer assignment shows"
+            }
+            None => "one allocation alone is more than its memory has",
+        },
         Form::Request => {
             "the device had no such run of free bytes when the program ran; what other \
                           programs and arrays held then is not in the text"

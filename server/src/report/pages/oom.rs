@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{STATIC, counted, live, short_source, step};
 use crate::model::bytes::{display, grouped, rounded};
-use crate::model::failure::is_main_memory;
+use crate::model::failure::{holds_values, is_semaphores};
 use crate::model::space;
 use crate::report::page::Page;
 use crate::report::records::{
@@ -183,13 +183,18 @@ fn is_exact(size: &Size) -> bool {
 
 fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
     match failure.form? {
-        "allocation" if failure.space.as_deref().is_some_and(is_main_memory) => Some(
-            "That is one value alone, and more than the whole memory has: the message's tag says which.",
-        ),
-        "allocation" => Some(
-            "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
-             kernel's blocks smaller.",
-        ),
+        "allocation" => match failure.space.as_deref()? {
+            space if holds_values(space) => Some(
+                "That is one value alone, and more than the whole memory has: the message's tag says which.",
+            ),
+            space if is_semaphores(space) => Some(
+                "Those are semaphores of a kernel, which are in no buffer assignment: it asks for too many.",
+            ),
+            _ => Some(
+                "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
+                 kernel's blocks smaller.",
+            ),
+        },
         "scoped" => Some(
             "That is the scratch of the one instruction that the message names, which is in no buffer assignment: make \
              the blocks of a kernel smaller, or the limit larger with `xla_tpu_scoped_vmem_limit_kib`.",
