@@ -17,7 +17,7 @@ pub struct Peak {
     pub color: u64,
     /// The step, and the bytes occupied then.
     pub moment: Moment,
-    /// The bytes by kind of allocation, in the order of [`Kind::OCCUPYING`].
+    /// The bytes by kind of allocation, in the order of [`OCCUPYING`](crate::model::occupancy::Kind::OCCUPYING).
     pub kinds: [u64; 4],
     /// The values alive then, the largest first.
     pub values: Vec<Held>,
