@@ -10,7 +10,8 @@ use super::Audit;
 use crate::model::cancel::checkpoint;
 use crate::model::occupancy::Moment;
 use crate::model::origin::called;
-use crate::model::{Allocation, Dump, NameId, Value, bytes};
+use crate::model::shapes::shape_text;
+use crate::model::{Allocation, Dump, NameId, Platform, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
 const MAX_OUTPUTS: usize = 16;
@@ -251,7 +252,17 @@ impl<'d> InPlace<'d> {
         let dump = self.dump;
         // Not among all that the reader makes, which may be a value for each parameter.
         let there = dump.held_by(&dump.allocations[output as usize]);
-        there.iter().any(|made| made.name == reader) && self.needs(value, reader)
+        let made = there.iter().find(|made| made.name == reader);
+        made.is_some_and(|made| self.has_another_shape(value, made) || self.needs(value, reader))
+    }
+
+    /// Whether two values can have no bytes in common, as one is made of the other and has another shape or layout. A GPU
+    /// asks for less, and of a TPU it is not known.
+    fn has_another_shape(&self, value: &Value, made: &Value) -> bool {
+        let dump = self.dump;
+        let shapes = [value, made].map(|it| shape_text(dump, it));
+        dump.platforms.only() == Some(Platform::Cpu)
+            && matches!(shapes, [Some(one), Some(other)] if one != other)
     }
 
     /// Whether `reader` needs `value`, which it reads, until its result is whole.

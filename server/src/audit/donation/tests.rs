@@ -411,7 +411,7 @@ fn what_compilers_write_over_is_not_needed() {
                 if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
                     continue;
                 }
-                let needs = sharing.needs(read, made.name);
+                let needs = sharing.needs(read, made.name) || sharing.has_another_shape(read, made);
                 let (start, (before, end)) = (dump.live(made).0, dump.live(read));
                 let place = |value: &Value| (value.placement.map(|_| value.size), value.offset);
                 if place(made) == place(read) && before < start && start <= end {
@@ -472,4 +472,14 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
     assert_eq!(needs(&with_module), [true, false]);
     // Without the HLO text nothing is known of what is in the fusion.
     assert_eq!(needs(&with_module[..1]), [false, false]);
+    // But on a CPU it has to have the shape of what it writes over.
+    let other = assignment.replace(
+        "<3 fusion.1 @0> (size=16,offset=0): f32[2,2]{1,0}",
+        "<3 fusion.1 @0> (size=16,offset=0): s32[4]{0}",
+    );
+    for (target, is_apart) in [("cpu", true), ("sm_9.0_gpu", false)] {
+        let path = format!("module_0001.jit_f.{target}_after_optimizations-buffer-assignment.txt");
+        assert_eq!(needs(&[(&*path, &*other)]), [is_apart; 2], "{target}");
+        assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
+    }
 }
