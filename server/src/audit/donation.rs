@@ -250,9 +250,11 @@ impl<'d> InPlace<'d> {
     /// whole. Where nothing is known, it may write over it.
     pub fn makes_apart(&mut self, value: &Value, reader: NameId, output: u32) -> bool {
         let dump = self.dump;
-        // Not among all that the reader makes, which may be a value for each parameter.
-        let there = dump.held_by(&dump.allocations[output as usize]);
-        let made = there.iter().find(|made| made.name == reader);
+        // Not among all that the reader makes, which may be a value for each parameter. What lies there for a time and does
+        // not fill it would have another place.
+        let output = &dump.allocations[output as usize];
+        let is_output = |made: &&Value| made.name == reader && made.size == output.size;
+        let made = dump.held_by(output).iter().find(is_output);
         made.is_some_and(|made| self.has_another_shape(value, made) || self.needs(value, reader))
     }
 

@@ -166,6 +166,9 @@ fn is_whole(line: &str) -> bool {
             if message.form == Form::Allocation && !is_described(message.text) {
                 return false;
             }
+            if message.exceeded.is_none() && message.text.contains("Exceeded") {
+                return false;
+            }
             let is_alone = message.form == Form::Request && !message.text.starts_with("Attempting");
             message.wanted.is_some() && (is_alone || message.available.is_some())
         })
@@ -252,6 +255,16 @@ mod tests {
         assert_eq!(text, format!("{{}}\n{{\"a\":1}}\n{TEXT}\n"));
         let at = text.find("source_line").expect("the words");
         assert_eq!(log.line_at(at as u32), 6);
+    }
+
+    #[test]
+    fn how_much_is_too_much_may_stand_on_the_next_line() {
+        let broken = "E: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 84.05G of 15.75G hbm. Exceeded hbm\n\
+                      capacity by 68.30G.\n\nTotal hbm usage >= 84.55G:\n";
+        let log = Log::new(broken).expect("a small text");
+        let failures = failures(&log.document);
+        let message = failures[0].message.expect("a message");
+        assert!(message.exceeded.is_some(), "{}", message.text);
     }
 
     #[test]
