@@ -69,23 +69,33 @@ impl Log {
     }
 }
 
-/// The line that a record of JSON holds, as containers write one for each line of their output; else the line as it is.
+/// The line that a record of JSON holds, as containers write one for each line of their output; else the line as it is,
+/// also where another part of the record may hold a message.
 fn of_record(line: &str) -> Cow<'_, str> {
     let record = Some(line.trim()).filter(|it| it.starts_with('{') && it.ends_with('}'));
     let record = record.and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok());
-    let text = record.and_then(|record| {
-        let text = TEXTS.iter().find_map(|&key| record.get(key)?.as_str())?;
+    let text = record.and_then(|mut record| {
+        let key = TEXTS.iter().find(|&&key| record.contains_key(key))?;
+        let Value::String(text) = record.remove(*key)? else {
+            return None;
+        };
         let text = text.trim_end_matches(['\r', '\n']);
-        (!text.contains('\n')).then(|| format!("{text}\n"))
+        let mut others = record.values().filter_map(Value::as_str);
+        let is_other = |text: &str| text.contains('\n') || has_beginning(text);
+        (!text.contains('\n') && !others.any(is_other)).then(|| format!("{text}\n"))
     });
     text.map_or(Cow::Borrowed(line), Cow::Owned)
+}
+
+fn has_beginning(text: &str) -> bool {
+    BEGINNINGS.iter().any(|beginning| text.contains(beginning))
 }
 
 /// The sentence that says what ran out, of which `lines` begin with a part, as one line; and how many it
 /// was broken into. `None` if the first line does not begin one, or has all of it.
 fn sentence(lines: &[&str]) -> Option<(String, usize)> {
     let (first, others) = lines.split_first()?;
-    if !BEGINNINGS.iter().any(|beginning| first.contains(beginning)) || is_whole(first) {
+    if !has_beginning(first) || is_whole(first) {
         return None;
     }
     let content = |line: &&'_ str| line.trim_end_matches(['\r', '\n']).to_owned();
@@ -255,6 +265,15 @@ mod tests {
         assert_eq!(text, format!("{{}}\n{{\"a\":1}}\n{TEXT}\n"));
         let at = text.find("source_line").expect("the words");
         assert_eq!(log.line_at(at as u32), 6);
+        // A message may stand in another part of the record.
+        let record =
+            serde_json::json!({ "message": "the step failed", "exc_info": TEXT }).to_string();
+        let log = Log::new(&record).expect("a small text");
+        assert!(
+            log.document.text().contains(TEXT),
+            "{}",
+            log.document.text()
+        );
     }
 
     #[test]
