@@ -114,9 +114,9 @@ pub fn held(dump: &Dump, values: &[u32]) -> Vec<Held> {
     for &at in values {
         if let Some(color) = dump.color_of(at) {
             let there = of_spaces.entry(color).or_default();
-            there.extend(
-                Some(at).filter(|&at| dump.is_at_peak(&dump.values[at as usize]) == Some(true)),
-            );
+            if dump.is_at_peak(&dump.values[at as usize]) == Some(true) {
+                there.push(at);
+            }
         }
     }
     let held = |(color, there): (u64, Vec<u32>)| {

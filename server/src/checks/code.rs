@@ -28,6 +28,13 @@ impl Severity {
             Self::Error => "error",
         }
     }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|severity| severity.name() == name)
+    }
 }
 
 macro_rules! codes {
@@ -217,9 +224,7 @@ impl Severities {
                 names.join(", ")
             ));
         };
-        let severity = Severity::ALL
-            .into_iter()
-            .find(|severity| severity.name() == level);
+        let severity = Severity::named(level);
         if severity.is_none() && level != "off" {
             return Err(format!(
                 "the severity of `{name}` is none of error, warning, information, hint and off"

@@ -132,10 +132,7 @@ pub(super) fn devices() -> impl TypedValueParser<Value = Device> {
 /// The severities, by name.
 fn severities() -> impl TypedValueParser<Value = Severity> {
     let names = PossibleValuesParser::new(Severity::ALL.map(Severity::name));
-    names.try_map(|name| {
-        let mut all = Severity::ALL.into_iter();
-        all.find(|it| it.name() == name).ok_or("there is none")
-    })
+    names.try_map(|name| Severity::named(&name).ok_or("there is none of this name"))
 }
 
 /// `CODE=LEVEL`, of which both exist.
