@@ -205,10 +205,11 @@ fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
 /// unpadded bytes of all values alive, and of those that ended the step before, are the most. Each
 /// value counts the whole result of its instruction.
 fn step_by_rule(context: &Context) -> Option<u64> {
-    let mut values = Vec::new();
+    let dump = context.dump;
+    let mut values = Vec::with_capacity(dump.values.len() + dump.stray_live_ranges.len());
     // Few shapes differ, and all elements of a tuple are counted for each of its values.
     let mut known: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
-    for value in live_ranges(context.dump) {
+    for value in live_ranges(dump) {
         let shape = context.result(value.value?)?;
         let weight = known.entry(shape);
         let weight = (*weight.or_insert_with(|| bytes::logical_bytes(shape)))?;

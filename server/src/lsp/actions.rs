@@ -62,8 +62,8 @@ fn action(
     });
     let edit = lsp::TextEdit::new(range, fix.text.clone());
     let version = view
-        .moment_of(&dump.files[fix.place.file].path)
-        .map(|moment| moment.version);
+        .edition_of(&dump.files[fix.place.file].path)
+        .map(|edition| edition.version);
     let edit = if view.capabilities.versioned_edits {
         let edit = lsp::TextDocumentEdit {
             text_document: lsp::OptionalVersionedTextDocumentIdentifier { uri, version },

@@ -18,7 +18,7 @@ use super::memory;
 use super::session::Session;
 use super::view::View;
 use crate::model::cancel::{checkpoint, lock};
-use crate::workspace::{self, Loaded, Moment, Note, Unavailable};
+use crate::workspace::{self, Edition, Loaded, Note, Unavailable};
 
 /// What was published.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ pub enum Trigger {
 struct Report {
     path: PathBuf,
     uri: lsp::Uri,
-    moment: Option<Moment>,
+    edition: Option<Edition>,
     told: Told,
     /// The notification that tells them.
     notice: Vec<u8>,
@@ -134,10 +134,10 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let turn = turn.lock().await;
     let view = session.view(path);
     let pulls = view.capabilities.pulls_diagnostics;
-    let Some(moment) = view.moment().cloned() else {
+    let Some(edition) = view.edition().cloned() else {
         return;
     };
-    if trigger == Trigger::Edit && session.publisher.is_published(path, moment.revision) {
+    if trigger == Trigger::Edit && session.publisher.is_published(path, edition.revision) {
         return;
     }
     let uri = view.uri(path);
@@ -158,7 +158,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let outcome = tokio::select! {
         biased;
         // Whoever changed the text has its check scheduled.
-        () = moment.moved.cancelled() => return,
+        () = edition.moved.cancelled() => return,
         outcome = session.checking.run(work) => outcome,
     };
     let (mut answered, mut gone) = (None, Vec::new());
@@ -176,7 +176,7 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         }
         // The text is not known any more, so nothing can be said about it.
         Ok(Err(Unavailable::Broken(reason))) => {
-            let report = |uri| Report::new(path.to_owned(), uri, Some(moment), &[]).ok();
+            let report = |uri| Report::new(path.to_owned(), uri, Some(edition), &[]).ok();
             let message = format!(
                 "{}: {reason}; open it again, or replace all of it",
                 path.display()
@@ -191,8 +191,8 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
         }
         Ok(Err(Unavailable::Outdated)) => {
             // If it is a sibling that has changed, this text still waits for its answer.
-            let now = session.view(path).moment().map(|now| now.revision);
-            if now == Some(moment.revision) {
+            let now = session.view(path).edition().map(|now| now.revision);
+            if now == Some(edition.revision) {
                 schedule(session, path.to_owned(), trigger);
             }
             (Vec::new(), Vec::new())
@@ -243,9 +243,9 @@ fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
     let findings = checked.findings(&loaded.dump);
     let report = |(file, content): (usize, &crate::model::File)| {
         let path = content.path.clone();
-        let moment = view.moment_of(&path).cloned();
+        let edition = view.edition_of(&path).cloned();
         let diagnostics = diagnostics::of_file(view, &loaded.dump, findings, file);
-        Report::new(path, view.uri(&content.path)?, moment, &diagnostics).ok()
+        Report::new(path, view.uri(&content.path)?, edition, &diagnostics).ok()
     };
     // A failure has the dump of its program beside it, which answers for itself.
     let is_failure = loaded
@@ -263,19 +263,19 @@ impl Report {
     fn new(
         path: PathBuf,
         uri: lsp::Uri,
-        moment: Option<Moment>,
+        edition: Option<Edition>,
         diagnostics: &[lsp::Diagnostic],
     ) -> serde_json::Result<Self> {
         let text = serde_json::to_string(diagnostics)?;
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        let version = moment.as_ref().map(|moment| moment.version);
+        let version = edition.as_ref().map(|edition| edition.version);
         Ok(Self {
             told: (text != NONE).then(|| hasher.finish()),
             notice: notice(&uri, &text, version),
             path,
             uri,
-            moment,
+            edition,
         })
     }
 }
@@ -333,18 +333,18 @@ impl Publisher {
         let Report {
             path,
             uri,
-            moment,
+            edition,
             told,
             notice: owed,
         } = report;
         let mut sent = Vec::new();
-        if moment
+        if edition
             .as_ref()
-            .is_some_and(|moment| moment.moved.is_cancelled())
+            .is_some_and(|edition| edition.moved.is_cancelled())
         {
             return sent;
         }
-        let revision = moment.map(|moment| moment.revision);
+        let revision = edition.map(|edition| edition.revision);
         let mut all = self.published();
         let before = all.remove(&path);
         let is_owed =
@@ -378,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    fn report_of(path: PathBuf, moment: Option<&Moment>, messages: &[&str]) -> Report {
+    fn report_of(path: PathBuf, edition: Option<&Edition>, messages: &[&str]) -> Report {
         let diagnostic = |message: &&str| lsp::Diagnostic {
             message: (*message).to_owned(),
             ..Default::default()
@@ -386,15 +386,15 @@ mod tests {
         let diagnostics: Vec<_> = messages.iter().map(diagnostic).collect();
         let uri = format!("file://{}", path.display());
         let uri = lsp::Uri::from_str(&uri).expect("a URI");
-        Report::new(path, uri, moment.cloned(), &diagnostics).expect("JSON")
+        Report::new(path, uri, edition.cloned(), &diagnostics).expect("JSON")
     }
 
-    fn report(moment: Option<&Moment>, messages: &[&str]) -> Report {
-        report_of(PathBuf::from("/d/x.txt"), moment, messages)
+    fn report(edition: Option<&Edition>, messages: &[&str]) -> Report {
+        report_of(PathBuf::from("/d/x.txt"), edition, messages)
     }
 
-    fn moment(revision: u64) -> Moment {
-        Moment {
+    fn edition(revision: u64) -> Edition {
+        Edition {
             version: 1,
             revision,
             moved: tokio_util::sync::CancellationToken::new(),
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn an_open_text_is_answered_once_even_with_nothing() {
         let publisher = Publisher::default();
-        let (first, second) = (moment(1), moment(2));
+        let (first, second) = (edition(1), edition(2));
         assert_eq!(publisher.admit(report(Some(&first), &[])).len(), 1);
         assert_eq!(publisher.admit(report(Some(&first), &[])).len(), 0);
         assert!(publisher.is_published(Path::new("/d/x.txt"), 1));
@@ -414,7 +414,7 @@ mod tests {
             1,
             "a sibling has changed"
         );
-        let third = moment(3);
+        let third = edition(3);
         third.moved.cancel();
         assert_eq!(
             publisher.admit(report(Some(&third), &["b"])).len(),
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_notice_is_what_the_protocol_says() {
-        let notices = Publisher::default().admit(report(Some(&moment(1)), &["a \"b\""]));
+        let notices = Publisher::default().admit(report(Some(&edition(1)), &["a \"b\""]));
         let [notice] = &*notices else {
             panic!("{notices:?}")
         };
@@ -462,8 +462,8 @@ mod tests {
             let name = format!("m.after_optimizations-{name}.txt");
             folder.path().join(name)
         };
-        let open = moment(1);
-        let of = |name, moment| report_of(path(name), moment, &["a"]);
+        let open = edition(1);
+        let of = |name, edition| report_of(path(name), edition, &["a"]);
         for name in ["buffer-assignment", "live-range", "memory-usage-report"] {
             std::fs::write(path(name), "").expect("a file");
             publisher.admit(of(name, None));

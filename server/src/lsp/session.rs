@@ -191,8 +191,8 @@ impl Session {
     ) -> Result<Option<T>> {
         let view = self.view(&convert::path(uri));
         let moved = view
-            .moment()
-            .map(|moment| moment.moved.clone())
+            .edition()
+            .map(|edition| edition.moved.clone())
             .unwrap_or_default();
         let work = self.pool.run(move || answer(&view));
         let outcome = tokio::select! {

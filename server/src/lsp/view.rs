@@ -16,7 +16,7 @@ use super::convert;
 use super::diagnostics::Checks;
 use super::source_files::SourceFiles;
 use crate::model::{Dump, FileId, Place};
-use crate::workspace::{self, Loaded, Moment, Snapshot, Unavailable};
+use crate::workspace::{self, Edition, Loaded, Snapshot, Unavailable};
 
 /// What a request looks at.
 #[derive(Debug)]
@@ -38,13 +38,13 @@ impl View {
     }
 
     /// The state of the document asked for, if it is open.
-    pub fn moment(&self) -> Option<&Moment> {
-        self.moment_of(&self.snapshot.path)
+    pub fn edition(&self) -> Option<&Edition> {
+        self.edition_of(&self.snapshot.path)
     }
 
     /// The state of a file of the dump, if it is open.
-    pub fn moment_of(&self, path: &Path) -> Option<&Moment> {
-        self.snapshot.buffer(path).map(|(_, moment)| moment)
+    pub fn edition_of(&self, path: &Path) -> Option<&Edition> {
+        self.snapshot.buffer(path).map(|(_, edition)| edition)
     }
 
     /// The text of the document asked for. Much cheaper than its whole dump.

@@ -167,9 +167,10 @@ impl Occupancy {
             fills.push(place.map_or(Fill::NONE, |place| {
                 let values = allocation.values.clone().filter(is_counted);
                 let values = values.filter_map(|at| dump.values.get(at as usize));
+                blocks.reserve_exact(allocation.values.len());
                 blocks.extend(values.filter_map(|value| block(dump, value, steps)));
                 let (mut fullest, mut before) = (Moment { step: 0, bytes: 0 }, 0);
-                sweep::lengths(&blocks, |moment| {
+                sweep::lengths(&mut blocks, |moment| {
                     of_spaces[place].add(before, moment);
                     before = moment.bytes;
                     if moment.bytes > fullest.bytes {
@@ -261,7 +262,7 @@ impl Occupancy {
         let gone: FxHashSet<u32> = values.iter().copied().collect();
         let others = dump.values_in(allocation, own.low..own.high, usize::MAX);
         let others = others.into_iter().filter(|other| !gone.contains(other));
-        let shared: Vec<Block> = others
+        let mut shared: Vec<Block> = others
             .filter_map(|other| block(other)?.within(&own))
             .collect();
         let mut held = 0_i128;
@@ -280,7 +281,7 @@ impl Occupancy {
                 best.push(Moment { bytes, ..most });
             }
         };
-        sweep::lengths(&shared, |change| {
+        sweep::lengths(&mut shared, |change| {
             piece(start, change.step, held);
             (start, held) = (change.step, change.bytes.into());
         });

@@ -30,9 +30,9 @@ pub enum Unavailable {
     Broken(String),
 }
 
-/// The state of a document that is open.
+/// An edition of a document that is open: its text between two changes.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct Edition {
     /// The editor's number for this text.
     pub version: i32,
     /// A number for this text that no other text of any document has.
@@ -41,7 +41,7 @@ pub struct Moment {
     pub moved: CancellationToken,
 }
 
-impl Moment {
+impl Edition {
     fn new(version: i32) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -59,13 +59,13 @@ pub struct Buffer {
     pub name: String,
     encoding: Encoding,
     /// Held for moments only, while `text` is held as long as a change takes.
-    queue: Mutex<(Moment, Vec<Change>)>,
+    queue: Mutex<(Edition, Vec<Change>)>,
     text: Mutex<Result<Document, String>>,
 }
 
 impl Buffer {
     pub(super) fn new(name: String, encoding: Encoding, version: i32, text: String) -> Self {
-        let queue = Mutex::new((Moment::new(version), vec![Change { range: None, text }]));
+        let queue = Mutex::new((Edition::new(version), vec![Change { range: None, text }]));
         Self {
             name,
             encoding,
@@ -77,7 +77,7 @@ impl Buffer {
     pub(super) fn change(&self, version: i32, changes: Vec<Change>) {
         let mut queue = self.queue();
         queue.0.moved.cancel();
-        queue.0 = Moment::new(version);
+        queue.0 = Edition::new(version);
         queue.1.extend(changes);
     }
 
@@ -91,7 +91,7 @@ impl Buffer {
     }
 
     /// The state now.
-    pub fn moment(&self) -> Moment {
+    pub fn edition(&self) -> Edition {
         self.queue().0.clone()
     }
 
@@ -120,7 +120,7 @@ impl Buffer {
         text.clone().map_err(Unavailable::Broken)
     }
 
-    fn queue(&self) -> MutexGuard<'_, (Moment, Vec<Change>)> {
+    fn queue(&self) -> MutexGuard<'_, (Edition, Vec<Change>)> {
         lock(&self.queue)
     }
 }
@@ -186,7 +186,7 @@ mod tests {
 
     fn text(buffer: &Buffer) -> Result<String, Unavailable> {
         buffer
-            .document(buffer.moment().revision)
+            .document(buffer.edition().revision)
             .map(|document| document.text())
     }
 
@@ -199,7 +199,7 @@ mod tests {
         );
         buffer.change(3, vec![edit(at(0, 0), at(0, 1), "")]);
         assert_eq!(text(&buffer).as_deref(), Ok("😀B\nC"));
-        assert_eq!(buffer.moment().version, 3);
+        assert_eq!(buffer.edition().version, 3);
     }
 
     #[test]
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_trips_when_the_text_moves_on() {
+    fn an_edition_trips_when_the_text_moves_on() {
         let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, String::new());
-        let (first, revision) = (buffer.moment().moved, buffer.moment().revision);
+        let (first, revision) = (buffer.edition().moved, buffer.edition().revision);
         assert!(!first.is_cancelled());
         buffer.change(2, Vec::new());
         assert!(first.is_cancelled());
         assert_eq!(buffer.document(revision).err(), Some(Unavailable::Outdated));
-        let second = buffer.moment().moved;
+        let second = buffer.edition().moved;
         buffer.close();
         assert!(second.is_cancelled());
     }

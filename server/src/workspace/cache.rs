@@ -9,7 +9,7 @@ use lru::LruCache;
 use rustc_hash::FxHashMap;
 
 use super::beside::Totals;
-use super::buffer::{Buffer, Moment, Unavailable};
+use super::buffer::{Buffer, Edition, Unavailable};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
 use crate::model::cancel::{lock, on_few_threads};
 use crate::model::{Dump, File, Numbering, Part, read_facts};
@@ -27,7 +27,7 @@ const MOST_CLOSED: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) part: Part,
-    pub(super) buffer: Option<(Arc<Buffer>, Moment)>,
+    pub(super) buffer: Option<(Arc<Buffer>, Edition)>,
 }
 
 /// Tells one content of a file from another.
@@ -150,15 +150,15 @@ impl Cache {
         asked: &Path,
         notes: &mut Vec<Note>,
     ) -> Result<Option<(Stamp, File)>, Unavailable> {
-        if let Some((buffer, moment)) = &source.buffer {
-            match buffer.document(moment.revision) {
+        if let Some((buffer, edition)) = &source.buffer {
+            match buffer.document(edition.revision) {
                 Ok(document) => {
                     let file = File {
                         path: source.path.clone(),
                         document,
                         lossy: false,
                     };
-                    return Ok(Some((Stamp::Buffer(moment.revision), file)));
+                    return Ok(Some((Stamp::Buffer(edition.revision), file)));
                 }
                 // A sibling whose text is not known any more is as good as closed.
                 Err(Unavailable::Broken(_)) if source.path != asked => {}

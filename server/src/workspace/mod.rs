@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 
 pub use ahead::read_text;
 pub use beside::{Beside, Totals, beside, within};
-pub use buffer::{Buffer, Change, Moment, Unavailable};
+pub use buffer::{Buffer, Change, Edition, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};
 pub use find::{Found, find, find_while, head_problem, is_part};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
@@ -112,7 +112,7 @@ impl Workspace {
     /// What there is at this moment of the dump that the file at `path` belongs to.
     pub fn snapshot(&self, path: &Path) -> Snapshot {
         let open = self.buffers.iter().map(|(path, buffer)| {
-            let now = (Arc::clone(buffer), buffer.moment());
+            let now = (Arc::clone(buffer), buffer.edition());
             (path.clone(), now)
         });
         let open = open.collect();
@@ -125,8 +125,8 @@ impl Workspace {
     }
 }
 
-/// Open documents and their states at one moment.
-type Open = FxHashMap<PathBuf, (Arc<Buffer>, Moment)>;
+/// Open documents and their editions at one moment.
+type Open = FxHashMap<PathBuf, (Arc<Buffer>, Edition)>;
 
 /// The files of the dump of `path`, with the documents that are open.
 fn sources(path: &Path, open: &Open) -> Vec<Source> {
@@ -151,8 +151,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The open document at `path`, and its state at the moment of the snapshot.
-    pub fn buffer(&self, path: &Path) -> Option<&(Arc<Buffer>, Moment)> {
+    /// The open document at `path`, and its edition at the moment of the snapshot.
+    pub fn buffer(&self, path: &Path) -> Option<&(Arc<Buffer>, Edition)> {
         self.open.get(path)
     }
 
@@ -163,8 +163,8 @@ impl Snapshot {
 
     /// The text of the file asked for, if it is open.
     pub fn document(&self) -> Result<Document, Unavailable> {
-        let (buffer, moment) = self.buffer(&self.path).ok_or(Unavailable::Absent)?;
-        buffer.document(moment.revision)
+        let (buffer, edition) = self.buffer(&self.path).ok_or(Unavailable::Absent)?;
+        buffer.document(edition.revision)
     }
 
     /// The whole dump. Reads what has changed since it was read last.

@@ -18,7 +18,7 @@ pub(crate) struct KnownShapes(FxHashSet<Box<str>>);
 
 impl KnownShapes {
     /// So many are known at once, each of so many bytes.
-    const MOST: usize = 4096;
+    const MOST: usize = 1024;
     const MOST_BYTES: usize = 128;
 }
 

@@ -29,11 +29,11 @@ impl Block {
 }
 
 /// Tells the steps at which the length of the union of `blocks` changes, in order, each with the length from then on; the
-/// last is 0.
+/// last is 0. Leaves them in another order, and with other bytes: there may be a million, and there is no second table.
 ///
 /// A segment tree over the ends of the byte ranges holds how often each stretch is covered, so
 /// each block costs the logarithm of their number.
-pub fn lengths(blocks: &[Block], mut tell: impl FnMut(Moment)) {
+pub fn lengths(blocks: &mut [Block], mut tell: impl FnMut(Moment)) {
     match blocks {
         [] => return,
         [only] => {
@@ -49,29 +49,34 @@ pub fn lengths(blocks: &[Block], mut tell: impl FnMut(Moment)) {
         }
         _ => {}
     }
-    let mut ends: Vec<u64> = blocks
-        .iter()
-        .flat_map(|block| [block.low, block.high])
-        .collect();
+    let mut ends = Vec::with_capacity(2 * blocks.len());
+    ends.extend(blocks.iter().flat_map(|block| [block.low, block.high]));
     ends.sort_unstable();
     ends.dedup();
-    // What ends has its ends of bytes the other way round.
-    let mut events: Vec<(u64, u32, u32)> = Vec::with_capacity(2 * blocks.len());
-    for block in blocks {
-        let low = ends.partition_point(|&end| end < block.low) as u32;
-        let high = ends.partition_point(|&end| end < block.high) as u32;
-        events.push((block.start, low, high));
-        events.push((block.end, high, low));
+    ends.shrink_to_fit();
+    // From here on a block's bytes are the numbers of the ends.
+    for block in &mut *blocks {
+        for end in [&mut block.low, &mut block.high] {
+            *end = ends.partition_point(|other| other < end) as u64;
+        }
     }
-    // Which of the events of one step comes first makes no difference: the length is taken behind all.
-    events.sort_unstable_by_key(|event| event.0);
+    blocks.sort_unstable_by_key(|block| block.start);
+    let mut by_end: Vec<u32> = (0..blocks.len() as u32).collect();
+    by_end.sort_unstable_by_key(|&at| blocks[at as usize].end);
+    let mut beginning = blocks.iter().peekable();
+    let mut ending = by_end.iter().map(|&at| &blocks[at as usize]).peekable();
     let mut cover = Cover::new(ends);
     let mut length = 0;
-    let mut events = events.into_iter().peekable();
-    while let Some((step, ..)) = events.peek().copied() {
-        while let Some((_, one, other)) = events.next_if(|event| event.0 == step) {
-            let (low, high) = (one.min(other) as usize, one.max(other) as usize);
-            cover.change(low, high, if one < other { 1 } else { -1 });
+    // Nothing begins behind the last end.
+    while let Some(first) = ending.peek() {
+        let starts = beginning.peek().map(|block| block.start);
+        let step = first.end.min(starts.unwrap_or(u64::MAX));
+        // Which of the changes of one step comes first makes no difference: the length is taken behind all.
+        while let Some(block) = beginning.next_if(|block| block.start == step) {
+            cover.change(block, 1);
+        }
+        while let Some(block) = ending.next_if(|block| block.end == step) {
+            cover.change(block, -1);
         }
         let now = cover.length();
         if now != length {
@@ -108,8 +113,9 @@ impl Cover {
         self.lengths[1]
     }
 
-    /// Covers the stretches from end number `low` to end number `high`, one at least, once more, or once less.
-    fn change(&mut self, low: usize, high: usize, by: i32) {
+    /// Covers the stretches of a block, one at least, once more, or once less. Its bytes are numbers of ends.
+    fn change(&mut self, block: &Block, by: i32) {
+        let (low, high) = (block.low as usize, block.high as usize);
         let (first, last) = (self.leaves + low, self.leaves + high - 1);
         // Level by level from the leaves: the nodes that are covered and whose parents are not.
         let (mut left, mut right, mut width) = (first, last + 1, 1);
