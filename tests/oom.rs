@@ -325,6 +325,30 @@ fn requests_at_run_time_say_what_is_wanted_and_what_is_free() {
 }
 
 #[test]
+fn a_warning_of_rematerialization_tells_what_is_alive_at_once() {
+    let warning = "2026-11-28 14:01:55.217373: W external/xla/xla/hlo/transforms/simplifiers/hlo_rematerialization.cc:3021] \
+                   Can't reduce memory use below 43.05GiB (46222624381 bytes) by rematerialization; only reduced to \
+                   181.00GiB (194347270464 bytes), down from 333.00GiB (357556027712 bytes) originally";
+    let broken = warning.as_bytes().chunks(80);
+    let broken = broken.map(|line| str::from_utf8(line).expect("ASCII"));
+    let broken = broken.collect::<Vec<_>>().join("\n");
+    for text in [warning, &broken] {
+        let found = failure(&["oom", "-", "--format", "json"], text);
+        assert_eq!(found["form"], "rematerialization", "{text}");
+        assert_eq!(found["wanted"]["bytes"], 194_347_270_464_u64, "{text}");
+        assert_eq!(found["available"]["bytes"], 46_222_624_381_u64, "{text}");
+    }
+    let (out, _) = check(&["oom", "-"], warning, 0);
+    let out = out.replace('\n', " ");
+    assert!(
+        out.contains("181.00 GiB at once, 43.05 GiB allowed, 137.95 GiB too much")
+            && out.contains("That is a warning")
+            && !out.contains("It lists no allocations"),
+        "{out}"
+    );
+}
+
+#[test]
 fn one_value_that_is_more_than_the_memory_is_no_kernels() {
     let message = |space: &str| {
         format!(

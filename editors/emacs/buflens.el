@@ -114,6 +114,7 @@ in a clone of Buflens, or set `buflens-command'" (car buflens-command)))))
           "\\|Failed to allocate request for [0-9]"
           "\\|Aborting compilation early because it's unlikely to have enough device memory\\. Requires "
           "\\|Allocator (.* ran out of memory trying to allocate [^ \n]+ (rounded to "
+          "\\|Can't reduce memory use below .* by rematerialization"
           "\\|Largest program allocations in "
           "\\|BufferAssignment OOM Debugging")
   "What the text of a failure for want of memory holds.")

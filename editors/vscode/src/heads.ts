@@ -20,6 +20,7 @@ const FAILURE = new RegExp(
     "Aborting compilation early because it's unlikely to have enough device memory\\. Requires ",
     // Without its last words it may be a warning, of a request that the program can do without.
     'Allocator \\(.* ran out of memory trying to allocate \\S+ \\(rounded to ',
+    "Can't reduce memory use below .* by rematerialization",
     'Largest program allocations in ',
     'BufferAssignment OOM Debugging',
   ].join('|')

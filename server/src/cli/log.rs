@@ -17,12 +17,13 @@ const TERMINAL: usize = 80;
 /// What loggers call the text of a record.
 const TEXTS: [&str; 4] = ["log", "message", "msg", "textPayload"];
 /// What the first line of a broken sentence has, unless it is broken in there.
-const BEGINNINGS: [&str; 5] = [
+const BEGINNINGS: [&str; 6] = [
     "RESOURCE_EXHAUSTED",
     "Allocation (size=",
     "Ran out of",
     "Out of memory",
     "Attempting to allocate",
+    "Can't reduce memory use",
 ];
 
 /// A text in which every message has its lines again.

@@ -86,8 +86,8 @@ impl Oom {
             return Err("no failure for want of memory is in it in a form that is known: expected a \
                         line such as `Ran out of memory in memory space hbm. Used N of M hbm.`, \
                         `Out of memory while trying to allocate N bytes.`, `Attempting to allocate N. \
-                        That was not possible.`, `Largest program allocations in hbm:` or \
-                        `BufferAssignment OOM Debugging.`"
+                        That was not possible.`, `Can't reduce memory use below N by rematerialization`, \
+                        `Largest program allocations in hbm:` or `BufferAssignment OOM Debugging.`"
                 .to_owned());
         }
         let failures = failures(document);

@@ -80,6 +80,9 @@ pub enum Form {
     /// `Out of memory while trying to allocate N bytes.`, `Attempting to allocate 2.50G. That was not
     /// possible. There are 1.20G free.`: one request at run time.
     Request,
+    /// `Can't reduce memory use below 48.05GiB (51591333821 bytes) by rematerialization; only reduced to 181.00GiB
+    /// (194347270464 bytes)`: what is alive at once, a warning.
+    Rematerialization,
 }
 
 /// The sentence that says what ran out.
@@ -93,7 +96,7 @@ pub struct Message<'d> {
     pub space: Option<&'d str>,
     /// What was wanted.
     pub wanted: Option<Printed<'d>>,
-    /// What there is; at run time, what of it is free.
+    /// What there is; at run time, what of it is free; of a warning, what the compiler allows.
     pub available: Option<Printed<'d>>,
     /// By how much more is wanted than there is.
     pub exceeded: Option<Printed<'d>>,
@@ -297,6 +300,7 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
         }
         "Ran out of memory on" => Form::Total,
         "Allocation (size=" => Form::Allocation,
+        "Can't reduce memory use below" => Form::Rematerialization,
         _ => Form::Request,
     };
     let size = |at: usize| Some(row.sizes[at]).filter(|span| !span.is_empty());
@@ -307,14 +311,18 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
         let end = rest.bytes().take_while(|&byte| is_name_byte(byte)).count();
         Some(rest[..end].trim_end_matches('.')).filter(|name| !name.is_empty())
     };
+    let (wanted, available) = match form {
+        // Each size is repeated in bytes.
+        Form::Rematerialization => (printed(3), printed(1)),
+        Form::Request if !row.label.text(text).starts_with("Attempting") => (printed(0), None),
+        _ => (printed(0), printed(1)),
+    };
     Message {
         form,
         text: own,
         space: Some(row.space.text(text)).filter(|space| !space.is_empty()),
-        wanted: printed(0),
-        // The other requests repeat the first size, in bytes.
-        available: printed(1)
-            .filter(|_| form != Form::Request || row.label.text(text).starts_with("Attempting")),
+        wanted,
+        available,
         exceeded: printed(2).filter(|_| matches!(form, Form::Used | Form::Scoped)),
         module: name_behind("HLO module: "),
         kernel: name_behind("] :: ").filter(|_| form == Form::Allocation),

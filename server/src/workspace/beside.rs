@@ -295,7 +295,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
         .filter(|message| match message.form {
             Form::Used | Form::Total => message.space.is_none_or(is_main_memory),
             Form::Allocation => message.space.is_some_and(failure::holds_values),
-            Form::Scoped | Form::Request => false,
+            Form::Scoped | Form::Request | Form::Rematerialization => false,
         })
         .filter_map(|message| Some((message.form, message.wanted?)))
         .collect();
@@ -305,7 +305,7 @@ fn fits(path: &Path, failures: &[Failure], totals: &Totals) -> bool {
     sizes.iter().any(|(form, size)| match form {
         Form::Allocation => sums.largest.iter().any(|&bytes| size.is_of(bytes)),
         Form::Used => size.is_of(sums.total) || (sums.temp > 0 && size.is_of(sums.temp)),
-        Form::Total | Form::Scoped | Form::Request => size.is_of(sums.total),
+        _ => size.is_of(sums.total),
     })
 }
 

@@ -10,7 +10,7 @@ use aho_corasick::AhoCorasick;
 use super::LineKind;
 
 /// How the sentence begins that says what ran out, and what else is in it.
-const MESSAGES: [(&str, &str); 10] = [
+const MESSAGES: [(&str, &str); 11] = [
     ("Ran out of memory in memory space ", ""),
     ("Ran out of memory on ", ""),
     ("Allocation (size=", " would exceed memory "),
@@ -24,6 +24,7 @@ const MESSAGES: [(&str, &str); 10] = [
         "Aborting compilation early because it's unlikely to have enough device memory. Requires ",
         "",
     ),
+    ("Can't reduce memory use below ", " by rematerialization"),
 ];
 /// The allocator of a GPU warns like this of requests that the program can do without.
 const WARNING: &str = "The caller indicates that this is not a failure";

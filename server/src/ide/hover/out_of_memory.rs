@@ -94,6 +94,13 @@ fn of_message(failure: &Failure) -> Option<String> {
             "the device had no such run of free bytes when the program ran; what other \
                           programs and arrays held then is not in the text"
         }
+        Form::Rematerialization => {
+            return Some(
+                "**a warning**: after the compiler has chosen what to compute again, more is alive at once than it \
+                 allows. It goes on; the limit is a part of the device's memory, less arguments and results"
+                    .to_owned(),
+            );
+        }
     };
     Some(format!("**out of memory**: {words}"))
 }

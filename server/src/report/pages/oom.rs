@@ -97,7 +97,10 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
         return page;
     }
     if failure.entries.is_empty() {
-        page.text("It lists no allocations.");
+        // A warning never does.
+        if failure.form != Some("rematerialization") {
+            page.text("It lists no allocations.");
+        }
     } else {
         page.heading(format!(
             "It lists {}",
@@ -134,6 +137,12 @@ fn verdict<L>(failure: &FailureRecord<L>) -> String {
             sized(wanted),
             sized(available)
         ),
+        (Some(wanted), Some(limit)) if failure.form == Some("rematerialization") => {
+            let more = wanted.bytes.zip(limit.bytes);
+            let more = more.map_or(0, |(wanted, limit)| wanted.saturating_sub(limit));
+            let (wanted, limit, more) = (sized(wanted), sized(limit), rounded(more));
+            format!("over the compiler's limit: {wanted} at once, {limit} allowed, {more} too much")
+        }
         (Some(wanted), Some(limit)) if failure.form == Some("scoped") => {
             let more = failure.exceeded.as_ref();
             let more = more.map_or_else(String::new, |more| format!(", {} too much", sized(more)));
@@ -202,6 +211,10 @@ fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
         "request" => {
             Some("That is a request at run time, beside whatever else the device held then.")
         }
+        "rematerialization" => Some(
+            "That is a warning, and the compiler goes on: so much is alive at once after it has chosen what to compute \
+             again. The limit is a part of the device's memory, less arguments and results.",
+        ),
         _ => None,
     }
 }

@@ -65,13 +65,13 @@ pub struct FailureRecord<L> {
     pub line: u32,
     /// The sentence that says what ran out.
     pub message: Option<String>,
-    /// `used`, `scoped`, `total`, `allocation` or `request`.
+    /// `used`, `scoped`, `total`, `allocation`, `request` or `rematerialization`.
     pub form: Option<&'static str>,
     /// The memory space's name, as printed.
     pub space: Option<String>,
     /// What was wanted.
     pub wanted: Option<Size>,
-    /// What there is; of a request, what is free.
+    /// What there is; of a request, what is free; of a rematerialization, what the compiler allows.
     pub available: Option<Size>,
     /// By how much more is wanted than there is, where the message says so.
     pub exceeded: Option<Size>,
@@ -292,6 +292,7 @@ fn failure_record<L>(
             Form::Total => "total",
             Form::Allocation => "allocation",
             Form::Request => "request",
+            Form::Rematerialization => "rematerialization",
         }),
         space: message.and_then(|message| message.space).map(str::to_owned),
         wanted: message.and_then(|message| message.wanted).map(size),
