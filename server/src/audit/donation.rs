@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Audit;
 use crate::model::cancel::checkpoint;
 use crate::model::occupancy::Moment;
+use crate::model::opcodes::is_elementwise;
 use crate::model::origin::called;
 use crate::model::shapes::shape_text;
 use crate::model::{Allocation, Dump, NameId, Platform, Value, bytes};
@@ -210,8 +211,7 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
 }
 
 /// Opcodes that need their operands until the result is whole, as any of it may be made from any of them. XLA lets the
-/// two share no bytes, nor what a fusion makes and an operand that one of these reads in it
-/// (`HloDataflowAnalysis::CanShareOperandBufferWithUser`). Of custom calls those do that alias no operand.
+/// two share no bytes. Of custom calls those do that alias no operand.
 const NEEDING: [&str; 10] = [
     "cholesky",
     "convolution",
@@ -297,8 +297,32 @@ fn is_needing(parts: &InstructionParts) -> bool {
     NEEDING.contains(&parts.opcode) && parts.attribute("output_to_operand_aliasing").is_none()
 }
 
-/// The operands that a fusion needs until its result is whole, by the computation that it calls in the HLO text.
+/// Whether an instruction of a fusion of `kind` makes each element of its result from that element of operand `number`
+/// alone, or can sort or reduce the operand in place.
+fn keeps_to(parts: &InstructionParts, kind: &str, number: usize) -> bool {
+    match parts.opcode {
+        "bitcast" | "bitcast-convert" | "copy" | "get-tuple-element" | "map" | "reshape"
+        | "sort" | "tuple" => true,
+        "dynamic-update-slice" | "scatter" => number == 0,
+        // The fusions of a GPU that reduce read each element once, for all that they make.
+        "reduce" => kind == "kInput",
+        opcode => is_elementwise(opcode),
+    }
+}
+
+/// The operands that a fusion needs until its result is whole, by the computation that it calls in the HLO text: those of
+/// which some element is read for another one, unless they are updated in place, or the fusion cuts out slices and no more
+/// (`HloDataflowAnalysis::CanShareOperandBufferWithUser`). A fusion of a TPU can write over more of them.
 fn needed(dump: &Dump, fusion: &InstructionParts) -> FxHashSet<u64> {
+    let kind = fusion.attribute("kind").unwrap_or_default();
+    let is_of_tpu = dump.platforms.only() == Some(Platform::Tpu);
+    let keeps_to = |parts: &InstructionParts, number: usize| {
+        if is_of_tpu {
+            !is_needing(parts)
+        } else {
+            keeps_to(parts, kind, number)
+        }
+    };
     let body = called(dump, fusion, "calls");
     let blocks = body.into_iter().flat_map(|body| dump.blocks_of(body)).rev();
     let texts = blocks.flat_map(|(_, block, rows)| {
@@ -306,16 +330,36 @@ fn needed(dump: &Dump, fusion: &InstructionParts) -> FxHashSet<u64> {
         rows.map(|row| row.span.text(block.text()))
     });
     let (mut operands, mut names) = (FxHashSet::default(), FxHashSet::default());
+    // The parts of the result, and what is updated in place to become one.
+    let (mut results, mut updated) = (FxHashSet::default(), FxHashSet::default());
+    let mut are_slices = kind == "kInput";
     for (number, text) in texts.enumerate() {
         checkpoint();
         if number == MOST_FUSED {
             return FxHashSet::default();
         }
         let parts = InstructionParts::read(text);
-        if names.contains(parts.name) || is_needing(&parts) {
-            operands.extend(parts.parameter);
-            names.extend(parts.operands.iter().map(|operand| operand.name));
+        let own = || parts.operands.iter().map(|operand| operand.name);
+        if number == 0 || results.contains(parts.name) {
+            match parts.opcode {
+                "tuple" | "bitcast" => results.extend(own()),
+                "dynamic-update-slice" | "scatter" => updated.extend(own().next()),
+                _ => {}
+            }
+            are_slices &= matches!(parts.opcode, "tuple" | "bitcast" | "slice");
         }
+        if updated.contains(parts.name) && matches!(parts.opcode, "bitcast" | "copy") {
+            updated.extend(own());
+        }
+        let is_needed = names.contains(parts.name);
+        let parameter = parts.parameter.filter(|_| is_needed);
+        operands.extend(parameter.filter(|_| !updated.contains(parts.name)));
+        let read = (0..).zip(own());
+        let read = read.filter(|&(number, _)| is_needed || !keeps_to(&parts, number));
+        names.extend(read.map(|(_, name)| name));
+    }
+    if are_slices {
+        operands.clear();
     }
     operands
 }
