@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Audit;
 use crate::model::cancel::checkpoint;
-use crate::model::occupancy::Moment;
+use crate::model::occupancy::{Moment, buffer};
 use crate::model::opcodes::is_elementwise;
 use crate::model::origin::called;
-use crate::model::shapes::shape_text;
+use crate::model::shapes::{index_numbers, shape_text};
 use crate::model::{Allocation, Dump, NameId, Platform, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -73,9 +73,24 @@ pub struct Parameter {
     /// What donating it to the output that it is matched with would save. `None` if it is matched with
     /// none.
     pub saving: Option<Saving>,
-    /// Whether that output may be written over it in place: not if its last reader [makes that apart](InPlace::makes_apart),
-    /// so that it would have to lie elsewhere first. `None` if it is matched with none.
-    pub in_place: Option<bool>,
+    /// What may keep that output from taking its place.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// What may keep an output from being written over a parameter that is donated to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// What reads the parameter last makes the output and needs the parameter until that is whole, so the output would have
+    /// to lie elsewhere first.
+    Apart(NameId),
+    /// One instruction reads the parameter, another makes the output, and the first need not run before the second. With the
+    /// parameter donated, XLA may copy it instead of putting them in order.
+    Unordered {
+        /// It reads the parameter.
+        reader: NameId,
+        /// It makes the output.
+        maker: NameId,
+    },
 }
 
 /// By how much less a program could do at most if parameters were donated to the outputs that they are
@@ -157,12 +172,9 @@ pub fn donation(audit: &Audit) -> Donation {
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
-        let in_place = output.map(|output| {
-            let read = value.zip(last_read);
-            !read.is_some_and(|(at, (_, reader))| {
-                sharing.makes_apart(&dump.values[at as usize], reader, output)
-            })
-        });
+        let obstacle = output.zip(value);
+        let obstacle =
+            obstacle.and_then(|(output, at)| sharing.obstacle(&dump.values[at as usize], output));
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -172,7 +184,7 @@ pub fn donation(audit: &Audit) -> Donation {
             at_peak,
             outputs,
             saving,
-            in_place,
+            obstacle,
         });
     }
     // No two are of one allocation.
@@ -226,6 +238,8 @@ const NEEDING: [&str; 10] = [
 ];
 /// Of fusions with more instructions nothing is told.
 const MOST_FUSED: usize = 4096;
+/// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
+const MOST_LOOKS: usize = 1 << 16;
 
 /// Which instructions can write over what they read, each read once.
 pub struct InPlace<'d> {
@@ -234,6 +248,8 @@ pub struct InPlace<'d> {
     fused: FxHashMap<NameId, FxHashSet<u64>>,
     /// Whether another instruction needs all of them.
     needing: FxHashMap<NameId, bool>,
+    /// So many instructions more are looked at to learn what runs before what.
+    looks_left: usize,
 }
 
 impl<'d> InPlace<'d> {
@@ -243,19 +259,56 @@ impl<'d> InPlace<'d> {
             dump,
             fused: FxHashMap::default(),
             needing: FxHashMap::default(),
+            looks_left: MOST_LOOKS,
         }
     }
 
-    /// Whether `reader`, which reads `value`, makes what lies in allocation `output` and needs the value until that is
-    /// whole. Where nothing is known, it may write over it.
-    pub fn makes_apart(&mut self, value: &Value, reader: NameId, output: u32) -> bool {
+    /// What may keep the output in allocation `output` from being written over `parameter`. Where nothing is known, nothing
+    /// does; and a TPU's compiler copies when all is in order.
+    pub fn obstacle(&mut self, parameter: &Value, output: u32) -> Option<Obstacle> {
         let dump = self.dump;
-        // Not among all that the reader makes, which may be a value for each parameter. What lies there for a time and does
-        // not fill it would have another place.
-        let output = &dump.allocations[output as usize];
-        let is_output = |made: &&Value| made.name == reader && made.size == output.size;
-        let made = dump.held_by(output).iter().find(is_output);
-        made.is_some_and(|made| self.has_another_shape(value, made) || self.needs(value, reader))
+        let (_, last) = dump.last_read(parameter)?;
+        let output = filling(dump, &dump.allocations[output as usize])?;
+        // What is written over in turn to become the output.
+        let chain = buffer(dump, output).into_iter();
+        let first = chain.min_by_key(|&at| dump.live(&dump.values[at as usize]))?;
+        let first = &dump.values[first as usize];
+        let maker = first.name;
+        if last == maker {
+            let is_apart = self.has_another_shape(parameter, first) || self.needs(parameter, last);
+            if is_apart {
+                return Some(Obstacle::Apart(last));
+            }
+        }
+        if !matches!(dump.platforms.only(), Some(Platform::Cpu | Platform::Gpu)) {
+            return None;
+        }
+        let reader = self.unordered(parameter, maker)?;
+        Some(Obstacle::Unordered { reader, maker })
+    }
+
+    /// A reader of `parameter` on which `maker` does not depend. `None` also where that is not known.
+    fn unordered(&mut self, parameter: &Value, maker: NameId) -> Option<NameId> {
+        let dump = self.dump;
+        let readers = dump.uses_of(parameter).iter().map(|it| it.name);
+        let mut readers: FxHashSet<NameId> = readers.collect();
+        let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
+        let (mut known, mut waiting) = (FxHashSet::default(), vec![maker]);
+        while let Some(name) = waiting.pop() {
+            readers.remove(&name);
+            if readers.is_empty() {
+                return None;
+            }
+            self.looks_left = self.looks_left.checked_sub(1)?;
+            let operands = dump.uses_by(name).map(|at| dump.uses[at as usize].value);
+            let operands = operands.map(|at| dump.values[at as usize].name);
+            // What runs before all readers depends on none.
+            waiting.extend(operands.filter(|&it| {
+                dump.step_of(it).is_some_and(|step| step >= first) && known.insert(it)
+            }));
+        }
+        let steps = readers.into_iter().map(|it| (dump.step_of(it), it));
+        steps.max().map(|(_, reader)| reader)
     }
 
     /// Whether two values can have no bytes in common, as one is made of the other and has another shape or layout. A GPU
@@ -398,16 +451,26 @@ fn output_of<'a>(audit: &'a Audit, allocation: &Allocation) -> Option<Array<'a>>
     if !allocation.kinds().maybe_live_out || allocation.parameter().is_some() {
         return None;
     }
-    // Temporaries may lie in it too, before the part of the result that stays to the end.
+    let mut values = all_filling(dump, allocation);
+    values.find_map(|at| array(audit, &dump.values[at as usize]))
+}
+
+/// The values that stay to the end and fill the allocation: temporaries may lie in it too, before the part of the
+/// result.
+fn all_filling(dump: &Dump, allocation: &Allocation) -> impl Iterator<Item = u32> {
     let last_step = dump.max.as_ref().map(|(max, _)| max.value);
-    let mut values = allocation.values.clone();
-    values.find_map(|value| {
-        let value = dump.values.get(value as usize)?;
-        let stays = !value.has_live_range() || Some(dump.live(value).1) == last_step;
-        (stays && value.size == allocation.size)
-            .then(|| array(audit, value))
-            .flatten()
+    let size = allocation.size;
+    allocation.values.clone().filter(move |&at| {
+        dump.values.get(at as usize).is_some_and(|value| {
+            let stays = !value.has_live_range() || Some(dump.live(value).1) == last_step;
+            stays && value.size == size
+        })
     })
+}
+
+/// The first of them.
+fn filling(dump: &Dump, allocation: &Allocation) -> Option<u32> {
+    all_filling(dump, allocation).next()
 }
 
 /// An array's type and dimensions.
@@ -457,8 +520,12 @@ impl<'a> Matching<'a> {
 /// A parameter that is not donated.
 struct Candidate<'a> {
     allocation: u32,
+    /// The parameter's number.
+    number: Option<u64>,
     /// What an output must have for it.
     key: Key<'a>,
+    /// What reads it last.
+    reader: Option<NameId>,
     /// See [`needed_until`].
     needed_until: Option<u64>,
 }
@@ -479,9 +546,12 @@ fn candidates<'a>(
         .map(|(at, allocation)| {
             let value = value_of(dump, allocation).map(|value| &dump.values[value as usize]);
             let array = value.and_then(|value| array(audit, value));
+            let last_read = value.and_then(|value| dump.last_read(value));
             Candidate {
                 allocation: at,
+                number: allocation.parameter(),
                 key: (allocation.color, allocation.size, array),
+                reader: last_read.map(|(_, reader)| reader),
                 needed_until: value.and_then(|value| needed_until(dump, value)),
             }
         })
@@ -500,8 +570,15 @@ fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
 /// elements, without which JAX does not pair them.
 type SizeKey = (u64, u64, Option<u64>);
 
-/// An allocation and what its part of the result is.
-type Output<'a> = (u32, Option<Array<'a>>);
+/// A part of the result.
+#[derive(Clone, Copy)]
+struct Output<'a> {
+    /// Its allocation.
+    at: u32,
+    array: Option<Array<'a>>,
+    /// What makes it.
+    maker: Option<NameId>,
+}
 
 /// The outputs that no parameter is donated to, by memory space and size.
 #[derive(Default)]
@@ -509,23 +586,33 @@ struct Outputs<'a> {
     /// Whether bytes alone make a pair, see [`Donors::take_any_output`](crate::model::Donors).
     have_any_elements: bool,
     all: FxHashMap<SizeKey, Vec<Output<'a>>>,
-    by_shape: FxHashMap<Key<'a>, Vec<u32>>,
+    by_shape: FxHashMap<Key<'a>, Vec<Output<'a>>>,
 }
 
 impl<'a> Outputs<'a> {
     fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
+        let dump = audit.dump;
         let mut outputs = Self {
-            have_any_elements: audit.dump.donors().take_any_output,
+            have_any_elements: dump.donors().take_any_output,
             ..Self::default()
         };
-        for (at, allocation) in allocations {
-            let output = output_of(audit, allocation);
-            if output.is_some() {
-                let key = (allocation.color, allocation.size, output);
-                outputs.by_shape.entry(key).or_default().push(at);
-                let size_key = outputs.size_key(&key);
-                outputs.all.entry(size_key).or_default().push((at, output));
-            }
+        let mut found: Vec<_> = allocations
+            .filter_map(|(at, allocation)| Some((at, allocation, output_of(audit, allocation)?)))
+            .collect();
+        let places = if found.is_empty() {
+            FxHashMap::default()
+        } else {
+            places(dump)
+        };
+        found.sort_by_key(|(at, ..)| (places.get(at).is_none(), places.get(at), *at));
+        for (at, allocation, array) in found {
+            let maker = filling(dump, allocation).map(|at| dump.values[at as usize].name);
+            let array = Some(array);
+            let output = Output { at, array, maker };
+            let key = (allocation.color, allocation.size, array);
+            outputs.by_shape.entry(key).or_default().push(output);
+            let size_key = outputs.size_key(&key);
+            outputs.all.entry(size_key).or_default().push(output);
         }
         outputs
     }
@@ -546,7 +633,7 @@ impl<'a> Outputs<'a> {
         let mut matched = FxHashMap::default();
         for (key, candidates) in of_shape {
             let outputs = self.by_shape.get(key).into_iter().flatten();
-            matched.extend(pairs(candidates, outputs.copied().collect()));
+            matched.extend(pairs(candidates, &outputs.copied().collect::<Vec<_>>()));
         }
         let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
@@ -558,32 +645,53 @@ impl<'a> Outputs<'a> {
         let taken: FxHashSet<u32> = matched.values().copied().collect();
         for (key, candidates) in of_size {
             let outputs = self.all.get(&key).into_iter().flatten();
-            let free = outputs.map(|(at, _)| *at).filter(|at| !taken.contains(at));
-            matched.extend(pairs(candidates, free.collect()));
+            let free = outputs.copied().filter(|it| !taken.contains(&it.at));
+            matched.extend(pairs(candidates, &free.collect::<Vec<_>>()));
         }
         matched
     }
 
     /// The outputs that a parameter could be donated to, `first` before all others.
     fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
-        let of_shape = self.by_shape.get(key).into_iter().flatten().copied();
+        let of_shape = self.by_shape.get(key).into_iter().flatten();
         let of_size = self.all.get(&self.size_key(key)).into_iter().flatten();
-        let others = of_size
-            .filter(|(_, array)| *array != key.2)
-            .map(|(at, _)| *at);
-        let others = of_shape.chain(others).filter(|at| Some(*at) != first);
+        let others = of_size.filter(|it| it.array != key.2);
+        let others = of_shape.chain(others).map(|it| it.at);
+        let others = others.filter(|at| Some(*at) != first);
         first.into_iter().chain(others).take(MAX_OUTPUTS).collect()
     }
 }
 
-/// The candidates that are free the earliest, as many as there are outputs, each with one, both in the order in
-/// which they stand in the dump.
-fn pairs(mut candidates: Vec<&Candidate>, outputs: Vec<u32>) -> impl Iterator<Item = (u32, u32)> {
-    candidates.sort_by_key(|it| (it.needed_until.is_none(), it.needed_until, it.allocation));
+/// Of each allocation of a part of the result, where in the result that is.
+fn places(dump: &Dump) -> FxHashMap<u32, Vec<u64>> {
+    let mut places: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
+    let all = dump.result().into_iter();
+    for at in all.flat_map(|result| dump.positions_at(result)) {
+        let position = dump.positions[at as usize];
+        if let Some(allocation) = dump.values[position.value as usize].allocation() {
+            let place = index_numbers(&dump.names[position.index]);
+            let first = places.entry(allocation).or_insert_with(|| place.clone());
+            if place < *first {
+                *first = place;
+            }
+        }
+    }
+    places
+}
+
+/// As many candidates as there are outputs, each with one: first those whose last reader makes one of them, then those
+/// that are free the earliest. JAX pairs what is donated with the parts of the result in the order of both.
+fn pairs(mut candidates: Vec<&Candidate>, outputs: &[Output]) -> Vec<(u32, u32)> {
+    let makers: FxHashSet<NameId> = outputs.iter().filter_map(|it| it.maker).collect();
+    candidates.sort_by_cached_key(|it| {
+        let makes_none = it.reader.is_none_or(|reader| !makers.contains(&reader));
+        let is_unknown = it.needed_until.is_none();
+        (makes_none, is_unknown, it.needed_until, it.allocation)
+    });
     candidates.truncate(outputs.len());
-    candidates.sort_by_key(|it| it.allocation);
+    candidates.sort_by_key(|it| (it.number, it.allocation));
     let allocations = candidates.into_iter().map(|it| it.allocation);
-    allocations.zip(outputs)
+    allocations.zip(outputs.iter().map(|it| it.at)).collect()
 }
 
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.

@@ -448,6 +448,8 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
         &value(1, "p.1", "  fusion.1, operand 1\n", "parameter(0)"),
         &value(2, "r.1", "  fusion.1, operand 0\n", "parameter(1)"),
         &value(3, "fusion.1", "", "fusion(%r.1, %p.1), kind=kOutput, calls=%fused"),
+        "\nHloLiveRange (max 3):\n  InstructionSequence:\n    0:p.1\n    1:r.1\n    2:fusion.1\n  BufferLiveRange:\n    \
+         p.1{}:0-3\n    r.1{}:1-3\n    fusion.1{}:2-3\n",
     ]
     .concat();
     let module = "HloModule jit_f, is_scheduled=true\n\n%fused (r: f32[2,2], p: f32[2,2]) -> f32[2,2] {\n  \
@@ -465,9 +467,8 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
         let files = files.iter();
         let files = files.map(|&(path, text)| (path.into(), text.to_owned()));
         let dump = dump(files.collect());
-        let fusion = dump.names.get("fusion.1").expect("a fusion");
         let mut sharing = InPlace::new(&dump);
-        [0, 1].map(|at| sharing.makes_apart(&dump.values[at], fusion, 2))
+        [0, 1].map(|at| sharing.obstacle(&dump.values[at], 2).is_some())
     };
     assert_eq!(needs(&with_module), [true, false]);
     // Without the HLO text nothing is known of what is in the fusion.
@@ -482,4 +483,68 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
         assert_eq!(needs(&[(&*path, &*other)]), [is_apart; 2], "{target}");
         assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
     }
+}
+
+/// `tanh(y) * 2, (x @ x)[:8]`: both are read before the output is made, but only `y` because it has to be.
+#[test]
+fn a_parameter_is_given_to_the_output_that_depends_on_all_its_readers() {
+    let line = |id: u64, name: &str, shape: &str, size: u64| {
+        format!(" value: <{id} {name} @0> (size={size},offset=0): {shape}\n")
+    };
+    let value = |id: u64, name: &str, at: &str, uses: &str, made: &str| {
+        format!(
+            "<{id} {name} @0>\n positions:\n  {name}\n{at} uses:\n{uses} from instruction: %{name} = {made}\n"
+        )
+    };
+    let array = "f32[2,2]{1,0}";
+    let text = [
+        "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(1, "x.1", array, 16),
+        "allocation 1: size 16, parameter 1, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(2, "y.1", array, 16),
+        "allocation 2: size 16, maybe-live-out:\n",
+        &line(3, "fusion.1", array, 16),
+        "allocation 3: size 8, maybe-live-out:\n",
+        &line(4, "dot.1", "f32[1,2]{1,0}", 8),
+        "allocation 4: size 16, output shape is |(f32[2,2], f32[1,2])|, maybe-live-out:\n",
+        &line(5, "tuple.1{}", "(f32[2,2]{1,0}, f32[1,2]{1,0})", 16),
+        "\nTotal bytes used: 72 (72B)\n\nUsed values:\n",
+        &value(1, "x.1", "", "  dot.1, operand 0\n", &format!("{array} parameter(0)")),
+        &value(2, "y.1", "", "  fusion.1, operand 0\n", &format!("{array} parameter(1)")),
+        &value(3, "fusion.1", "  tuple.1 {0}\n", "  tuple.1, operand 0\n",
+            &format!("{array} fusion(%y.1), kind=kLoop, calls=%fused")),
+        &value(4, "dot.1", "  tuple.1 {1}\n", "  tuple.1, operand 1\n", "f32[1,2]{1,0} dot(%x.1, %x.1)"),
+        "<5 tuple.1{} @0>\n positions:\n  tuple.1 {}\n uses:\n from instruction: %tuple.1 = \
+         (f32[2,2]{1,0}, f32[1,2]{1,0}) tuple(%fusion.1, %dot.1)\n",
+        "\nHloLiveRange (max 5):\n  InstructionSequence:\n    0:x.1\n    1:y.1\n    2:dot.1\n    3:fusion.1\n    \
+         4:tuple.1\n  BufferLiveRange:\n    x.1{}:0-5\n    y.1{}:0-5\n    dot.1{}:2-5\n    fusion.1{}:3-5\n    \
+         tuple.1{}:4-5\n",
+    ]
+    .concat();
+    let of = |target: &str, text: &str| {
+        let path = format!("module_0001.jit_f.{target}after_optimizations-buffer-assignment.txt");
+        let dump = dump(vec![(path.as_str().into(), text.to_owned())]);
+        let found = donation(&Audit::new(&dump, Libraries::default()));
+        let name = |name: NameId| dump.names[name].to_owned();
+        let matched = found.parameters.iter().filter(|it| it.output().is_some());
+        matched
+            .map(|it| {
+                let unordered = it.obstacle.map(|obstacle| match obstacle {
+                    Obstacle::Apart(reader) => (name(reader), name(reader)),
+                    Obstacle::Unordered { reader, maker } => (name(reader), name(maker)),
+                });
+                (it.number, unordered)
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("cpu_", &text), [(1, None)]);
+    // Where the other is donated already, the first alone is left.
+    let donated = text.replace(
+        "parameter 1, shape |f32[2,2]| at ShapeIndex {}:",
+        "parameter 1, shape |f32[2,2]| at ShapeIndex {}, maybe-live-out:",
+    );
+    let unordered = Some(("dot.1".to_owned(), "fusion.1".to_owned()));
+    assert_eq!(of("cpu_", &donated), [(0, unordered.clone())]);
+    assert_eq!(of("sm_9.0_gpu_", &donated), [(0, unordered)]);
+    assert_eq!(of("", &donated), [(0, None)]);
 }

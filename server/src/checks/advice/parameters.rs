@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Advice, MAX_RELATED};
-use crate::audit::donation::{Donation, Parameter, Verdict};
+use crate::audit::donation::{Donation, Obstacle, Parameter, Verdict};
 use crate::checks::labels::{cut, size_place, space_title, step_title};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
@@ -29,6 +29,17 @@ impl Advice<'_, '_> {
             if parameter.output().is_some() {
                 *outputs.entry(key(parameter)).or_default() += 1;
             }
+        }
+        // What the findings of a memory space promise one by one, which may be more than can be had of all.
+        let is_told = |parameter: &&Parameter| {
+            let saving = parameter.saving.filter(|_| parameter.output().is_some());
+            saving.is_some_and(|saving| saving.reserved >= self.thresholds.min_bytes)
+        };
+        let mut promised: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
+        for parameter in donation.parameters.iter().filter(is_told) {
+            let (count, bytes) = promised.entry(key(parameter).0).or_default();
+            let saving = parameter.saving.unwrap_or_default();
+            (*count, *bytes) = (*count + 1, bytes.saturating_add(saving.reserved));
         }
         let mut taken = FxHashSet::default();
         let mut findings = Vec::new();
@@ -69,22 +80,39 @@ impl Advice<'_, '_> {
                     rounded(saved)
                 ),
             };
-            if parameter.in_place == Some(false)
-                && let Some((_, reader)) = parameter.last_read
-            {
-                let _ = write!(
+            let name = |name| cut(&self.dump.names[name]);
+            let _ = match parameter.obstacle {
+                None => Ok(()),
+                Some(Obstacle::Apart(reader)) => write!(
                     message,
                     "; only if what `{}` makes has another place first, since it reads the parameter last and does \
                      not write over it",
-                    cut(&self.dump.names[reader])
-                );
-            }
+                    name(reader)
+                ),
+                Some(Obstacle::Unordered { reader, maker }) => write!(
+                    message,
+                    "; only if `{}` still reads it before `{}` makes that output: nothing orders the two, and then the \
+                     compiler may copy it",
+                    name(reader),
+                    name(maker)
+                ),
+            };
             let (count, outputs) = (parameters[&key(parameter)], outputs[&key(parameter)]);
             if count > outputs {
                 let _ = write!(
                     message,
                     " ({count} parameters that are not donated have this size, and {})",
                     counted(outputs, "such output")
+                );
+            }
+            let together = donation.savings.get(&color).map_or(0, |it| it.reserved);
+            if let Some(&(count, bytes)) = promised.get(&color)
+                && bytes > together
+            {
+                let _ = write!(
+                    message,
+                    "; all {count} such hints together, up to {}",
+                    rounded(together)
                 );
             }
             findings.extend(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
+use crate::audit::donation::Obstacle;
 use crate::audit::peak::NEAR;
 use crate::audit::{Audit, donation};
 use crate::ide::markdown::{code, cut, listed};
@@ -356,14 +357,18 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
     let output = match (matched, of_size.is_empty()) {
         (Some(output), _) => {
             let mut in_place = donation::InPlace::new(dump);
-            let read = own.zip(last_read);
-            let is_apart = read.is_some_and(|(at, (_, reader))| {
-                in_place.makes_apart(&dump.values[at as usize], reader, output)
-            });
-            let apart = if is_apart {
-                ", but is made by that reader, which does not write over what it reads"
-            } else {
-                ""
+            let obstacle = own.and_then(|at| in_place.obstacle(&dump.values[at as usize], output));
+            let apart = match obstacle {
+                None => String::new(),
+                Some(Obstacle::Apart(_)) => {
+                    ", but is made by that reader, which does not write over what it reads"
+                        .to_owned()
+                }
+                Some(Obstacle::Unordered { reader, maker }) => {
+                    let name = |name| code(&cut(&dump.names[name], NAME_LIMIT));
+                    let (reader, maker) = (name(reader), name(maker));
+                    format!(", but nothing has {reader} read it before {maker} makes that")
+                }
             };
             format!(
                 "; the output in allocation {} has its size{apart}",

@@ -105,7 +105,8 @@ pub struct DonationParameter<L> {
     /// one that no other parameter is matched with first.
     pub outputs: Vec<u64>,
     /// Whether the first of them may be written over it in place: not if what reads it last makes that output and
-    /// needs it until that is whole. `null` if it is matched with none.
+    /// needs it until that is whole, or if something reads it that need not run before what makes that output. `null` if it
+    /// is matched with none.
     pub in_place: Option<bool>,
     /// The allocation's line.
     pub location: Option<L>,
@@ -359,7 +360,7 @@ pub(super) fn parameter<L>(
         last_read,
         alive_at_peak: found.at_peak,
         outputs: outputs.collect(),
-        in_place: found.in_place,
+        in_place: found.output().map(|_| found.obstacle.is_none()),
         location: (source.locate)(&header.place(header.row.line)),
     })
 }
