@@ -291,6 +291,8 @@ impl<'d> InPlace<'d> {
     fn unordered(&mut self, parameter: &Value, maker: NameId) -> Option<NameId> {
         let dump = self.dump;
         let readers = dump.uses_of(parameter).iter().map(|it| it.name);
+        // What reads it in a computation that is called stands beside the call.
+        let readers = readers.filter(|&it| !dump.is_call(it));
         let mut readers: FxHashSet<NameId> = readers.collect();
         let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
         let (mut known, mut waiting) = (FxHashSet::default(), vec![maker]);

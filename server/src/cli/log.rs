@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use buflens_syntax::{Document, DocumentKind, TooLarge};
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use crate::model::failure::{Form, failures};
@@ -43,7 +44,8 @@ impl Log {
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         let (mut plain, mut lines) = (String::with_capacity(text.len()), Vec::new());
         let recorded: Vec<Cow<str>> = text.split_inclusive('\n').map(of_record).collect();
-        let all: Vec<&str> = recorded.iter().map(|line| &**line).collect();
+        let order = untangled(&recorded);
+        let all: Vec<&str> = order.iter().map(|&at| &*recorded[at]).collect();
         let mut at = 0;
         while let Some(line) = all.get(at) {
             let before = plain.len();
@@ -54,7 +56,7 @@ impl Log {
             };
             push(&mut plain, line, MOST_NESTED);
             let own = plain[before..].split_inclusive('\n');
-            lines.extend(own.map(|_| at as u32));
+            lines.extend(own.map(|_| order[at] as u32));
             at += count;
         }
         Ok(Self {
@@ -68,6 +70,56 @@ impl Log {
         let line = self.document.line_at(offset);
         self.lines.get(line as usize).copied().unwrap_or(line)
     }
+}
+
+/// The numbers of the lines in the order in which they are read: what several processes have said line by line is read one
+/// process after the other.
+fn untangled(lines: &[Cow<str>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    let process = |&at: &usize| process(&lines[at]);
+    for run in order.chunk_by_mut(|one, next| process(one).is_some() == process(next).is_some()) {
+        let mut turns: FxHashMap<&str, usize> = FxHashMap::default();
+        for name in run.iter().filter_map(process) {
+            let turn = turns.len();
+            turns.entry(name).or_insert(turn);
+        }
+        if turns.len() > 1 {
+            run.sort_by_key(|at| process(at).and_then(|name| turns.get(name)));
+        }
+    }
+    order
+}
+
+/// Who says a line, by what stands before it: `[rank3]: `, `[1,0]<stderr>:`, `0: `, `trainer-1  | `,
+/// `(RayTrainWorker pid=4, ip=10.0.0.2) `.
+fn process(line: &str) -> Option<&str> {
+    /// No name is longer.
+    const MOST: usize = 80;
+    let own = line.strip_prefix("\u{1b}[36m").unwrap_or(line);
+    let is_digit = |char: char| char.is_ascii_digit();
+    let end = match own.as_bytes().first()? {
+        b'[' => {
+            let (name, _) = own[1..].split_once(']')?;
+            let words = name.trim_end_matches(|char: char| is_digit(char) || char == ',');
+            let is_name =
+                words.len() < name.len() && words.bytes().all(|byte| byte.is_ascii_alphabetic());
+            is_name.then_some(name.len() + 1)?
+        }
+        b'(' => own.find(')').filter(|&end| own[..end].contains(" pid="))?,
+        _ => {
+            let end = own.find([':', '|'])?;
+            let name = own[..end].trim_end();
+            let number = name
+                .rfind(|char| !is_digit(char))
+                .map_or(0, |last| last + 1);
+            let is_name = match own.as_bytes()[end] {
+                b':' => number == 0 && own[end + 1..].starts_with(' '),
+                _ => name[..number].ends_with('-') && !name.contains(' '),
+            };
+            (is_name && number < name.len()).then_some(end)?
+        }
+    };
+    own.get(..end).filter(|_| end <= MOST)
 }
 
 /// The line that a record of JSON holds, as containers write one for each line of their output; else the line as it is,
@@ -107,7 +159,8 @@ fn sentence(lines: &[&str]) -> Option<(String, usize)> {
         let (first, others) = parts[..count].split_first()?;
         // A terminal breaks lines where it ends, in the middle of words; people break them between words.
         let width = first.chars().count();
-        let is_hard = (count > 2 || width == TERMINAL)
+        let before = first[..log_prefix(first, &others[0])].chars().count();
+        let is_hard = (count > 2 || [width, width - before].contains(&TERMINAL))
             && others[..others.len() - 1]
                 .iter()
                 .all(|part| part.chars().count() == width);
@@ -186,15 +239,17 @@ fn is_whole(line: &str) -> bool {
     })
 }
 
-/// The length of what a log puts before both lines.
+/// The length of what a log puts before both lines, in the second. Times differ in it.
 fn log_prefix(line: &str, other: &str) -> usize {
-    let same = line
-        .bytes()
-        .zip(other.bytes())
-        .take_while(|(one, other)| one == other);
-    let same = line.get(..same.count()).unwrap_or_default();
-    let ends = ["] ", ": ", "> "].map(|end| same.rfind(end).map_or(0, |at| at + end.len()));
-    ends.into_iter().max().unwrap_or_default()
+    let is_alike =
+        |(one, other): &(u8, u8)| one == other || one.is_ascii_digit() && other.is_ascii_digit();
+    let same = line.bytes().zip(other.bytes()).take_while(is_alike);
+    let mut end = same.count();
+    while !other.is_char_boundary(end) {
+        end -= 1;
+    }
+    let last = other[..end].rfind([' ', '\t', ':', ']', '>', '|']);
+    last.map_or(0, |last| last + 1)
 }
 
 /// Gives `plain` the lines of `line`, which it may have as escapes, `nested` times at most.
@@ -338,7 +393,16 @@ mod tests {
                 }
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            for prefix in ["", "> ", "[rank0]: ", "I1123 05:41:12.345 3 train.py:3] "] {
+            for prefix in [
+                "",
+                "> ",
+                "[rank0]: ",
+                "I1123 05:41:12.345 3 train.py:3] ",
+                "[1,3]<stderr>:",
+                "trainer-1  | ",
+                "2025-11-28 11:35:00,123 - train - ERROR - ",
+                "2025-11-28T11:35:00.123Z stderr F ",
+            ] {
                 check(prefix, &words, whole);
             }
         }
@@ -383,6 +447,47 @@ mod tests {
         assert_eq!((at("source_line"), at("Shape"), at("end")), (1, 5, 10));
         let log = Log::new(&whole).expect("a small text");
         assert_eq!(log.document.text(), whole);
+    }
+
+    #[test]
+    fn what_several_processes_say_line_by_line_is_read_one_after_the_other() {
+        for (one, other) in [
+            ("[rank0]: ", "[rank1]: "),
+            ("0: ", "1: "),
+            ("[1,0]<stderr>:", "[1,1]<stderr>:"),
+            ("trainer-1  | ", "trainer-2  | "),
+            ("(W pid=4, ip=10.0.0.2) ", "(W pid=5, ip=10.0.0.3) "),
+            (
+                "\u{1b}[36m(W pid=4)\u{1b}[0m ",
+                "\u{1b}[36m(W pid=5)\u{1b}[0m ",
+            ),
+        ] {
+            let lines = [
+                "Ran out of memory in memory space hbm. Used 24.00G of 15.75G hbm. Exceeded hbm capacity by 8.25G.",
+                "  1. Size: 4B",
+                "     Shape: f32[1]",
+            ];
+            let both = lines
+                .map(|line| format!("{one}{line}\n{other}{line}\n"))
+                .concat();
+            let log = Log::new(&format!("start\n{both}end\n")).expect("a small text");
+            let of = |before: &str| lines.map(|line| format!("{before}{line}\n")).concat();
+            let text = log.document.text();
+            assert_eq!(text, format!("start\n{}{}end\n", of(one), of(other)));
+            let at = text.find(&format!("{other}  1.")).expect("the words");
+            assert_eq!(log.line_at(at as u32), 4);
+        }
+        for line in [
+            "[2026-11-28 11:00]: a",
+            "a: b",
+            "12:00: a",
+            "a | b",
+            "(a) b",
+            "",
+            "[x] a",
+        ] {
+            assert_eq!(process(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `buflens oom`: what a failure for want of memory says, and what it leaves out.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -192,5 +193,19 @@ fn read(path: &Path) -> Result<Log, Problem> {
     if bytes.len() as u64 == most {
         return Err(TooLarge { length: most }.to_string());
     }
-    Log::new(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
+    Log::new(&decoded(&bytes)).map_err(|error| error.to_string())
+}
+
+/// The text of `bytes`: UTF-16 where they say so, as what PowerShell writes to files, else UTF-8.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let units = |of: fn([u8; 2]) -> u16| {
+        let pairs = bytes[2..].chunks_exact(2);
+        let units: Vec<u16> = pairs.map(|pair| of([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units).into()
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes),
+    }
 }

@@ -543,7 +543,7 @@ impl Dump {
     }
 
     /// Whether `name` is a call; without the HLO text only its name tells.
-    fn is_call(&self, name: NameId) -> bool {
+    pub fn is_call(&self, name: NameId) -> bool {
         match self.opcode(name) {
             Some(opcode) => opcode == "call",
             None => self.names[name]

@@ -255,6 +255,12 @@ fn add<'d>(
 ) {
     let of = |span: Span| span.text(text);
     let line = start + row.line.start..start + row.line.end;
+    let is_shortened =
+        |message: &Message| message.wanted.is_none() && message.text.trim_end().ends_with("...");
+    if row.kind == Kind::Message && !failures.is_empty() && is_shortened(&message(row, text)) {
+        // A summary has the beginning of what was said above.
+        return;
+    }
     if row.kind == Kind::Message || failures.is_empty() {
         failures.push(Failure {
             line: line.clone(),
@@ -314,6 +320,8 @@ fn message<'d>(row: &OutOfMemory, text: &'d str) -> Message<'d> {
     let (wanted, available) = match form {
         // Each size is repeated in bytes.
         Form::Rematerialization => (printed(3), printed(1)),
+        // It rounds first, then tells what it takes: `12.21GiB (rounded to 13107200000)`.
+        Form::Request if own.contains(" (rounded to ") => (printed(1).or(printed(0)), None),
         Form::Request if !row.label.text(text).starts_with("Attempting") => (printed(0), None),
         _ => (printed(0), printed(1)),
     };

@@ -176,7 +176,12 @@ fn number(text: &str, at: usize) -> Option<(K, usize)> {
     match &text[end..end + unit] {
         "" if bytes.get(end) == Some(&b'%') => Some((K::Percentage, end)),
         // What ends with the text may have been longer.
-        "" if is_whole && text[..at].ends_with("(size=") && text[end..].starts_with(')') => {
+        "" if is_whole
+            && ["(size=", "(rounded to "]
+                .iter()
+                .any(|before| text[..at].ends_with(before))
+            && text[end..].starts_with(')') =>
+        {
             Some((K::Size, end))
         }
         "" if is_whole && text[end..].starts_with(" bytes") => Some((K::Size, end)),

@@ -146,7 +146,9 @@ impl Advice<'_, '_> {
                 }
                 None => "is never read".to_owned(),
             };
-            let way_out = if parameter.outputs.is_empty() {
+            let way_out = if parameter.last_read.is_none() {
+                "left out of the call, it would need none (JAX passes what is not read only with `keep_unused=True`)"
+            } else if parameter.outputs.is_empty() {
                 "no output could take its place, so its bytes are free before the end only in a \
                  program that is split there"
             } else {

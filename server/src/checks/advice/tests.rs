@@ -453,12 +453,12 @@ fn real_dumps() {
             11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
-            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
-                2 the output
-            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, but does not lower the peak of host RAM
-                10 the output
-            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB; only if what `fusion.14.clone` makes has another place first, since it reads the parameter last and does not write over it
+            22 `1048576` missed-donation: parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
                 13 the output
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, but does not lower the peak of host RAM; only if `fusion.5.clone` still reads it before `copy.6.clone` makes that output: nothing orders the two, and then the compiler may copy it
+                10 the output
+            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB; only if `fusion.14.clone` still reads it before `copy.7.clone` makes that output: nothing orders the two, and then the compiler may copy it
+                2 the output
         "#]],
     );
 }

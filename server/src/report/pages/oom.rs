@@ -114,12 +114,27 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
             page.text(format!("... and {more} more."));
         }
     }
+    if is_spilled(failure) {
+        page.text(
+            "The largest of them are registers that a kernel has spilled: with smaller blocks, or fewer values at work at \
+             once, it needs less of them.",
+        );
+    }
     match (&failure.dump, &text.reason) {
         (Some(dump), _) => page.append(beside(failure, dump)),
         (None, Some(reason)) => page.text(format!("What it leaves out is not known: {reason}.")),
         (None, None) => {}
     }
     page
+}
+
+/// Whether the largest allocation is of spilled registers.
+fn is_spilled<L>(failure: &FailureRecord<L>) -> bool {
+    let label = failure
+        .entries
+        .first()
+        .and_then(|entry| entry.label.as_deref());
+    label.is_some_and(|label| label.starts_with("register allocator spill slots"))
 }
 
 /// Whether a request failed though there was enough.
@@ -199,10 +214,20 @@ fn form<L>(failure: &FailureRecord<L>) -> Option<&'static str> {
             space if is_semaphores(space) => Some(
                 "Those are semaphores of a kernel, which are in no buffer assignment: it asks for too many.",
             ),
-            _ => Some(
-                "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
-                 kernel's blocks smaller.",
-            ),
+            _ => Some(match failure.message.as_deref()? {
+                message if message.contains("tag = 'prefetched SMEM operand") => {
+                    "That is an operand that a kernel has whole before it starts (`num_scalar_prefetch`), which is in no \
+                     buffer assignment: make it smaller, or let blocks of it come."
+                }
+                message if message.contains("tag = 'scratch operand") => {
+                    "That is scratch that a kernel asks for (`scratch_shapes`), which is in no buffer assignment: make \
+                     it smaller."
+                }
+                _ => {
+                    "That is one block or scratch of a kernel, which is in no buffer assignment: make the \
+                     kernel's blocks smaller."
+                }
+            }),
         },
         "scoped" => Some(
             "That is the scratch of the one instruction that the message names, which is in no buffer assignment: make \
@@ -458,6 +483,9 @@ fn counts<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String>
         ("used" | "total", Some("arguments")) => Some(format!(
             "The {wanted} that the message counts are the arguments alone."
         )),
+        ("used" | "total", None) if is_scratch(failure) => Some(format!(
+            "Nearly all of the {wanted} of the message are memory of kernels (`scoped`), which is in no buffer assignment."
+        )),
         // What the list has of it, it is of.
         ("used" | "total", None) if dump.listed_bytes == 0 => Some(format!(
             "The {wanted} of the message are neither all of these nor the temporaries: it may be \
@@ -465,6 +493,17 @@ fn counts<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Option<String>
         )),
         _ => None,
     }
+}
+
+/// Whether the message's first size is that of kernels, but for a hundredth.
+fn is_scratch<L>(failure: &FailureRecord<L>) -> bool {
+    let bytes = |size: &Size| size.bytes;
+    let scoped = failure.amounts.iter().find(|it| it.name == "scoped");
+    let scoped = scoped.and_then(|it| it.sizes.first().and_then(bytes));
+    let wanted = failure.wanted.as_ref().and_then(bytes);
+    wanted
+        .zip(scoped)
+        .is_some_and(|(wanted, scoped)| scoped >= wanted - wanted / 100)
 }
 
 fn unlisted_values<L>(dump: &FailedDump<L>) -> Table {
