@@ -279,7 +279,7 @@ fn requests_at_run_time_say_what_is_wanted_and_what_is_free() {
         (
             "W bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB \
              (rounded to 2147483648)requested by op ",
-            Some("2.00GiB"),
+            Some("2147483648"),
             None,
             None,
         ),

@@ -85,12 +85,51 @@ pub struct Copy {
     pub at_peak: Option<bool>,
     /// The earlier copy that it takes back: A -> B, and then B -> A.
     pub round_trip: Option<NameId>,
+    /// The loop that makes it in each of its turns, by the HLO text.
+    pub in_loop: Option<Loop>,
+}
+
+/// A loop with something in its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loop {
+    /// The innermost `while`.
+    pub name: NameId,
+    /// How many turns it takes, with those of the loops around it; `None` where the compiler does not know.
+    pub turns: Option<u64>,
 }
 
 /// What `copies` write together, of those of which that is known; `None` if it is of none.
 pub fn written<'c>(copies: impl IntoIterator<Item = &'c Copy>) -> Option<u64> {
     let known = copies.into_iter().filter_map(|copy| copy.bytes);
     known.reduce(u64::saturating_add)
+}
+
+/// Loops in loops beyond so many are not looked at.
+const MOST_NESTED: usize = 16;
+
+/// The loop that runs instruction `name` in its body.
+fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
+    let dump = audit.dump;
+    let around = |name: &NameId| {
+        let computation = dump.instructions.get(name)?.computation?;
+        let runner = dump.runner_of(computation)?;
+        (dump.opcode(runner) == Some("while")).then_some(runner)
+    };
+    let turns = |name: NameId| {
+        let origin = audit.origins.named(name);
+        let (_, count) = origin
+            .parts
+            .attribute("backend_config")?
+            .split_once("\"known_trip_count\":{\"n\":\"")?;
+        count.split_once('"')?.0.parse::<u64>().ok()
+    };
+    let all = std::iter::successors(around(&name), around).take(MOST_NESTED);
+    let all: Vec<NameId> = all.collect();
+    let turns = all.iter().map(|&it| turns(it));
+    let turns = turns
+        .reduce(|one, other| one?.checked_mul(other?))
+        .flatten();
+    all.first().map(|&name| Loop { name, turns })
 }
 
 /// All copies, those with the most bytes first.
@@ -198,6 +237,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         window: window(dump, name, is_async),
         at_peak: value.and_then(|value| dump.is_at_peak(value)),
         round_trip: None,
+        in_loop: loop_of(audit, name),
     })
 }
 

@@ -187,6 +187,7 @@ mod tests {
             window: Some((start, end)),
             at_peak: None,
             round_trip: None,
+            in_loop: None,
         };
         let all = [
             copy(0, 3, 10),

@@ -19,7 +19,8 @@ mod stacked;
 pub struct Origin<'d> {
     /// Its parts.
     pub parts: InstructionParts<'d>,
-    /// The trace path, decoded: `jit(f)/while/body/add`; of a parameter the argument's path.
+    /// The trace path, decoded: `jit(f)/while/body/add`; of a parameter the argument's path; where a fusion or a call has
+    /// none, that of what is in it.
     pub op_name: Option<String>,
     /// The lines of source, the innermost first; where a fusion or a call has none, those of what is in it,
     /// and else those of `stands_for`.
@@ -36,7 +37,7 @@ impl<'d> Origin<'d> {
         let told = Told {
             dump,
             frames: &frames,
-            inside: &|body| frames_in(dump, body, frames),
+            inside: &|body| Arc::new(Inside::of(dump, body, frames)),
             most_read: MOST_READ,
             hops: None,
         };
@@ -58,8 +59,8 @@ struct Told<'a, 'd> {
     dump: &'d Dump,
     /// Of a row of the tables.
     frames: &'a dyn Fn(u64) -> Arc<[Frame]>,
-    /// Of what is in a computation.
-    inside: &'a dyn Fn(u32) -> Arc<[Frame]>,
+    /// Of a computation.
+    inside: &'a dyn Fn(u32) -> Arc<Inside>,
     /// So long an instruction is read for the sake of another, in bytes.
     most_read: usize,
     /// What has been read: thousands of copies may be of one tuple.
@@ -70,7 +71,7 @@ type Hops = RefCell<FxHashMap<NameId, Arc<Hop>>>;
 
 impl<'d> Told<'_, 'd> {
     fn origin(&self, parts: InstructionParts<'d>) -> Origin<'d> {
-        let (op_name, mut frames) = (op_name(&parts), self.lines(&parts));
+        let (op_name, mut frames) = self.own(&parts);
         let mut stands_for = None;
         if op_name.is_none()
             && frames.is_empty()
@@ -86,13 +87,23 @@ impl<'d> Told<'_, 'd> {
         }
     }
 
-    /// The lines of an instruction's own, else of what is in it.
-    fn lines(&self, parts: &InstructionParts) -> Arc<[Frame]> {
-        let own = frames_of(parts, self.frames);
-        match body(self.dump, parts) {
-            Some(body) if own.is_empty() => (self.inside)(body),
-            _ => own,
+    /// The trace path and the lines of an instruction's own, else of what is in it.
+    fn own(&self, parts: &InstructionParts) -> (Option<String>, Arc<[Frame]>) {
+        let (op_name, frames) = (op_name(parts), frames_of(parts, self.frames));
+        if op_name.is_some() && !frames.is_empty() {
+            return (op_name, frames);
         }
+        let Some(body) = body(self.dump, parts) else {
+            return (op_name, frames);
+        };
+        let inside = (self.inside)(body);
+        let op_name = op_name.or_else(|| inside.op_name.clone());
+        let frames = if frames.is_empty() {
+            Arc::clone(&inside.frames)
+        } else {
+            frames
+        };
+        (op_name, frames)
     }
 
     /// The first instruction that tells of itself, or hands on no other's result, of those whose result
@@ -144,9 +155,10 @@ impl<'d> Told<'_, 'd> {
             let one = handed_on(self.dump, &parts);
             one.map_or(Next::Nothing, |(name, element)| Next::One(name, element))
         };
+        let (op_name, lines) = self.own(&parts);
         Hop {
-            lines: self.lines(&parts),
-            has_op_name: op_name(&parts).is_some(),
+            lines,
+            has_op_name: op_name.is_some(),
             next,
         }
     }
@@ -250,20 +262,38 @@ fn body(dump: &Dump, parts: &InstructionParts) -> Option<u32> {
     called(dump, parts, key)
 }
 
-/// The lines of source of the root of a computation, which stands last, else of the first of its instructions
-/// that has some.
-fn frames_in(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Arc<[Frame]> {
-    let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
-        let rows = block.rows_in::<facts::Instruction>(rows);
-        rows.map(|row| row.span.text(block.text()))
-    });
-    let root = texts.next_back();
-    let known = root.into_iter().chain(texts).map(|text| {
-        checkpoint();
-        frames_of(&InstructionParts::read_up_to(text, 0), &frames)
-    });
-    let mut known = known.filter(|frames| !frames.is_empty());
-    known.next().unwrap_or_default()
+/// What a computation tells of itself: the root, which stands last, else the first of its instructions that does.
+#[derive(Debug, Default)]
+struct Inside {
+    /// The lines of source.
+    frames: Arc<[Frame]>,
+    /// The trace path; not that of a parameter, which is an argument's.
+    op_name: Option<String>,
+}
+
+impl Inside {
+    fn of(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Self {
+        let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
+            let rows = block.rows_in::<facts::Instruction>(rows);
+            rows.map(|row| row.span.text(block.text()))
+        });
+        let root = texts.next_back();
+        let mut inside = Self::default();
+        for text in root.into_iter().chain(texts) {
+            checkpoint();
+            let parts = InstructionParts::read_up_to(text, 0);
+            if inside.frames.is_empty() {
+                inside.frames = frames_of(&parts, &frames);
+            }
+            if inside.op_name.is_none() && parts.opcode != "parameter" {
+                inside.op_name = op_name(&parts);
+            }
+            if inside.op_name.is_some() && !inside.frames.is_empty() {
+                break;
+            }
+        }
+        inside
+    }
 }
 
 /// The trace path of an instruction, decoded; `None` where it is not there or empty.
@@ -281,7 +311,7 @@ pub struct Origins<'d> {
     by_name: RefCell<FxHashMap<NameId, Arc<Origin<'d>>>>,
     by_frame: RefCell<FxHashMap<u64, Arc<[Frame]>>>,
     /// By computation: several instructions may call one.
-    by_body: RefCell<FxHashMap<u32, Arc<[Frame]>>>,
+    by_body: RefCell<FxHashMap<u32, Arc<Inside>>>,
     hops: Hops,
     /// Rows of the table of stack frames: many frames have the same callers.
     rows: RefCell<FxHashMap<u64, Option<StackFrame>>>,
@@ -360,7 +390,7 @@ impl<'d> Origins<'d> {
         let text = Some(text).filter(|text| text.len() <= self.most_read)?;
         let inside = |body| {
             let mut known = self.by_body.borrow_mut();
-            let inside = || frames_in(self.dump, body, |id| self.frames(id));
+            let inside = || Arc::new(Inside::of(self.dump, body, |id| self.frames(id)));
             Arc::clone(known.entry(body).or_insert_with(inside))
         };
         let told = Told {
@@ -405,7 +435,7 @@ root {
 
 body {
   c = f32[] parameter(0)
-  d = f32[] negate(c), metadata={source_file="d.py" source_line=3}
+  d = f32[] negate(c), metadata={op_name="jit(f)/d" source_file="d.py" source_line=3}
   e = f32[] negate(d), metadata={source_file="e.py" source_line=4}
   ROOT f = f32[] negate(e)
 }
@@ -492,6 +522,13 @@ turn {
             let alone = Origin::read(&dump, text, 1);
             assert_eq!(source(&alone), expected, "{text}");
         }
+        let path = |name: &str| {
+            let name = dump.names.get(name).expect("a name");
+            origins.named(name).op_name.clone()
+        };
+        assert_eq!(path("by_body").as_deref(), Some("jit(f)/d"));
+        assert_eq!(path("again").as_deref(), Some("jit(f)/neg"), "its own");
+        assert_eq!(path("by_root"), None);
         let stands_for = |name: &str| {
             let name = dump.names.get(name).expect("a name");
             Some(&dump.names[origins.named(name).stands_for?])

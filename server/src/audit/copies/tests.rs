@@ -18,7 +18,7 @@ fn check(dump: &Dump, expected: &Expect) {
         };
         writeln!(
             text,
-            "{} {} {} B, {} -> {}, steps {:?}{}{}",
+            "{} {} {} B, {} -> {}, steps {:?}{}{}{}",
             &dump.names[copy.name],
             copy.purpose.name(),
             copy.bytes.unwrap_or(0),
@@ -32,6 +32,9 @@ fn check(dump: &Dump, expected: &Expect) {
             },
             copy.round_trip
                 .map(|earlier| format!(", takes back {}", &dump.names[earlier]))
+                .unwrap_or_default(),
+            copy.in_loop
+                .map(|it| format!(", in {} {:?}", &dump.names[it.name], it.turns))
                 .unwrap_or_default()
         )
         .unwrap();
@@ -359,4 +362,58 @@ Used values:
     let files = [("m-buffer-assignment.txt", &*text), ("m.txt", module)];
     let files = files.map(|(path, text)| (path.into(), text.to_owned()));
     check(&dump(files.into()), &expected);
+}
+
+#[test]
+fn a_copy_in_a_loop_is_made_in_each_turn() {
+    let assignment = "BufferAssignment:\nallocation 0: size 32, preallocated-temp:\n \
+                      value: <1 copy.1 @0> (size=16,offset=0): f32[4]{0}\n \
+                      value: <2 copy.2 @0> (size=16,offset=16): f32[4]{0}\n";
+    let module = r#"HloModule m, is_scheduled=true
+
+turn {
+  state = (f32[4]{0}) parameter(0)
+  of = f32[4]{0} get-tuple-element(state), index=0
+  copy.1 = f32[4]{0} copy(of)
+  ROOT next = (f32[4]{0}) tuple(copy.1)
+}
+
+outer_turn {
+  outer_state = (f32[4]{0}) parameter(0)
+  inner = (f32[4]{0}) while(outer_state), condition=until, body=turn, backend_config={"known_trip_count":{"n":"5"}}
+  ROOT outer_next = (f32[4]{0}) tuple(inner)
+}
+
+until {
+  now = (f32[4]{0}) parameter(0)
+  ROOT go = pred[] constant(true)
+}
+
+ENTRY e {
+  start = (f32[4]{0}) parameter(0)
+  copy.2 = f32[4]{0} copy(start)
+  ROOT loop = (f32[4]{0}) while(start), condition=until, body=outer_turn, backend_config={"known_trip_count":{"n":"3"}}
+}
+"#;
+    let in_loops = |module: &str| {
+        let dump = dump(vec![
+            ("m-buffer-assignment.txt".into(), assignment.to_owned()),
+            ("m.txt".into(), module.to_owned()),
+        ]);
+        let found = copies(&Audit::new(&dump, Libraries::default()));
+        let in_loop = |it: Loop| (dump.names[it.name].to_owned(), it.turns);
+        let found = found
+            .iter()
+            .map(|it| (dump.names[it.name].to_owned(), it.in_loop.map(in_loop)));
+        let mut found: Vec<_> = found.collect();
+        found.sort();
+        found
+    };
+    let expected = |turns| {
+        let inner = Some(("inner".to_owned(), turns));
+        [("copy.1".to_owned(), inner), ("copy.2".to_owned(), None)]
+    };
+    assert_eq!(in_loops(module), expected(Some(15)));
+    let unknown = module.replace(", backend_config={\"known_trip_count\":{\"n\":\"3\"}}", "");
+    assert_eq!(in_loops(&unknown), expected(None));
 }

@@ -2,6 +2,8 @@
 //!
 //! Compilers give the loop, and the update that writes the part, the line of the loop; what is written comes from another.
 
+use std::sync::Arc;
+
 use buflens_syntax::facts;
 
 use super::{Origin, Origins, called, handed_on, read_as};
@@ -15,7 +17,7 @@ const MOST_FOLLOWED: usize = 32;
 /// A result that is followed: of an instruction, or an element of it.
 type Followed = (NameId, usize);
 
-impl Origins<'_> {
+impl<'d> Origins<'d> {
     /// The instruction whose result a loop writes into `value`, a buffer, part by part; `own` is that which defines it.
     /// `None` where there is none, or it tells no other line than the loop.
     pub(super) fn stacked(&self, value: &Value, own: &Origin) -> Option<NameId> {
@@ -37,22 +39,36 @@ impl Origins<'_> {
                 self.result_of(body, element()?)?
             }
             // Who writes the update knows the line.
-            _ if tells_more(own, &of_loop) => return None,
+            _ if has_other_lines(own, &of_loop) => return None,
             _ => (value.name, element().unwrap_or(0)),
         };
-        self.written(start, &of_loop)
+        self.written(start, of_loop)
     }
 
-    /// The instruction whose result is written into the buffer that `start` hands on or updates.
-    fn written(&self, start: Followed, of_loop: &Origin) -> Option<NameId> {
+    /// The instruction whose result is written into the buffer that `start` hands on or updates; where another loop fills
+    /// what is written, what that writes.
+    fn written(&self, start: Followed, mut of_loop: Arc<Origin<'d>>) -> Option<NameId> {
         let (mut name, mut element) = start;
-        let (mut is_updated, mut caller) = (false, None);
+        let (mut is_updated, mut caller, mut told) = (false, None, None);
         for _ in 0..MOST_FOLLOWED {
             let origin = self.named(name);
             let parts = &origin.parts;
             is_updated |= parts.opcode == "dynamic-update-slice";
-            if is_updated && tells_more(&origin, of_loop) {
-                return Some(name);
+            if is_updated && parts.opcode == "while" {
+                let body = called(self.dump, parts, "body");
+                let Some(next) = body.and_then(|body| self.result_of(body, element)) else {
+                    return Some(name);
+                };
+                (is_updated, told, of_loop) = (false, Some(name), Arc::clone(&origin));
+                (name, element) = next;
+                continue;
+            }
+            if is_updated && tells_more(&origin, &of_loop) {
+                told = Some(name);
+                // An element of what another loop fills has the line of that loop.
+                if parts.opcode != "get-tuple-element" {
+                    break;
+                }
             }
             let next = match parts.opcode {
                 "dynamic-update-slice" => read_as(self.dump, parts, 1),
@@ -60,17 +76,21 @@ impl Origins<'_> {
                 "convert" | "reshape" | "broadcast" | "transpose" => read_as(self.dump, parts, 0),
                 "fusion" => {
                     caller = Some(name);
-                    self.result_of(called(self.dump, parts, "calls")?, element)
+                    let body = called(self.dump, parts, "calls");
+                    body.and_then(|body| self.result_of(body, element))
                 }
-                "parameter" => {
-                    let number = usize::try_from(parts.parameter?).ok()?;
+                "parameter" => parts.parameter.and_then(|number| {
+                    let number = usize::try_from(number).ok()?;
                     read_as(self.dump, &self.named(caller.take()?).parts, number)
-                }
+                }),
                 _ => handed_on(self.dump, parts),
             };
-            (name, element) = next?;
+            match next {
+                Some(next) => (name, element) = next,
+                None => break,
+            }
         }
-        None
+        told
     }
 
     /// The root of a computation of the HLO text, which stands last; of a tuple so many-th element.
@@ -91,9 +111,27 @@ impl Origins<'_> {
     }
 }
 
+/// Whether an instruction in a loop tells more of where it comes from than the loop: another line, or, where all of the body
+/// is in one line, what the body does. What updates the buffer is the loop's own.
+fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
+    const OF_LOOPS: [&str; 5] = [
+        "broadcast_in_dim",
+        // What the body is given: a copy of the state.
+        "closed_call",
+        "dynamic_update_slice",
+        "reshape",
+        "squeeze",
+    ];
+    let paths = origin.op_name.as_ref().zip(of_loop.op_name.as_ref());
+    let below =
+        paths.and_then(|(own, path)| own.strip_prefix(path.as_str())?.strip_prefix("/body/"));
+    let is_named = below.is_some_and(|it| !OF_LOOPS.contains(&it.rsplit('/').next().unwrap_or(it)));
+    is_named || has_other_lines(origin, of_loop)
+}
+
 /// Whether an instruction in a loop names a line that the loop does not: what loops are made of has the stack of the loop,
 /// often twice.
-fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
+fn has_other_lines(origin: &Origin, of_loop: &Origin) -> bool {
     let is_of_loop = |frame: &Frame| {
         let mut frames = of_loop.frames.iter();
         frames.any(|other| (&other.file, other.line) == (&frame.file, frame.line))
@@ -183,6 +221,78 @@ ENTRY e {
             let source = origin.source(&Libraries::default()).expect("a line");
             assert_eq!(source.to_string(), line, "{name}");
             assert_eq!(origins.path(&origin).unwrap_or_default(), path, "{name}");
+        }
+    }
+
+    const NESTED: &str = r#"HloModule m, is_scheduled=true
+
+turn {
+  state = (f32[], f32[4]{0}) parameter(0)
+  carry = f32[] get-tuple-element(state), index=0
+  stack = f32[4]{0} get-tuple-element(state), index=1
+  kept = f32[] sine(carry), metadata={op_name="f/while/body/while/body/sin" source_file="scan.py" source_line=8}
+  row = f32[1]{0} reshape(kept), metadata={op_name="f/while/body/while/body/broadcast_in_dim" source_file="scan.py" source_line=8}
+  filled = f32[4]{0} dynamic-update-slice(stack, row), metadata={op_name="f/while/body/while/body/dynamic_update_slice" source_file="scan.py" source_line=8}
+  ROOT next = (f32[], f32[4]{0}) tuple(kept, filled)
+}
+
+outer_turn {
+  outer_state = (f32[], f32[2,4]{1,0}, f32[4]{0}) parameter(0)
+  begin = f32[] get-tuple-element(outer_state), index=0
+  rows = f32[2,4]{1,0} get-tuple-element(outer_state), index=1
+  zeros = f32[4]{0} get-tuple-element(outer_state), index=2
+  started = (f32[], f32[4]{0}) tuple(begin, zeros)
+  inner = (f32[], f32[4]{0}) while(started), condition=until, body=turn, metadata={op_name="f/while/body/while" source_file="scan.py" source_line=8}
+  made = f32[4]{0} get-tuple-element(inner), index=1
+  wide = f32[1,4]{1,0} reshape(made)
+  put = f32[2,4]{1,0} dynamic-update-slice(rows, wide), metadata={op_name="f/while/body/dynamic_update_slice" source_file="scan.py" source_line=8}
+  ROOT outer_next = (f32[], f32[2,4]{1,0}, f32[4]{0}) tuple(begin, put, zeros)
+}
+
+until {
+  now = (f32[], f32[4]{0}) parameter(0)
+  ROOT go = pred[] constant(true)
+}
+
+ENTRY e {
+  start = (f32[], f32[2,4]{1,0}, f32[4]{0}) parameter(0)
+  ROOT loop = (f32[], f32[2,4]{1,0}, f32[4]{0}) while(start), condition=until, body=outer_turn, metadata={op_name="f/while" source_file="scan.py" source_line=8}
+}
+"#;
+
+    /// As where a lambda stands in the line of the scan: the trace path tells what the line does not.
+    #[test]
+    fn what_loops_in_one_line_stack_is_told_by_its_path_through_all_of_them() {
+        let assignment = "BufferAssignment:\nallocation 0: size 16, preallocated-temp:\n \
+                          value: <0 inner{1} @0> (size=4,offset=0): f32[]\n \
+                          value: <1 loop{1} @0> (size=4,offset=0): f32[]\n \
+                          value: <2 loop{0} @0> (size=4,offset=0): f32[]\n";
+        let file = |path: &str, text: &str| File {
+            path: path.into(),
+            document: Document::new(text).expect("a small text"),
+            lossy: false,
+        };
+        let dump = Dump::new(vec![
+            file("m-buffer-assignment.txt", assignment),
+            file("m.txt", NESTED),
+        ]);
+        let origins = Origins::new(&dump);
+        let paths = dump
+            .values
+            .iter()
+            .map(|value| origins.path(&origins.of(value)));
+        let paths: Vec<String> = paths.map(Option::unwrap_or_default).collect();
+        let sine = "f/while/body/while/body/sin";
+        assert_eq!(paths, [sine, sine, "f/while"]);
+        // A loop that runs itself has an end.
+        let circle = NESTED.replace("body=turn", "body=outer_turn");
+        let dump = Dump::new(vec![
+            file("m-buffer-assignment.txt", assignment),
+            file("m.txt", &circle),
+        ]);
+        let origins = Origins::new(&dump);
+        for value in &*dump.values {
+            origins.of(value);
         }
     }
 }

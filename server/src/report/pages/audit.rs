@@ -240,11 +240,30 @@ fn copies_page<L>(page: &mut Page, copies: &Copies<L>) {
     if !by_space.is_empty() {
         page.text(format!("{}.", by_space.join("; ")));
     }
+    if let Some(sentence) = in_loops(copies) {
+        page.text(sentence);
+    }
     page.table(copy_table(copies));
     if copies.copies_left_out > 0 {
         let more = grouped(copies.copies_left_out as u64);
         page.text(format!("... and {more} more."));
     }
+}
+
+/// What those cost that are made again and again.
+fn in_loops<L>(copies: &Copies<L>) -> Option<String> {
+    let (is, all) = match copies.in_loops {
+        0 => return None,
+        1 => ("One of them is in a loop".to_owned(), "its turns"),
+        more => (format!("{more} of them are in loops"), "their turns"),
+    };
+    Some(match copies.bytes_of_all_turns {
+        Some(bytes) => format!(
+            "{is}, and made in each turn: with all {all} it is {}.",
+            display(bytes)
+        ),
+        None => format!("{is}, and made in each turn, here counted once."),
+    })
 }
 
 /// The copies.
@@ -259,6 +278,7 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
         Column::new("of", "operand", Place::Cut),
         Column::new("change", "", Place::Own),
         Column::new("round trip", "", Place::Below),
+        Column::new("loop", "", Place::Below),
         Column::new("source", "", Place::Below),
         Column::new("op_name", "op_name", Place::Below),
         Column::new("", "source", Place::Exact),
@@ -269,6 +289,8 @@ pub fn copy_table<L>(copies: &Copies<L>) -> Table {
         Column::new("", "first_step", Place::Exact),
         Column::new("", "last_step", Place::Exact),
         Column::new("", "takes_back", Place::Exact),
+        Column::new("", "in_loop", Place::Exact),
+        Column::new("", "turns", Place::Exact),
     ]);
     table.rows = copies.copies.iter().map(copy).collect();
     table
@@ -289,6 +311,13 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
         Cell::text(&copy.operand),
         change(copy).into(),
         round_trip.map(|name| format!("takes {name} back")).into(),
+        copy.in_loop
+            .as_ref()
+            .map(|name| match copy.turns {
+                Some(turns) => format!("in each of {} of {name}", counted(turns, "turn")),
+                None => format!("in each turn of {name}"),
+            })
+            .into(),
         short_source(copy.source.as_deref()).into(),
         copy.op_name.clone().into(),
         copy.source.clone().into(),
@@ -299,6 +328,8 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
         Cell::number(copy.window.map(|window| window.0)),
         Cell::number(copy.window.map(|window| window.1)),
         round_trip.into(),
+        copy.in_loop.clone().into(),
+        Cell::number(copy.turns),
     ]
 }
 

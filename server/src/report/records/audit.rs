@@ -130,7 +130,11 @@ pub struct Copies<L> {
     pub copies: Vec<CopyRecord<L>>,
     /// How many more there are.
     pub copies_left_out: usize,
-    /// What all of them write, by memory space.
+    /// How many of all are in loops, and so made in each turn.
+    pub in_loops: usize,
+    /// What all write with all turns of these, as far as it is known; `null` where the turns of some are not.
+    pub bytes_of_all_turns: Option<u64>,
+    /// What all of them write once, by memory space.
     pub spaces: Vec<CopiedSpace>,
 }
 
@@ -172,6 +176,10 @@ pub struct CopyRecord<L> {
     pub peak_of: Option<String>,
     /// The earlier copy that it takes back.
     pub round_trip: Option<String>,
+    /// The loop that makes it in each of its turns.
+    pub in_loop: Option<String>,
+    /// How many turns that takes, with those of the loops around it.
+    pub turns: Option<u64>,
     /// The trace path.
     pub op_name: Option<String>,
     /// The line of source.
@@ -399,8 +407,18 @@ fn copies_of<L>(source: &Source<'_, '_, L>, found: &[Copy], limit: usize) -> Cop
             .map(|found| copy_record(source, found))
             .collect(),
         copies_left_out: found.len().saturating_sub(limit),
+        in_loops: found.iter().filter(|copy| copy.in_loop.is_some()).count(),
+        bytes_of_all_turns: bytes_of_all_turns(found),
         spaces: spaces.collect(),
     }
+}
+
+/// What copies write with all turns of the loops that they are in.
+fn bytes_of_all_turns(copies: &[Copy]) -> Option<u64> {
+    copies.iter().try_fold(0_u64, |sum, copy| {
+        let turns = copy.in_loop.map_or(Some(1), |it| it.turns)?;
+        Some(sum.saturating_add(copy.bytes.unwrap_or(0).saturating_mul(turns)))
+    })
 }
 
 /// The record of a copy.
@@ -422,6 +440,8 @@ pub(super) fn copy_record<L>(source: &Source<'_, '_, L>, copy: &Copy) -> CopyRec
             .color
             .map(|color| space::named(color, dump.platforms)),
         round_trip: copy.round_trip.map(name),
+        in_loop: copy.in_loop.map(|it| name(it.name)),
+        turns: copy.in_loop.and_then(|it| it.turns),
         op_name: source.audit.origins.path(&origin),
         source: source_line(&origin, source.audit),
         location: copy_place(dump, copy).and_then(|place| (source.locate)(&place)),
