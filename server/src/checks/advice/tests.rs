@@ -356,9 +356,10 @@ fn values_of_one_shape_give_one_finding() {
 
 #[test]
 fn what_the_backward_pass_makes_is_not_kept_for_it() {
-    let said = |path: &str| {
+    let said_of = |first: &str, path: &str| {
         let (mut used, shape) = ("\nUsed values:\n".to_owned(), "f32[16,8]{1,0}");
         for at in 0..12 {
+            let path = if at < 6 { first } else { path };
             writeln!(
                 used,
                 "<{at} v.{at} @0>\n positions:\n  v.{at}\n uses:\n from instruction: \
@@ -373,6 +374,7 @@ fn what_the_backward_pass_makes_is_not_kept_for_it() {
         let hints = of_shapes.map(|it| it.message.split_once("together").unwrap().1.to_owned());
         hints.collect::<Vec<_>>()
     };
+    let said = |path: &str| said_of(path, path);
     let kept =
         ": if they are kept for a backward pass, computing them again there would free most of it";
     assert_eq!(said("jit(f)/jvp(layer)/tanh"), [kept]);
@@ -383,6 +385,9 @@ fn what_the_backward_pass_makes_is_not_kept_for_it() {
     let again = ": they have been computed again for the backward pass, but all of them before it needs them";
     let path = "jit(f)/transpose(jvp(layer))/checkpoint/rematted_computation/tanh";
     assert_eq!(said(path), [again]);
+    let some = ": some have been computed again for the backward pass; if others are kept for it, computing these again there \
+                would free theirs";
+    assert_eq!(said_of(path, "jit(f)/jvp(layer)/tanh"), [some]);
 }
 
 #[test]
@@ -515,4 +520,28 @@ allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
         2 `64` missed-donation: parameter 0 is donated, but no output is written over its 64 B
     "#]]
     .assert_eq(&shown(&dump, &advice(&dump, &small())));
+}
+
+#[test]
+fn a_parameter_that_is_never_read_can_be_left_out() {
+    let text = "BufferAssignment:\n\
+        allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:\n value: <1 x.1 @0> (size=64,offset=0): f32[16]{0}\n\
+        allocation 1: size 2048, parameter 1, shape |f32[512]| at ShapeIndex {}:\n value: <2 y.1 @0> (size=2048,offset=0): f32[512]{0}\n\
+        allocation 2: size 64, output shape is |f32[16]|, maybe-live-out:\n value: <3 neg.1 @0> (size=64,offset=0): f32[16]{0}\n\
+        \nTotal bytes used: 2176 (2.1KiB)\n\nUsed values:\n\
+        <1 x.1 @0>\n positions:\n  x.1\n uses:\n  neg.1, operand 0\n from instruction: %x.1 = f32[16]{0} parameter(0)\n\
+        <2 y.1 @0>\n positions:\n  y.1\n uses:\n from instruction: %y.1 = f32[512]{0} parameter(1)\n\
+        <3 neg.1 @0>\n positions:\n  neg.1\n uses:\n from instruction: %neg.1 = f32[16]{0} negate(%x.1)\n\
+        \nHloLiveRange (max 3):\n  InstructionSequence:\n    0:x.1\n    1:y.1\n    2:neg.1\n  BufferLiveRange:\n    \
+        x.1{}:0-3\n    y.1{}:0-3\n    neg.1{}:2-3\n";
+    let findings = advice(&audited(text), &small());
+    let dead = findings.iter().filter(|it| it.code == Code::DeadParameter);
+    let messages: Vec<&str> = dead.map(|it| it.message.as_str()).collect();
+    let [message] = messages[..] else {
+        panic!("one finding, found {messages:?}");
+    };
+    assert!(
+        message.contains("is never read") && message.contains("left out of the call"),
+        "{message}"
+    );
 }

@@ -36,6 +36,8 @@ enum Pass {
     Backward,
     /// The forward pass is the only one: no gradient is taken.
     Alone,
+    /// Several, and some values are computed again.
+    Mixed,
 }
 
 impl Pass {
@@ -191,6 +193,10 @@ impl Advice<'_, '_> {
                     ": they have been computed again for the backward pass, but all of them before it needs them"
                 }
                 Some(Pass::Alone) => "",
+                Some(Pass::Mixed) => {
+                    ": some have been computed again for the backward pass; if others are kept for it, computing \
+                     these again there would free theirs"
+                }
                 None => {
                     ": if they are kept for a backward pass, computing them again there would free most of it"
                 }
@@ -281,7 +287,8 @@ impl Advice<'_, '_> {
         let passes: Vec<Pass> = values.iter().filter_map(pass_of_one).collect();
         let most = |pass: &Pass| passes.iter().filter(|&it| it == pass).count() * 2 > values.len();
         let mut all = [Pass::Backward, Pass::Again, Pass::Alone].into_iter();
-        all.find(most)
+        let is_mixed = passes.contains(&Pass::Again);
+        all.find(most).or(is_mixed.then_some(Pass::Mixed))
     }
 
     /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.
