@@ -314,8 +314,8 @@ fn copy<L>(copy: &CopyRecord<L>) -> Vec<Cell> {
         copy.in_loop
             .as_ref()
             .map(|name| match copy.turns {
-                Some(turns) => format!("in each of {} of {name}", counted(turns, "turn")),
-                None => format!("in each turn of {name}"),
+                Some(turns) => format!("{} of {name}", counted(turns, "turn")),
+                None => format!("turns of {name}"),
             })
             .into(),
         short_source(copy.source.as_deref()).into(),
