@@ -606,7 +606,8 @@ impl<'a> Outputs<'a> {
         } else {
             places(dump)
         };
-        found.sort_by_key(|(at, ..)| (places.get(at).is_none(), places.get(at), *at));
+        // What is in no part of the result that is known comes last.
+        found.sort_by_key(|(at, ..)| (!places.contains_key(at), places.get(at), *at));
         for (at, allocation, array) in found {
             let maker = filling(dump, allocation).map(|at| dump.values[at as usize].name);
             let array = Some(array);

@@ -15,6 +15,8 @@ const MOST_NESTED: u32 = 4;
 const MOST_LINES: usize = 8;
 /// The columns of most terminals.
 const TERMINAL: usize = 80;
+/// How lines of the message begin that stand at its left edge, where a log has left the blank ones before them out.
+const AT_EDGE: [&str; 4] = ["Output size ", "Program ", "Total ", "Largest program "];
 /// What loggers call the text of a record.
 const TEXTS: [&str; 4] = ["log", "message", "msg", "textPayload"];
 /// What the first line of a broken sentence has, unless it is broken in there.
@@ -199,7 +201,8 @@ fn entry(lines: &[&str]) -> Option<(String, usize)> {
     let mut count = 1;
     for part in others.iter().take(MOST_LINES - 1).map(content) {
         let is_broken = whole.ends_with(' ') || width == TERMINAL;
-        if !is_broken || part.trim().is_empty() || part.starts_with("  ") {
+        let is_own = part.starts_with("  ") || AT_EDGE.iter().any(|it| part.starts_with(it));
+        if !is_broken || part.trim().is_empty() || is_own {
             break;
         }
         width = part.chars().count();
@@ -507,6 +510,7 @@ mod tests {
             "{\"message\":\"a\\nb\"}",
             "",
             "no end",
+            "    arguments            0B \nOutput size 0B; shares 0B with arguments.\n",
             "C:\\new Ran out of disk",
         ] {
             let log = Log::new(text).expect("a small text");
