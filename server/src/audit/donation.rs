@@ -12,7 +12,7 @@ use crate::model::occupancy::{Moment, buffer};
 use crate::model::opcodes::is_elementwise;
 use crate::model::origin::called;
 use crate::model::shapes::{index_numbers, shape_text};
-use crate::model::{Allocation, Dump, NameId, Platform, Value, bytes};
+use crate::model::{Allocation, Dump, NameId, Part, Platform, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
 const MAX_OUTPUTS: usize = 16;
@@ -238,6 +238,8 @@ const NEEDING: [&str; 10] = [
 ];
 /// Of fusions with more instructions nothing is told.
 const MOST_FUSED: usize = 4096;
+/// Loops in more loops are not looked at.
+const MOST_NESTED: usize = 16;
 /// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
 const MOST_LOOKS: usize = 1 << 16;
 
@@ -264,7 +266,7 @@ impl<'d> InPlace<'d> {
     }
 
     /// What may keep the output in allocation `output` from being written over `parameter`. Where nothing is known, nothing
-    /// does; and a TPU's compiler copies when all is in order.
+    /// does; and a TPU's compiler decides on copies when its instructions are in order already.
     pub fn obstacle(&mut self, parameter: &Value, output: u32) -> Option<Obstacle> {
         let dump = self.dump;
         let (_, last) = dump.last_read(parameter)?;
@@ -293,7 +295,13 @@ impl<'d> InPlace<'d> {
         let readers = dump.uses_of(parameter).iter().map(|it| it.name);
         // What reads it in a computation that is called stands beside the call.
         let readers = readers.filter(|&it| !dump.is_call(it));
-        let mut readers: FxHashSet<NameId> = readers.collect();
+        // Of what stands in a loop the loop comes before or behind. Without the HLO text it is not known what does.
+        let has_module = dump.file_of(Part::Module).is_some();
+        if !has_module && readers.clone().any(|it| dump.opcode(it) == Some("while")) {
+            return None;
+        }
+        let mut readers: FxHashSet<NameId> = readers.map(|it| outermost(dump, it)).collect();
+        let maker = outermost(dump, maker);
         let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
         let (mut known, mut waiting) = (FxHashSet::default(), vec![maker]);
         while let Some(name) = waiting.pop() {
@@ -350,6 +358,13 @@ impl<'d> InPlace<'d> {
 
 fn is_needing(parts: &InstructionParts) -> bool {
     NEEDING.contains(&parts.opcode) && parts.attribute("output_to_operand_aliasing").is_none()
+}
+
+/// The instruction of the program itself that runs `name`: the loop, of what is in its body.
+fn outermost(dump: &Dump, name: NameId) -> NameId {
+    let runner = |name: &NameId| dump.runner_of(dump.instructions.get(name)?.computation?);
+    let all = std::iter::successors(Some(name), runner).take(MOST_NESTED);
+    all.last().unwrap_or(name)
 }
 
 /// Whether an instruction of a fusion of `kind` makes each element of its result from that element of operand `number`

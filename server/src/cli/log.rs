@@ -107,7 +107,7 @@ fn process(line: &str) -> Option<&str> {
                 words.len() < name.len() && words.bytes().all(|byte| byte.is_ascii_alphabetic());
             is_name.then_some(name.len() + 1)?
         }
-        b'(' => own.find(')').filter(|&end| own[..end].contains(" pid="))?,
+        b'(' => own.find(')').filter(|&end| own[..end].contains("pid="))?,
         _ => {
             let end = own.find([':', '|'])?;
             let name = own[..end].trim_end();
@@ -460,6 +460,7 @@ mod tests {
             ("[1,0]<stderr>:", "[1,1]<stderr>:"),
             ("trainer-1  | ", "trainer-2  | "),
             ("(W pid=4, ip=10.0.0.2) ", "(W pid=5, ip=10.0.0.3) "),
+            ("(pid=4) ", "(pid=5) "),
             (
                 "\u{1b}[36m(W pid=4)\u{1b}[0m ",
                 "\u{1b}[36m(W pid=5)\u{1b}[0m ",
