@@ -166,15 +166,24 @@ pub fn donation(audit: &Audit) -> Donation {
         } else {
             Verdict::Kept
         };
-        let saving = output.map(|_| {
-            let from = value.and_then(|at| needed_until(dump, &dump.values[at as usize]));
-            let freed = (allocation.size, from);
-            of_all.entry(allocation.color).or_default().push(freed);
-            saving(dump, allocation.color, &[freed])
-        });
         let obstacle = output.zip(value);
         let obstacle =
             obstacle.and_then(|(output, at)| sharing.obstacle(&dump.values[at as usize], output));
+        let saving = output.map(|_| {
+            let value = value.map(|at| &dump.values[at as usize]);
+            let from = value.and_then(|value| needed_until(dump, value));
+            // What its last reader makes of it lies elsewhere, be it not the output.
+            let is_apart = matches!(obstacle, Some(Obstacle::Apart(_)));
+            let stays = value
+                .zip(last_read)
+                .is_some_and(|(value, (_, reader))| !is_apart && sharing.needs(value, reader));
+            let freed = (
+                allocation.size,
+                from.map(|from| from.saturating_add(stays.into())),
+            );
+            of_all.entry(allocation.color).or_default().push(freed);
+            saving(dump, allocation.color, &[freed])
+        });
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -514,7 +523,7 @@ impl<'a> Matching<'a> {
     ) -> Self {
         let outputs = Outputs::of(audit, allocations.clone());
         let candidates = candidates(audit, allocations);
-        let matched = outputs.matched(&candidates);
+        let matched = outputs.matched(&candidates, &mut InPlace::new(audit.dump));
         Self {
             outputs,
             candidates,
@@ -541,8 +550,8 @@ struct Candidate<'a> {
     number: Option<u64>,
     /// What an output must have for it.
     key: Key<'a>,
-    /// What reads it last.
-    reader: Option<NameId>,
+    /// It, as a number into [`crate::model::Dump::values`].
+    value: Option<u32>,
     /// See [`needed_until`].
     needed_until: Option<u64>,
 }
@@ -561,14 +570,14 @@ fn candidates<'a>(
     allocations
         .filter(|(_, allocation)| is_free(allocation))
         .map(|(at, allocation)| {
-            let value = value_of(dump, allocation).map(|value| &dump.values[value as usize]);
+            let at_value = value_of(dump, allocation);
+            let value = at_value.map(|value| &dump.values[value as usize]);
             let array = value.and_then(|value| array(audit, value));
-            let last_read = value.and_then(|value| dump.last_read(value));
             Candidate {
                 allocation: at,
                 number: allocation.parameter(),
                 key: (allocation.color, allocation.size, array),
-                reader: last_read.map(|(_, reader)| reader),
+                value: at_value,
                 needed_until: value.and_then(|value| needed_until(dump, value)),
             }
         })
@@ -593,8 +602,6 @@ struct Output<'a> {
     /// Its allocation.
     at: u32,
     array: Option<Array<'a>>,
-    /// What makes it.
-    maker: Option<NameId>,
 }
 
 /// The outputs that no parameter is donated to, by memory space and size.
@@ -624,9 +631,8 @@ impl<'a> Outputs<'a> {
         // What is in no part of the result that is known comes last.
         found.sort_by_key(|(at, ..)| (!places.contains_key(at), places.get(at), *at));
         for (at, allocation, array) in found {
-            let maker = filling(dump, allocation).map(|at| dump.values[at as usize].name);
             let array = Some(array);
-            let output = Output { at, array, maker };
+            let output = Output { at, array };
             let key = (allocation.color, allocation.size, array);
             outputs.by_shape.entry(key).or_default().push(output);
             let size_key = outputs.size_key(&key);
@@ -643,7 +649,7 @@ impl<'a> Outputs<'a> {
 
     /// Gives each output to one parameter at most: first to those of its shape, then to those that
     /// have its size and number of elements.
-    fn matched(&self, candidates: &[Candidate]) -> FxHashMap<u32, u32> {
+    fn matched(&self, candidates: &[Candidate], in_place: &mut InPlace) -> FxHashMap<u32, u32> {
         let mut of_shape: FxHashMap<&Key, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
             of_shape.entry(&candidate.key).or_default().push(candidate);
@@ -651,7 +657,8 @@ impl<'a> Outputs<'a> {
         let mut matched = FxHashMap::default();
         for (key, candidates) in of_shape {
             let outputs = self.by_shape.get(key).into_iter().flatten();
-            matched.extend(pairs(candidates, &outputs.copied().collect::<Vec<_>>()));
+            let outputs: Vec<_> = outputs.map(|it| it.at).collect();
+            matched.extend(pairs(candidates, &outputs, in_place));
         }
         let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
@@ -663,8 +670,8 @@ impl<'a> Outputs<'a> {
         let taken: FxHashSet<u32> = matched.values().copied().collect();
         for (key, candidates) in of_size {
             let outputs = self.all.get(&key).into_iter().flatten();
-            let free = outputs.copied().filter(|it| !taken.contains(&it.at));
-            matched.extend(pairs(candidates, &free.collect::<Vec<_>>()));
+            let free = outputs.map(|it| it.at).filter(|at| !taken.contains(at));
+            matched.extend(pairs(candidates, &free.collect::<Vec<_>>(), in_place));
         }
         matched
     }
@@ -697,19 +704,32 @@ fn places(dump: &Dump) -> FxHashMap<u32, Vec<u64>> {
     places
 }
 
-/// As many candidates as there are outputs, each with one: first those whose last reader makes one of them, then those
-/// that are free the earliest. JAX pairs what is donated with the parts of the result in the order of both.
-fn pairs(mut candidates: Vec<&Candidate>, outputs: &[Output]) -> Vec<(u32, u32)> {
-    let makers: FxHashSet<NameId> = outputs.iter().filter_map(|it| it.maker).collect();
-    candidates.sort_by_cached_key(|it| {
-        let makes_none = it.reader.is_none_or(|reader| !makers.contains(&reader));
-        let is_unknown = it.needed_until.is_none();
-        (makes_none, is_unknown, it.needed_until, it.allocation)
-    });
-    candidates.truncate(outputs.len());
+/// As many candidates as there are outputs, each with one: first those that are needed for the shortest time, of which
+/// no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
+/// both.
+fn pairs(
+    mut candidates: Vec<&Candidate>,
+    outputs: &[u32],
+    in_place: &mut InPlace,
+) -> Vec<(u32, u32)> {
+    if candidates.len() > outputs.len() {
+        candidates.sort_by_cached_key(|it| {
+            let mut is_unordered = |value: u32| {
+                let parameter = &in_place.dump.values[value as usize];
+                outputs.iter().all(|&output| {
+                    let obstacle = in_place.obstacle(parameter, output);
+                    matches!(obstacle, Some(Obstacle::Unordered { .. }))
+                })
+            };
+            let is_unordered = it.value.is_some_and(&mut is_unordered);
+            let is_unknown = it.needed_until.is_none();
+            (is_unordered, is_unknown, it.needed_until, it.allocation)
+        });
+        candidates.truncate(outputs.len());
+    }
     candidates.sort_by_key(|it| (it.number, it.allocation));
     let allocations = candidates.into_iter().map(|it| it.allocation);
-    allocations.zip(outputs.iter().map(|it| it.at)).collect()
+    allocations.zip(outputs.iter().copied()).collect()
 }
 
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
