@@ -104,17 +104,9 @@ pub fn written<'c>(copies: impl IntoIterator<Item = &'c Copy>) -> Option<u64> {
     known.reduce(u64::saturating_add)
 }
 
-/// Loops in loops beyond so many are not looked at.
-const MOST_NESTED: usize = 16;
-
 /// The loop that runs instruction `name` in its body.
 fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
     let dump = audit.dump;
-    let around = |name: &NameId| {
-        let computation = dump.instructions.get(name)?.computation?;
-        let runner = dump.runner_of(computation)?;
-        (dump.opcode(runner) == Some("while")).then_some(runner)
-    };
     let turns = |name: NameId| {
         let origin = audit.origins.named(name);
         let (_, count) = origin
@@ -123,7 +115,8 @@ fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
             .split_once("\"known_trip_count\":{\"n\":\"")?;
         count.split_once('"')?.0.parse::<u64>().ok()
     };
-    let all = std::iter::successors(around(&name), around).take(MOST_NESTED);
+    let all = dump.runners_of(name);
+    let all = all.take_while(|&it| dump.opcode(it) == Some("while"));
     let all: Vec<NameId> = all.collect();
     let turns = all.iter().map(|&it| turns(it));
     let turns = turns

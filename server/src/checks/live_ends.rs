@@ -67,11 +67,7 @@ fn entry_root(dump: &Dump) -> Option<NameId> {
         header.is_some_and(|header| header.row.entry)
     };
     let entry = dump.computations.iter().position(is_entry)?;
-    let blocks = dump.blocks_of(entry as u32).rev();
-    let mut rows = blocks.flat_map(|(_, block, rows)| {
-        let rows = block.rows_in::<facts::Instruction>(rows).rev();
-        rows.map(move |row| (block.text(), row))
-    });
+    let mut rows = dump.instructions_of(entry as u32).rev();
     let (text, root) = rows.find(|(text, row)| is_root(text, row))?;
     dump.names.get(root.name.text(text))
 }

@@ -78,15 +78,15 @@ impl Log {
 /// process after the other.
 fn untangled(lines: &[Cow<str>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..lines.len()).collect();
-    let process = |&at: &usize| process(&lines[at]);
-    for run in order.chunk_by_mut(|one, next| process(one).is_some() == process(next).is_some()) {
+    let names: Vec<Option<&str>> = lines.iter().map(|line| process(line)).collect();
+    for run in order.chunk_by_mut(|&one, &next| names[one].is_some() == names[next].is_some()) {
         let mut turns: FxHashMap<&str, usize> = FxHashMap::default();
-        for name in run.iter().filter_map(process) {
+        for name in run.iter().filter_map(|&at| names[at]) {
             let turn = turns.len();
             turns.entry(name).or_insert(turn);
         }
         if turns.len() > 1 {
-            run.sort_by_key(|at| process(at).and_then(|name| turns.get(name)));
+            run.sort_by_key(|&at| names[at].and_then(|name| turns.get(name)));
         }
     }
     order

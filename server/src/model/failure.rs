@@ -255,9 +255,10 @@ fn add<'d>(
 ) {
     let of = |span: Span| span.text(text);
     let line = start + row.line.start..start + row.line.end;
+    let message = (row.kind == Kind::Message).then(|| message(row, text));
     let is_shortened =
-        |message: &Message| message.wanted.is_none() && message.text.trim_end().ends_with("...");
-    if row.kind == Kind::Message && !failures.is_empty() && is_shortened(&message(row, text)) {
+        |message: Message| message.wanted.is_none() && message.text.trim_end().ends_with("...");
+    if !failures.is_empty() && message.is_some_and(is_shortened) {
         // A summary has the beginning of what was said above.
         return;
     }
@@ -273,7 +274,7 @@ fn add<'d>(
     let mut sizes = row.sizes.iter().filter(|span| !span.is_empty());
     let mut size = || sizes.next().map(|&span| Printed(of(span)));
     match row.kind {
-        Kind::Message => failure.message = Some(message(row, text)),
+        Kind::Message => failure.message = message,
         Kind::Heading => {}
         Kind::Amount => failure.amounts.push(Amount {
             label: of(row.label).trim_end_matches([':', '>', '=', ' ']),

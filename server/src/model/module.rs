@@ -171,6 +171,15 @@ impl Dump {
         runners.get(&computation).copied()
     }
 
+    /// What [runs](Dump::runner_of) the computation that the instruction called `name` is in, what runs that, and so on: the
+    /// loops around it, the innermost first.
+    pub fn runners_of(&self, name: NameId) -> impl Iterator<Item = NameId> + '_ {
+        /// No program has as many loops in loops, and some may go in circles.
+        const MOST: usize = 16;
+        let runner = |name: &NameId| self.runner_of(self.instructions.get(name)?.computation?);
+        std::iter::successors(runner(&name), runner).take(MOST)
+    }
+
     /// Whether the instruction called `name` gives the result of its computation; `None` without the HLO text's line.
     pub fn is_root(&self, name: NameId) -> Option<bool> {
         let line = self.at::<facts::Instruction>(self.instructions.get(&name)?.row)?;
@@ -217,6 +226,18 @@ impl Dump {
     /// Whether several computations of the HLO text have an instruction called `name`.
     pub fn is_repeated(&self, name: NameId) -> bool {
         !self.repeated.is_empty() && self.repeated.keys().any(|key| key.1 == name)
+    }
+
+    /// The instructions of a computation of the HLO text, each with the text that its spans count in.
+    pub fn instructions_of(
+        &self,
+        computation: u32,
+    ) -> impl DoubleEndedIterator<Item = (&str, facts::Instruction)> {
+        let blocks = self.blocks_of(computation);
+        blocks.flat_map(|(_, block, rows)| {
+            let rows = block.rows_in::<facts::Instruction>(rows);
+            rows.map(move |row| (block.text(), row))
+        })
     }
 
     /// The blocks of the HLO text that a computation reaches into, each with its rows of

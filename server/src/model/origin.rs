@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use buflens_syntax::{InstructionParts, facts};
+use buflens_syntax::InstructionParts;
 use rustc_hash::FxHashMap;
 
 use super::cancel::checkpoint;
@@ -273,10 +273,8 @@ struct Inside {
 
 impl Inside {
     fn of(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Self {
-        let mut texts = dump.blocks_of(body).flat_map(|(_, block, rows)| {
-            let rows = block.rows_in::<facts::Instruction>(rows);
-            rows.map(|row| row.span.text(block.text()))
-        });
+        let rows = dump.instructions_of(body);
+        let mut texts = rows.map(|(text, row)| row.span.text(text));
         let root = texts.next_back();
         let mut inside = Self::default();
         for text in root.into_iter().chain(texts) {

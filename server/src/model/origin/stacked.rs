@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use buflens_syntax::facts;
-
 use super::{Origin, Origins, called, handed_on, read_as};
 use crate::model::shapes::index_numbers;
 use crate::model::source::Frame;
@@ -95,14 +93,8 @@ impl<'d> Origins<'d> {
 
     /// The root of a computation of the HLO text, which stands last; of a tuple so many-th element.
     fn result_of(&self, computation: u32, element: usize) -> Option<Followed> {
-        let mut names = self
-            .dump
-            .blocks_of(computation)
-            .flat_map(|(_, block, rows)| {
-                let rows = block.rows_in::<facts::Instruction>(rows);
-                rows.map(|row| row.name.text(block.text()))
-            });
-        let root = self.dump.names.get(names.next_back()?)?;
+        let (text, root) = self.dump.instructions_of(computation).next_back()?;
+        let root = self.dump.names.get(root.name.text(text))?;
         let parts = &self.named(root).parts;
         match parts.opcode {
             "tuple" => read_as(self.dump, parts, element),
