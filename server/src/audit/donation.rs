@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use in_place::{InPlace, Obstacle};
+pub use in_place::{InPlace, Obstacle, Pairing};
 
 use super::Audit;
 use crate::model::occupancy::Moment;
@@ -74,8 +74,22 @@ pub struct Parameter {
     /// What donating it to the output that it is matched with would save. `None` if it is matched with
     /// none.
     pub saving: Option<Saving>,
-    /// What may keep that output from taking its place.
-    pub obstacle: Option<Obstacle>,
+    /// What donating it to that output comes to.
+    pub pairing: Pairing,
+    /// The parameters, as numbers into [`crate::model::Dump::allocations`], that have to be donated as well for that: JAX
+    /// pairs it with the output of the first of them otherwise, where something is in the way.
+    pub only_with: Vec<u32>,
+    /// What is copied over it, if it is donated and a part of the result is made elsewhere first.
+    pub copied_over: Option<CopiedOver>,
+}
+
+/// A part of the result that lies elsewhere before it is copied over a donated parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopiedOver {
+    /// The copy.
+    pub copy: NameId,
+    /// What it copies, as a number into [`crate::model::Dump::values`].
+    pub source: u32,
 }
 
 /// By how much less a program could do at most if parameters were donated to the outputs that they are
@@ -151,20 +165,33 @@ pub fn donation(audit: &Audit) -> Donation {
         } else {
             Verdict::Kept
         };
-        let obstacle = output.zip(value);
-        let obstacle =
-            obstacle.and_then(|(output, at)| sharing.obstacle(&dump.values[at as usize], output));
+        let paired = output.zip(value).map(|(output, at)| {
+            let value = &dump.values[at as usize];
+            (value, sharing.pairing(value, output))
+        });
+        let pairing = paired.map_or_else(Pairing::default, |(_, pairing)| pairing);
+        let only_with = paired.map_or_else(Vec::new, |(value, pairing)| {
+            let (instead, before) = matching.before(at);
+            let is_free = pairing.obstacle.is_none()
+                && instead.is_some_and(|it| sharing.pairing(value, it).obstacle.is_some());
+            if is_free { before } else { Vec::new() }
+        });
         let saving = output.map(|_| {
             let value = value.map(|at| &dump.values[at as usize]);
             let from = value.and_then(|value| needed_until(dump, value));
-            // What its last reader makes of it lies elsewhere, be it not the output.
-            let is_apart = matches!(obstacle, Some(Obstacle::Apart(_)));
-            let stays = value
-                .zip(last_read)
-                .is_some_and(|(value, (_, reader))| !is_apart && sharing.needs(value, reader));
             let freed = (
                 allocation.size,
-                from.map(|from| from.saturating_add(stays.into())),
+                from.map(|from| {
+                    if let Some(copy) = pairing.spared.and_then(|copy| dump.step_of(copy)) {
+                        return from.min(u64::from(copy));
+                    }
+                    // What its last reader makes of it lies elsewhere, be it not the output.
+                    let is_apart = matches!(pairing.obstacle, Some(Obstacle::Apart(_)));
+                    let stays = value.zip(last_read).is_some_and(|(value, (_, reader))| {
+                        !is_apart && sharing.needs(value, reader)
+                    });
+                    from.saturating_add(stays.into())
+                }),
             );
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
@@ -178,7 +205,9 @@ pub fn donation(audit: &Audit) -> Donation {
             at_peak,
             outputs,
             saving,
-            obstacle,
+            pairing,
+            only_with,
+            copied_over: copied_over(dump, allocation),
         });
     }
     // No two are of one allocation.
@@ -201,6 +230,26 @@ pub fn outputs_for(audit: &Audit, at: u32) -> (Option<u32>, Vec<u32>) {
     let of_space = audit.dump.allocations_in(parameter.color);
     let of_size = of_space.filter(|(_, other)| other.size == parameter.size);
     Matching::of(audit, of_size).of_parameter(at)
+}
+
+/// What is copied over the parameter in `allocation`.
+fn copied_over(dump: &Dump, allocation: &Allocation) -> Option<CopiedOver> {
+    if !allocation.is_donated() {
+        return None;
+    }
+    let of_result =
+        all_filling(dump, allocation).filter(|&at| dump.values[at as usize].has_live_range());
+    let last = of_result.max_by_key(|&at| dump.live(&dump.values[at as usize]))?;
+    let copy = dump.values[last as usize].name;
+    if dump.opcode(copy) != Some("copy") {
+        return None;
+    }
+    let mut sources = dump.uses_by(copy).map(|at| dump.uses[at as usize].value);
+    let source = sources.find(|&at| {
+        let source = dump.allocation_of(&dump.values[at as usize]);
+        source.is_some_and(|source| source.index != allocation.index)
+    })?;
+    Some(CopiedOver { copy, source })
 }
 
 /// The step at which a parameter is needed for the last time, 0 if never. `None` where that is not known.
@@ -275,8 +324,14 @@ fn filling(dump: &Dump, allocation: &Allocation) -> Option<u32> {
 /// An array's type and dimensions.
 type Array<'a> = (&'a ElementType, &'a [Dimension]);
 
-/// What a parameter and an output have in common: memory space, size in bytes, and the array.
+/// What a parameter and an output have in common: memory space, size in bytes, and the array, unless bytes alone make a
+/// pair, see [`Donors::take_any_output`](crate::model::Donors).
 type Key<'a> = (u64, u64, Option<Array<'a>>);
+
+fn key<'a>(dump: &Dump, allocation: &Allocation, array: Option<Array<'a>>) -> Key<'a> {
+    let array = array.filter(|_| !dump.donors().take_any_output);
+    (allocation.color, allocation.size, array)
+}
 
 /// Parameters that are not donated, and the outputs that they could be donated to.
 struct Matching<'a> {
@@ -285,6 +340,8 @@ struct Matching<'a> {
     candidates: Vec<Candidate<'a>>,
     /// The output that a parameter is matched with.
     matched: FxHashMap<u32, u32>,
+    /// The parameter that an output is matched with.
+    parameters: FxHashMap<u32, u32>,
 }
 
 impl<'a> Matching<'a> {
@@ -297,11 +354,29 @@ impl<'a> Matching<'a> {
         let outputs = Outputs::of(audit, allocations.clone());
         let candidates = candidates(audit, allocations);
         let matched = outputs.matched(&candidates, &mut InPlace::new(audit.dump));
+        let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
         Self {
             outputs,
             candidates,
             matched,
+            parameters,
         }
+    }
+
+    /// The output that JAX would pair a parameter with if it alone were donated, and the parameters that are matched with
+    /// that and with others before the one of this parameter. None of these if it is that one.
+    fn before(&self, at: u32) -> (Option<u32>, Vec<u32>) {
+        let candidates = &self.candidates;
+        let candidate = candidates.binary_search_by_key(&at, |it| it.allocation);
+        let (Some(output), Ok(place)) = (self.matched.get(&at), candidate) else {
+            return (None, Vec::new());
+        };
+        let in_order = self.outputs.of_size(&candidates[place].key, None);
+        let before = in_order.into_iter().take_while(|it| it != output);
+        let parameters = before
+            .clone()
+            .filter_map(|it| self.parameters.get(&it).copied());
+        (before.clone().next(), parameters.collect())
     }
 
     /// The output that a parameter is matched with, and all that have its size.
@@ -349,7 +424,7 @@ fn candidates<'a>(
             Candidate {
                 allocation: at,
                 number: allocation.parameter(),
-                key: (allocation.color, allocation.size, array),
+                key: key(dump, allocation, array),
                 value: at_value,
                 needed_until: value.and_then(|value| needed_until(dump, value)),
             }
@@ -369,6 +444,11 @@ fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
 /// elements, without which JAX does not pair them.
 type SizeKey = (u64, u64, Option<u64>);
 
+fn size_key(&(color, size, array): &Key) -> SizeKey {
+    let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
+    (color, size, elements)
+}
+
 /// A part of the result.
 #[derive(Clone, Copy)]
 struct Output<'a> {
@@ -380,8 +460,6 @@ struct Output<'a> {
 /// The outputs that no parameter is donated to, by memory space and size.
 #[derive(Default)]
 struct Outputs<'a> {
-    /// Whether bytes alone make a pair, see [`Donors::take_any_output`](crate::model::Donors).
-    have_any_elements: bool,
     all: FxHashMap<SizeKey, Vec<Output<'a>>>,
     by_shape: FxHashMap<Key<'a>, Vec<Output<'a>>>,
 }
@@ -389,10 +467,7 @@ struct Outputs<'a> {
 impl<'a> Outputs<'a> {
     fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
         let dump = audit.dump;
-        let mut outputs = Self {
-            have_any_elements: dump.donors().take_any_output,
-            ..Self::default()
-        };
+        let mut outputs = Self::default();
         let mut found: Vec<_> = allocations
             .filter_map(|(at, allocation)| Some((at, allocation, output_of(audit, allocation)?)))
             .collect();
@@ -404,20 +479,13 @@ impl<'a> Outputs<'a> {
         // What is in no part of the result that is known comes last.
         found.sort_by_key(|(at, ..)| (!places.contains_key(at), places.get(at), *at));
         for (at, allocation, array) in found {
-            let array = Some(array);
-            let output = Output { at, array };
-            let key = (allocation.color, allocation.size, array);
+            let key = key(dump, allocation, Some(array));
+            let output = Output { at, array: key.2 };
             outputs.by_shape.entry(key).or_default().push(output);
-            let size_key = outputs.size_key(&key);
+            let size_key = size_key(&key);
             outputs.all.entry(size_key).or_default().push(output);
         }
         outputs
-    }
-
-    fn size_key(&self, &(color, size, array): &Key) -> SizeKey {
-        let array = array.filter(|_| !self.have_any_elements);
-        let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
-        (color, size, elements)
     }
 
     /// Gives each output to one parameter at most: first to those of its shape, then to those that
@@ -436,7 +504,7 @@ impl<'a> Outputs<'a> {
         let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
             if !matched.contains_key(&candidate.allocation) {
-                let of_size = of_size.entry(self.size_key(&candidate.key));
+                let of_size = of_size.entry(size_key(&candidate.key));
                 of_size.or_default().push(candidate);
             }
         }
@@ -452,7 +520,7 @@ impl<'a> Outputs<'a> {
     /// The outputs that a parameter could be donated to, `first` before all others.
     fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
         let of_shape = self.by_shape.get(key).into_iter().flatten();
-        let of_size = self.all.get(&self.size_key(key)).into_iter().flatten();
+        let of_size = self.all.get(&size_key(key)).into_iter().flatten();
         let others = of_size.filter(|it| it.array != key.2);
         let others = of_shape.chain(others).map(|it| it.at);
         let others = others.filter(|at| Some(*at) != first);
@@ -477,8 +545,8 @@ fn places(dump: &Dump) -> FxHashMap<u32, Vec<u64>> {
     places
 }
 
-/// As many candidates as there are outputs, each with one: first those that are needed for the shortest time, of which
-/// no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
+/// As many candidates as there are outputs, each with one: first those of which the compiler makes an output by a copy, then
+/// those that are needed for the shortest time, of which no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
 /// both.
 fn pairs(
     mut candidates: Vec<&Candidate>,
@@ -487,16 +555,18 @@ fn pairs(
 ) -> Vec<(u32, u32)> {
     if candidates.len() > outputs.len() {
         candidates.sort_by_cached_key(|it| {
-            let mut is_unordered = |value: u32| {
-                let parameter = &in_place.dump.values[value as usize];
+            let value = it.value.map(|value| &in_place.dump.values[value as usize]);
+            let is_copied = value.is_some_and(|it| in_place.is_copied_to(it, outputs));
+            let mut is_unordered = |parameter: &Value| {
                 outputs.iter().all(|&output| {
-                    let obstacle = in_place.obstacle(parameter, output);
-                    matches!(obstacle, Some(Obstacle::Unordered { .. }))
+                    let pairing = in_place.pairing(parameter, output);
+                    matches!(pairing.obstacle, Some(Obstacle::Unordered { .. }))
                 })
             };
-            let is_unordered = it.value.is_some_and(&mut is_unordered);
+            let is_unordered = !is_copied && value.is_some_and(&mut is_unordered);
             let is_unknown = it.needed_until.is_none();
-            (is_unordered, is_unknown, it.needed_until, it.allocation)
+            let steps = (is_unknown, it.needed_until);
+            (!is_copied, is_unordered, steps, it.allocation)
         });
         candidates.truncate(outputs.len());
     }

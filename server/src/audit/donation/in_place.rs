@@ -8,7 +8,7 @@ use crate::model::cancel::checkpoint;
 use crate::model::occupancy::buffer;
 use crate::model::opcodes::is_elementwise;
 use crate::model::origin::called;
-use crate::model::shapes::shape_text;
+use crate::model::shapes::{index_numbers, shape_text};
 use crate::model::{Dump, NameId, Part, Platform, Value};
 
 /// What may keep an output from being written over a parameter that is donated to it.
@@ -25,6 +25,16 @@ pub enum Obstacle {
         /// It makes the output.
         maker: NameId,
     },
+}
+
+/// What donating a parameter to an output comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pairing {
+    /// What may keep the output from taking the parameter's place.
+    pub obstacle: Option<Obstacle>,
+    /// The copy of the parameter that becomes the output, which the compiler has made to keep the parameter. It needs
+    /// none of one that is donated.
+    pub spared: Option<NameId>,
 }
 
 /// Opcodes that need their operands until the result is whole, as any of it may be made from any of them. XLA lets the
@@ -68,34 +78,82 @@ impl<'d> InPlace<'d> {
         }
     }
 
-    /// What may keep the output in allocation `output` from being written over `parameter`. Where nothing is known, nothing
-    /// does; and a TPU's compiler decides on copies when its instructions are in order already.
-    pub fn obstacle(&mut self, parameter: &Value, output: u32) -> Option<Obstacle> {
+    /// What donating `parameter` to the output in allocation `output` comes to. Where nothing is known, nothing is in the way;
+    /// and a TPU's compiler decides on copies when its instructions are in order already.
+    pub fn pairing(&mut self, parameter: &Value, output: u32) -> Pairing {
         let dump = self.dump;
-        let (_, last) = dump.last_read(parameter)?;
-        let output = filling(dump, &dump.allocations[output as usize])?;
         // What is written over in turn to become the output.
-        let chain = buffer(dump, output).into_iter();
-        let first = chain.min_by_key(|&at| dump.live(&dump.values[at as usize]))?;
-        let first = &dump.values[first as usize];
-        let maker = first.name;
-        if last == maker {
-            let is_apart = self.has_another_shape(parameter, first) || self.needs(parameter, last);
-            if is_apart {
-                return Some(Obstacle::Apart(last));
-            }
+        let mut chain = filling(dump, &dump.allocations[output as usize])
+            .map_or_else(Vec::new, |output| buffer(dump, output));
+        chain.sort_by_key(|&at| dump.live(&dump.values[at as usize]));
+        let mut chain = chain.into_iter().map(|at| &dump.values[at as usize]);
+        let (Some((_, last)), Some(first)) = (dump.last_read(parameter), chain.next()) else {
+            return Pairing::default();
+        };
+        let spared = self.is_copy(first, parameter).then_some(first.name);
+        let written = spared.and_then(|_| chain.next()).unwrap_or(first);
+        let is_output = chain.next().is_none();
+        let is_apart = |it: &mut Self| {
+            it.is_sorted_apart(parameter, written, is_output)
+                || it.has_another_shape(parameter, written)
+                || it.needs(parameter, last)
+        };
+        let obstacle = if last == written.name && is_apart(self) {
+            Some(Obstacle::Apart(last))
+        } else {
+            self.unordered(parameter, spared, written.name)
+        };
+        Pairing { obstacle, spared }
+    }
+
+    /// Whether the compiler makes a copy of `parameter` in one of the allocations `outputs`.
+    pub(super) fn is_copied_to(&self, parameter: &Value, outputs: &[u32]) -> bool {
+        let dump = self.dump;
+        let readers = dump.uses_of(parameter).iter();
+        let made = readers.flat_map(|it| dump.values_of(it.name));
+        made.map(|at| &dump.values[at as usize]).any(|it| {
+            self.is_copy(it, parameter) && it.allocation().is_some_and(|at| outputs.contains(&at))
+        })
+    }
+
+    /// Whether `copy` is one of `value`, and in the same layout.
+    fn is_copy(&self, copy: &Value, value: &Value) -> bool {
+        let dump = self.dump;
+        let mut readers = dump.uses_of(value).iter();
+        dump.opcode(copy.name) == Some("copy")
+            && readers.any(|it| it.name == copy.name)
+            && shape_text(dump, copy).is_some_and(|shape| shape_text(dump, value) == Some(shape))
+    }
+
+    /// Whether `made` is of a sort that cannot write it over a parameter `value`: not over another operand, as each is sorted
+    /// in place; and what XLA sorts for a CPU, and is an output as it is, it copies over a donated parameter.
+    fn is_sorted_apart(&self, value: &Value, made: &Value, is_output: bool) -> bool {
+        let dump = self.dump;
+        if dump.opcode(made.name) != Some("sort") {
+            return false;
         }
+        let is_own = |operand: u64| {
+            let element = index_numbers(&dump.names[made.index]);
+            element.first().is_none_or(|element| *element == operand)
+        };
+        let is_copied = is_output && dump.platforms.only() == Some(Platform::Cpu);
+        is_copied || !operands(dump, value, made.name).any(is_own)
+    }
+
+    /// Where `maker` does not depend on all readers of `parameter` but `spared`: the last of the others. `None` also where that
+    /// is not known.
+    fn unordered(
+        &mut self,
+        parameter: &Value,
+        spared: Option<NameId>,
+        maker: NameId,
+    ) -> Option<Obstacle> {
+        let dump = self.dump;
         if !matches!(dump.platforms.only(), Some(Platform::Cpu | Platform::Gpu)) {
             return None;
         }
-        let reader = self.unordered(parameter, maker)?;
-        Some(Obstacle::Unordered { reader, maker })
-    }
-
-    /// A reader of `parameter` on which `maker` does not depend. `None` also where that is not known.
-    fn unordered(&mut self, parameter: &Value, maker: NameId) -> Option<NameId> {
-        let dump = self.dump;
         let readers = dump.uses_of(parameter).iter().map(|it| it.name);
+        let readers = readers.filter(|&it| Some(it) != spared);
         // What reads it in a computation that is called stands beside the call.
         let readers = readers.filter(|&it| !dump.is_call(it));
         // Of what stands in a loop the loop comes before or behind. Without the HLO text it is not known what does.
@@ -104,9 +162,9 @@ impl<'d> InPlace<'d> {
             return None;
         }
         let mut readers: FxHashSet<NameId> = readers.map(|it| outermost(dump, it)).collect();
-        let maker = outermost(dump, maker);
+        let waits = outermost(dump, maker);
         let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
-        let (mut known, mut waiting) = (FxHashSet::default(), vec![maker]);
+        let (mut known, mut waiting) = (FxHashSet::default(), vec![waits]);
         while let Some(name) = waiting.pop() {
             readers.remove(&name);
             if readers.is_empty() {
@@ -121,7 +179,8 @@ impl<'d> InPlace<'d> {
             }));
         }
         let steps = readers.into_iter().map(|it| (dump.step_of(it), it));
-        steps.max().map(|(_, reader)| reader)
+        let (_, reader) = steps.max()?;
+        Some(Obstacle::Unordered { reader, maker })
     }
 
     /// Whether two values can have no bytes in common, as one is made of the other and has another shape or layout. A GPU
@@ -143,12 +202,9 @@ impl<'d> InPlace<'d> {
         match dump.opcode(reader) {
             Some("fusion") => {
                 let of_fusion = || parts().map_or_else(FxHashSet::default, |it| needed(dump, &it));
+                let mut operands = operands(dump, value, reader);
                 let needed = self.fused.entry(reader).or_insert_with(of_fusion);
-                let mut uses = dump.uses_of(value).iter().filter(|it| it.name == reader);
-                uses.any(|it| {
-                    let operand = dump.at::<facts::Use>(it.row).map(|at| at.row.operand);
-                    operand.is_some_and(|operand| needed.contains(&operand.value))
-                })
+                operands.any(|operand| needed.contains(&operand))
             }
             Some(opcode) if NEEDING.contains(&opcode) => {
                 let is_needing = || parts().is_some_and(|it| is_needing(&it));
@@ -161,6 +217,13 @@ impl<'d> InPlace<'d> {
 
 fn is_needing(parts: &InstructionParts) -> bool {
     NEEDING.contains(&parts.opcode) && parts.attribute("output_to_operand_aliasing").is_none()
+}
+
+/// As which operands `reader` reads `value`.
+fn operands(dump: &Dump, value: &Value, reader: NameId) -> impl Iterator<Item = u64> {
+    let uses = dump.uses_of(value).iter();
+    uses.filter(move |it| it.name == reader)
+        .filter_map(|it| Some(dump.at::<facts::Use>(it.row)?.row.operand.value))
 }
 
 /// The instruction of the program itself that runs `name`: the loop, of what is in its body.
@@ -231,3 +294,6 @@ fn needed(dump: &Dump, fusion: &InstructionParts) -> FxHashSet<u64> {
     }
     operands
 }
+
+#[cfg(test)]
+mod tests;

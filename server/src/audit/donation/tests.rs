@@ -7,7 +7,6 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
-use crate::real_dumps::{compilations, read};
 
 fn check(dump: &Dump, expected: &Expect) {
     let mut text = String::new();
@@ -394,97 +393,6 @@ fn a_real_dump() {
     );
 }
 
-/// What an instruction was seen to write over is none of the operands that it is said to need.
-#[test]
-fn what_compilers_write_over_is_not_needed() {
-    let (mut shared, mut apart) = (0, 0);
-    for paths in compilations() {
-        let dump = read(&paths);
-        let mut sharing = InPlace::new(&dump);
-        for allocation in &dump.allocations {
-            let values = dump.held_by(allocation);
-            let pairs = values
-                .iter()
-                .flat_map(|made| values.iter().map(move |read| (made, read)));
-            for (made, read) in pairs {
-                let mut uses = dump.uses_of(read).iter();
-                if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
-                    continue;
-                }
-                let needs = sharing.needs(read, made.name) || sharing.has_another_shape(read, made);
-                let (start, (before, end)) = (dump.live(made).0, dump.live(read));
-                let place = |value: &Value| (value.placement.map(|_| value.size), value.offset);
-                if place(made) == place(read) && before < start && start <= end {
-                    shared += 1;
-                    let name = &dump.names[made.name];
-                    assert!(!needs, "{}: {name}", dump.files[0].path.display());
-                }
-                apart += usize::from(needs);
-            }
-        }
-    }
-    println!("{shared} pairs share their bytes, {apart} others are told as apart");
-    assert!(shared > 0 && apart > 0);
-}
-
-#[test]
-fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
-    let value = |id: u64, name: &str, uses: &str, made: &str| {
-        format!(
-            "<{id} {name} @0>\n positions:\n  {name}\n uses:\n{uses} from instruction: %{name} = f32[2,2]{{1,0}} {made}\n"
-        )
-    };
-    let line = |id: u64, name: &str| {
-        format!(" value: <{id} {name} @0> (size=16,offset=0): f32[2,2]{{1,0}}\n")
-    };
-    let assignment = [
-        "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[2,2]| at ShapeIndex {}:\n",
-        &line(1, "p.1"),
-        "allocation 1: size 16, parameter 1, shape |f32[2,2]| at ShapeIndex {}:\n",
-        &line(2, "r.1"),
-        "allocation 2: size 16, output shape is |f32[2,2]|, maybe-live-out:\n",
-        &line(3, "fusion.1"),
-        "\nTotal bytes used: 48 (48B)\n\nUsed values:\n",
-        &value(1, "p.1", "  fusion.1, operand 1\n", "parameter(0)"),
-        &value(2, "r.1", "  fusion.1, operand 0\n", "parameter(1)"),
-        &value(3, "fusion.1", "", "fusion(%r.1, %p.1), kind=kOutput, calls=%fused"),
-        "\nHloLiveRange (max 3):\n  InstructionSequence:\n    0:p.1\n    1:r.1\n    2:fusion.1\n  BufferLiveRange:\n    \
-         p.1{}:0-3\n    r.1{}:1-3\n    fusion.1{}:2-3\n",
-    ]
-    .concat();
-    let module = "HloModule jit_f, is_scheduled=true\n\n%fused (r: f32[2,2], p: f32[2,2]) -> f32[2,2] {\n  \
-                  %r = f32[2,2]{1,0} parameter(0)\n  %p = f32[2,2]{1,0} parameter(1)\n  \
-                  %t = f32[2,2]{1,0} negate(%p)\n  %d = f32[2,2]{1,0} dot(%t, %t), \
-                  lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  \
-                  ROOT %a = f32[2,2]{1,0} add(%d, %r)\n}\n\nENTRY %main (p.1: f32[2,2], r.1: f32[2,2]) -> f32[2,2] {\n  \
-                  %p.1 = f32[2,2]{1,0} parameter(0)\n  %r.1 = f32[2,2]{1,0} parameter(1)\n  \
-                  ROOT %fusion.1 = f32[2,2]{1,0} fusion(%r.1, %p.1), kind=kOutput, calls=%fused\n}\n";
-    let with_module = [
-        ("m-buffer-assignment.txt", assignment.as_str()),
-        ("m.txt", module),
-    ];
-    let needs = |files: &[(&str, &str)]| {
-        let files = files.iter();
-        let files = files.map(|&(path, text)| (path.into(), text.to_owned()));
-        let dump = dump(files.collect());
-        let mut sharing = InPlace::new(&dump);
-        [0, 1].map(|at| sharing.obstacle(&dump.values[at], 2).is_some())
-    };
-    assert_eq!(needs(&with_module), [true, false]);
-    // Without the HLO text nothing is known of what is in the fusion.
-    assert_eq!(needs(&with_module[..1]), [false, false]);
-    // But on a CPU it has to have the shape of what it writes over.
-    let other = assignment.replace(
-        "<3 fusion.1 @0> (size=16,offset=0): f32[2,2]{1,0}",
-        "<3 fusion.1 @0> (size=16,offset=0): s32[4]{0}",
-    );
-    for (target, is_apart) in [("cpu", true), ("sm_9.0_gpu", false)] {
-        let path = format!("module_0001.jit_f.{target}_after_optimizations-buffer-assignment.txt");
-        assert_eq!(needs(&[(&*path, &*other)]), [is_apart; 2], "{target}");
-        assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
-    }
-}
-
 /// `tanh(y) * 2, (x @ x)[:8]`: both are read before the output is made, but only `y` because it has to be.
 #[test]
 fn a_parameter_is_given_to_the_output_that_depends_on_all_its_readers() {
@@ -529,7 +437,7 @@ fn a_parameter_is_given_to_the_output_that_depends_on_all_its_readers() {
         let matched = found.parameters.iter().filter(|it| it.output().is_some());
         matched
             .map(|it| {
-                let unordered = it.obstacle.map(|obstacle| match obstacle {
+                let unordered = it.pairing.obstacle.map(|obstacle| match obstacle {
                     Obstacle::Apart(reader) => (name(reader), name(reader)),
                     Obstacle::Unordered { reader, maker } => (name(reader), name(maker)),
                 });

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Advice, MAX_RELATED};
-use crate::audit::donation::{Donation, Obstacle, Parameter, Verdict};
-use crate::checks::labels::{cut, size_place, space_title, step_title};
+use crate::audit::donation::{CopiedOver, Donation, Obstacle, Parameter, Verdict, value_of};
+use crate::checks::labels::{cut, size_place, space_title, step_title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
 use crate::model::bytes::{counted, rounded};
@@ -53,6 +53,18 @@ impl Advice<'_, '_> {
                 );
                 findings.extend(self.parameter_finding(Code::MissedDonation, parameter, message));
             }
+            if let Some(copied) = parameter
+                .copied_over
+                .filter(|_| size >= self.thresholds.min_bytes)
+            {
+                let message = self.copied_over(parameter, copied);
+                let finding = self.parameter_finding(Code::MissedDonation, parameter, message);
+                let source = value_place(self.dump, copied.source);
+                findings.extend(finding.map(|it| match source {
+                    Some(place) => it.related(place, "what is copied"),
+                    None => it,
+                }));
+            }
             let output = parameter.output();
             let Some((output, saving)) = output.zip(parameter.saving) else {
                 continue;
@@ -81,7 +93,14 @@ impl Advice<'_, '_> {
                 ),
             };
             let name = |name| cut(&self.dump.names[name]);
-            let _ = match parameter.obstacle {
+            if let Some(copy) = parameter.pairing.spared {
+                let _ = write!(
+                    message,
+                    "; `{}`, the copy that becomes the output, is not needed then",
+                    name(copy)
+                );
+            }
+            let _ = match parameter.pairing.obstacle {
                 None => Ok(()),
                 Some(Obstacle::Apart(reader)) => write!(
                     message,
@@ -97,6 +116,22 @@ impl Advice<'_, '_> {
                     name(maker)
                 ),
             };
+            if let [first, others @ ..] = parameter.only_with.as_slice() {
+                let allocation = &self.dump.allocations[*first as usize];
+                let number = allocation.parameter().unwrap_or_default();
+                let first = self.parameter(number, value_of(self.dump, allocation));
+                let others = match others.len() {
+                    0 => String::new(),
+                    count => format!(
+                        " and {} of this size before it",
+                        counted(count as u64, "other")
+                    ),
+                };
+                let _ = write!(
+                    message,
+                    "; only with {first}{others} donated as well: JAX pairs it with another output otherwise",
+                );
+            }
             let (count, outputs) = (parameters[&key(parameter)], outputs[&key(parameter)]);
             if count > outputs {
                 let _ = write!(
@@ -124,6 +159,39 @@ impl Advice<'_, '_> {
             );
         }
         (findings, taken)
+    }
+
+    fn copied_over(&self, parameter: &Parameter, copied: CopiedOver) -> String {
+        let dump = self.dump;
+        let allocation = &dump.allocations[parameter.allocation as usize];
+        let step = dump.step_of(copied.copy);
+        let mut message = format!(
+            "{} is donated, but the result is made elsewhere, and copied over it by `{}`{}: until then it takes \
+             another {}",
+            self.parameter(parameter.number, parameter.value),
+            cut(&dump.names[copied.copy]),
+            step.map_or_else(String::new, |step| format!(" at step {step}")),
+            rounded(allocation.size)
+        );
+        let source = &dump.values[copied.source as usize];
+        let (made, _) = dump.live(source);
+        let name = |name| cut(&dump.names[name]);
+        let _ = match parameter.last_read {
+            Some((_, reader)) if reader == source.name => {
+                write!(
+                    message,
+                    "; `{}`, which makes it, reads the parameter",
+                    name(reader)
+                )
+            }
+            Some((step, reader)) if step > made => write!(
+                message,
+                "; it is made at step {made}, but `{}` reads the parameter at step {step}",
+                name(reader)
+            ),
+            _ => Ok(()),
+        };
+        message
     }
 
     /// `dead-parameter`

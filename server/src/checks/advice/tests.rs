@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::audit::copies::Purpose;
-use crate::audit::fixture::{audited, dump, real};
+use crate::audit::fixture::{audited, dump, program, real};
 use crate::checks::check_with;
 
 /// Everything from the first byte on.
@@ -520,6 +520,50 @@ allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
         2 `64` missed-donation: parameter 0 is donated, but no output is written over its 64 B
     "#]]
     .assert_eq(&shown(&dump, &advice(&dump, &small())));
+}
+
+/// A cache that is copied since it is not donated, a result that is copied over a parameter, and one of two that are paired in
+/// their order.
+#[test]
+fn donation_tells_of_copies_and_pairs() {
+    let parameter = |number: u64, is_donated: bool| {
+        let end = if is_donated { ", maybe-live-out" } else { "" };
+        format!("parameter {number}, shape |f32[2,2]| at ShapeIndex {{}}{end}")
+    };
+    let told = |are_donated: bool, values: &[_]| {
+        let [p, q] = [0, 1].map(|number| parameter(number, are_donated));
+        let out = "maybe-live-out";
+        let dump = program("cpu", &[&p, &q, out, out], values);
+        let findings = advice(&dump, &small());
+        let findings = findings.iter().filter(|it| it.code == Code::MissedDonation);
+        let messages: Vec<&str> = findings.map(|it| it.message.as_str()).collect();
+        messages.join("\n")
+    };
+    let parameters = [
+        (0, "p.1", [0, 7], "parameter(0)"),
+        (1, "q.1", [1, 7], "parameter(1)"),
+    ];
+    let with = |others: [(usize, &'static str, [usize; 2], &'static str); 2]| {
+        [parameters, others].concat()
+    };
+    let cache = with([
+        (2, "copy.1", [2, 4], "copy(%p.1)"),
+        (2, "update.1", [4, 7], "dynamic-update-slice(%copy.1, %q.1)"),
+    ]);
+    expect!["parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 16 B: if the caller needs the parameter no longer, donating it reserves up to 16 B less, and lowers the peak of host RAM by up to 16 B; `copy.1`, the copy that becomes the output, is not needed then (2 parameters that are not donated have this size, and 1 such output)"].assert_eq(&told(false, &cache));
+    let pairs = with([
+        (2, "sine.1", [2, 7], "sine(%p.1)"),
+        (3, "cosine.1", [3, 7], "cosine(%q.1)"),
+    ]);
+    expect![[r#"
+        parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 16 B: if the caller needs the parameter no longer, donating it reserves up to 16 B less, and lowers the peak of host RAM by up to 16 B
+        parameter 1 is not donated, and allocation 3 holds a part of the result that takes the same 16 B: if the caller needs the parameter no longer, donating it reserves up to 16 B less, and lowers the peak of host RAM by up to 16 B; only with parameter 0 donated as well: JAX pairs it with another output otherwise"#]].assert_eq(&told(false, &pairs));
+    let mut sorted = with([
+        (2, "sort.1", [2, 4], "sort(%p.1)"),
+        (0, "copy.1", [4, 7], "copy(%sort.1)"),
+    ]);
+    sorted[0].2 = [0, 3];
+    expect!["parameter 0 is donated, but the result is made elsewhere, and copied over it by `copy.1` at step 4: until then it takes another 16 B; `sort.1`, which makes it, reads the parameter"].assert_eq(&told(true, &sorted));
 }
 
 #[test]

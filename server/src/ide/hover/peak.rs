@@ -357,21 +357,25 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
     let output = match (matched, of_size.is_empty()) {
         (Some(output), _) => {
             let mut in_place = donation::InPlace::new(dump);
-            let obstacle = own.and_then(|at| in_place.obstacle(&dump.values[at as usize], output));
-            let apart = match obstacle {
+            let pairing = own.map(|at| in_place.pairing(&dump.values[at as usize], output));
+            let pairing = pairing.unwrap_or_default();
+            let name = |name| code(&cut(&dump.names[name], NAME_LIMIT));
+            let copied = pairing.spared.map_or_else(String::new, |copy| {
+                format!(" and begins as its copy {}", name(copy))
+            });
+            let apart = match pairing.obstacle {
                 None => String::new(),
                 Some(Obstacle::Apart(_)) => {
                     ", but is made by that reader, which does not write over what it reads"
                         .to_owned()
                 }
                 Some(Obstacle::Unordered { reader, maker }) => {
-                    let name = |name| code(&cut(&dump.names[name], NAME_LIMIT));
                     let (reader, maker) = (name(reader), name(maker));
                     format!(", but nothing has {reader} read it before {maker} makes that")
                 }
             };
             format!(
-                "; the output in allocation {} has its size{apart}",
+                "; the output in allocation {} has its size{copied}{apart}",
                 index(output)
             )
         }

@@ -158,14 +158,17 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
     } else {
         "others come first for"
     };
-    let apart = match parameter.in_place {
-        Some(false) => ", not in place",
-        _ => "",
+    let apart = match (parameter.in_place, parameter.only_with.len()) {
+        (Some(false), _) => ", not in place",
+        (_, 0) => "",
+        (_, 1) => ", with the parameter before it",
+        _ => ", with those before it",
     };
-    let could_take = match numbers.as_slice() {
-        [] => Cell::Empty,
-        [output] => Cell::text(format!("{takes} output allocation {output}{apart}")),
-        [first, ..] => Cell::text(format!(
+    let could_take = match (&parameter.copied_over_by, numbers.as_slice()) {
+        (Some(copy), _) => Cell::text(format!("{copy} copies the output over it")),
+        (None, []) => Cell::Empty,
+        (None, [output]) => Cell::text(format!("{takes} output allocation {output}{apart}")),
+        (None, [first, ..]) => Cell::text(format!(
             "{takes} output allocation {first} and others{apart}"
         )),
     };

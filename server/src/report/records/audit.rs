@@ -108,6 +108,13 @@ pub struct DonationParameter<L> {
     /// needs it until that is whole, or if something reads it that need not run before what makes that output. `null` if it
     /// is matched with none.
     pub in_place: Option<bool>,
+    /// The copy of the parameter that becomes the first of them, and is not needed if the parameter is donated.
+    pub spares_copy: Option<String>,
+    /// The numbers of the allocations of parameters that have to be donated as well: JAX pairs this one with another output
+    /// otherwise, where something is in the way.
+    pub only_with: Vec<u64>,
+    /// The copy that writes a part of the result over it, if it is donated and that is made elsewhere.
+    pub copied_over_by: Option<String>,
     /// The allocation's line.
     pub location: Option<L>,
 }
@@ -354,8 +361,12 @@ pub(super) fn parameter<L>(
         instruction: dump.names[name].to_owned(),
     });
     let origins = &source.audit.origins;
-    let outputs = found.outputs.iter();
-    let outputs = outputs.filter_map(|&at| Some(dump.allocations.get(at as usize)?.index));
+    let numbers = |found: &[u32]| {
+        let found = found.iter();
+        let numbers = found.filter_map(|&at| Some(dump.allocations.get(at as usize)?.index));
+        numbers.collect()
+    };
+    let name = |name: NameId| dump.names[name].to_owned();
     Some(DonationParameter {
         parameter: found.number,
         index: if index.is_empty() { "{}" } else { index }.to_owned(),
@@ -367,8 +378,11 @@ pub(super) fn parameter<L>(
         verdict: found.verdict.name(),
         last_read,
         alive_at_peak: found.at_peak,
-        outputs: outputs.collect(),
-        in_place: found.output().map(|_| found.obstacle.is_none()),
+        outputs: numbers(&found.outputs),
+        in_place: found.output().map(|_| found.pairing.obstacle.is_none()),
+        spares_copy: found.pairing.spared.map(name),
+        only_with: numbers(&found.only_with),
+        copied_over_by: found.copied_over.map(|it| name(it.copy)),
         location: (source.locate)(&header.place(header.row.line)),
     })
 }

@@ -1,0 +1,224 @@
+//! What can be written over what, of made-up and real dumps.
+
+use super::*;
+use crate::audit::Audit;
+use crate::audit::donation::{Parameter, Saving, donation};
+use crate::audit::fixture::{dump, program};
+use crate::model::source::Libraries;
+use crate::real_dumps::{compilations, read};
+
+const PARAMETERS: [&str; 2] = [
+    "parameter 0, shape |f32[2,2]| at ShapeIndex {}",
+    "parameter 1, shape |f32[2,2]| at ShapeIndex {}",
+];
+const OUTPUT: &str = "maybe-live-out";
+
+fn parameters(dump: &Dump) -> Vec<Parameter> {
+    let mut found = donation(&Audit::new(dump, Libraries::default())).parameters;
+    found.sort_by_key(|it| it.number);
+    found
+}
+
+/// Each operand is sorted in place, and on a CPU none that is a parameter if it is the result as it is.
+#[test]
+fn a_sort_writes_over_its_own_operand_alone() {
+    let [p, q] = PARAMETERS;
+    let sort = "sort(%p.1, %q.1)";
+    let values = [
+        (0, "p.1", [0, 6], "parameter(0)"),
+        (1, "q.1", [1, 6], "parameter(1)"),
+        (2, "sort.1{0}", [2, 6], sort),
+        (3, "sort.1{1}", [2, 6], sort),
+    ];
+    let apart = |dump: &Dump| {
+        let mut in_place = InPlace::new(dump);
+        let pairs = [(0, 2), (0, 3), (1, 2), (1, 3)];
+        pairs.map(|(value, output)| {
+            let pairing = in_place.pairing(&dump.values[value], output);
+            matches!(pairing.obstacle, Some(Obstacle::Apart(_)))
+        })
+    };
+    let of = |target: &str| apart(&program(target, &[p, q, OUTPUT, OUTPUT], &values));
+    assert_eq!(of("sm_9.0_gpu"), [false, true, true, false]);
+    assert_eq!(of("cpu"), [true; 4]);
+    // What is made of it in turn takes the place of the parameter.
+    let mut then = values.to_vec();
+    then[2].2 = [2, 4];
+    then.push((2, "negate.1", [4, 6], "negate(%sort.1{0})"));
+    let then = program("cpu", &[p, q, OUTPUT, OUTPUT], &then);
+    assert_eq!(apart(&then), [false, true, true, true]);
+}
+
+/// A cache that is not donated is copied before it is updated in place: the copy is what donation spares.
+#[test]
+fn a_copy_that_keeps_a_parameter_is_not_needed_if_that_is_donated() {
+    let [p, q] = PARAMETERS;
+    let made = |reader: &str| {
+        let values = [
+            (0, "p.1", [0, 7], "parameter(0)"),
+            (1, "q.1", [1, 7], "parameter(1)"),
+            (2, "copy.1", [2, 4], "copy(%p.1)"),
+            (2, "update.1", [4, 7], "dynamic-update-slice(%copy.1, %q.1)"),
+            (3, "late.1", [5, 7], reader),
+        ];
+        program("sm_9.0_gpu", &[p, q, OUTPUT, "preallocated-temp"], &values)
+    };
+    let of = |dump: &Dump| {
+        let parameter = parameters(dump).swap_remove(0);
+        assert_eq!(parameter.output(), Some(2));
+        let name = |name: NameId| dump.names[name].to_owned();
+        let saved = Saving {
+            reserved: 16,
+            peak: Some(16),
+        };
+        assert_eq!(parameter.saving, Some(saved));
+        let late = parameter.pairing.obstacle.map(|it| match it {
+            Obstacle::Unordered { reader, maker } => (name(reader), name(maker)),
+            Obstacle::Apart(_) => panic!("nothing writes over what it reads"),
+        });
+        (parameter.pairing.spared.map(name), late)
+    };
+    let spared = Some("copy.1".to_owned());
+    assert_eq!(of(&made("negate(%q.1)")), (spared.clone(), None));
+    let late = Some(("late.1".to_owned(), "update.1".to_owned()));
+    assert_eq!(of(&made("negate(%p.1)")), (spared, late));
+}
+
+/// `sin(x), cos(y)`: donated alone, `y` would be paired with the sine, which is made before `y` is read.
+#[test]
+fn a_parameter_is_paired_with_the_first_output_if_it_alone_is_donated() {
+    let [p, q] = PARAMETERS;
+    let values = [
+        (0, "p.1", [0, 5], "parameter(0)"),
+        (1, "q.1", [1, 5], "parameter(1)"),
+        (2, "sine.1", [2, 5], "sine(%p.1)"),
+        (3, "cosine.1", [3, 5], "cosine(%q.1)"),
+    ];
+    let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &values);
+    let [x, y] = parameters(&dump).try_into().unwrap();
+    assert_eq!((x.output(), y.output()), (Some(2), Some(3)));
+    assert_eq!((x.pairing, y.pairing), Default::default());
+    assert_eq!((x.only_with, y.only_with), (vec![], vec![0]));
+    // Where all that reads it makes that sine, it may have either place.
+    let mut both = values;
+    both[3].3 = "cosine(%sine.1)";
+    both[2].3 = "add(%p.1, %q.1)";
+    let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &both);
+    assert!(parameters(&dump).iter().all(|it| it.only_with.is_empty()));
+}
+
+#[test]
+fn a_result_that_is_copied_over_a_donated_parameter_is_told() {
+    let donated = format!("{}, maybe-live-out", PARAMETERS[0]);
+    let values = [
+        (0, "p.1", [0, 3], "parameter(0)"),
+        (1, "sort.1", [2, 4], "sort(%p.1)"),
+        (0, "copy.1", [4, 6], "copy(%sort.1)"),
+    ];
+    let copied = |donated: &str, values: &[_]| {
+        let dump = program("cpu", &[donated, "preallocated-temp"], values);
+        let copy = parameters(&dump)[0].copied_over;
+        copy.map(|it| dump.names[it.copy].to_owned())
+    };
+    assert_eq!(copied(&donated, &values), Some("copy.1".to_owned()));
+    assert_eq!(copied(PARAMETERS[0], &values), None);
+    let mut in_place = values;
+    in_place[2].1 = "negate.1";
+    in_place[2].3 = "negate(%sort.1)";
+    assert_eq!(copied(&donated, &in_place), None);
+}
+
+/// What an instruction was seen to write over is none of the operands that it is said to need.
+#[test]
+fn what_compilers_write_over_is_not_needed() {
+    let (mut shared, mut apart) = (0, 0);
+    for paths in compilations() {
+        let dump = read(&paths);
+        let mut sharing = InPlace::new(&dump);
+        let last = dump.max.as_ref().map_or(u64::MAX, |(max, _)| max.value);
+        for allocation in &dump.allocations {
+            let values = dump.held_by(allocation);
+            let pairs = values
+                .iter()
+                .flat_map(|made| values.iter().map(move |read| (made, read)));
+            for (made, read) in pairs {
+                let mut uses = dump.uses_of(read).iter();
+                if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
+                    continue;
+                }
+                let is_output = allocation.parameter().is_some() && dump.live(made).1 == last;
+                let needs = sharing.needs(read, made.name)
+                    || sharing.has_another_shape(read, made)
+                    || sharing.is_sorted_apart(read, made, is_output);
+                let (start, (before, end)) = (dump.live(made).0, dump.live(read));
+                let place = |value: &Value| (value.placement.map(|_| value.size), value.offset);
+                if place(made) == place(read) && before < start && start <= end {
+                    shared += 1;
+                    let name = &dump.names[made.name];
+                    assert!(!needs, "{}: {name}", dump.files[0].path.display());
+                }
+                apart += usize::from(needs);
+            }
+        }
+    }
+    println!("{shared} pairs share their bytes, {apart} others are told as apart");
+    assert!(shared > 0 && apart > 0);
+}
+
+#[test]
+fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
+    let value = |id: u64, name: &str, uses: &str, made: &str| {
+        format!(
+            "<{id} {name} @0>\n positions:\n  {name}\n uses:\n{uses} from instruction: %{name} = f32[2,2]{{1,0}} {made}\n"
+        )
+    };
+    let line = |id: u64, name: &str| {
+        format!(" value: <{id} {name} @0> (size=16,offset=0): f32[2,2]{{1,0}}\n")
+    };
+    let assignment = [
+        "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(1, "p.1"),
+        "allocation 1: size 16, parameter 1, shape |f32[2,2]| at ShapeIndex {}:\n",
+        &line(2, "r.1"),
+        "allocation 2: size 16, output shape is |f32[2,2]|, maybe-live-out:\n",
+        &line(3, "fusion.1"),
+        "\nTotal bytes used: 48 (48B)\n\nUsed values:\n",
+        &value(1, "p.1", "  fusion.1, operand 1\n", "parameter(0)"),
+        &value(2, "r.1", "  fusion.1, operand 0\n", "parameter(1)"),
+        &value(3, "fusion.1", "", "fusion(%r.1, %p.1), kind=kOutput, calls=%fused"),
+        "\nHloLiveRange (max 3):\n  InstructionSequence:\n    0:p.1\n    1:r.1\n    2:fusion.1\n  BufferLiveRange:\n    \
+         p.1{}:0-3\n    r.1{}:1-3\n    fusion.1{}:2-3\n",
+    ]
+    .concat();
+    let module = "HloModule jit_f, is_scheduled=true\n\n%fused (r: f32[2,2], p: f32[2,2]) -> f32[2,2] {\n  \
+                  %r = f32[2,2]{1,0} parameter(0)\n  %p = f32[2,2]{1,0} parameter(1)\n  \
+                  %t = f32[2,2]{1,0} negate(%p)\n  %d = f32[2,2]{1,0} dot(%t, %t), \
+                  lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  \
+                  ROOT %a = f32[2,2]{1,0} add(%d, %r)\n}\n\nENTRY %main (p.1: f32[2,2], r.1: f32[2,2]) -> f32[2,2] {\n  \
+                  %p.1 = f32[2,2]{1,0} parameter(0)\n  %r.1 = f32[2,2]{1,0} parameter(1)\n  \
+                  ROOT %fusion.1 = f32[2,2]{1,0} fusion(%r.1, %p.1), kind=kOutput, calls=%fused\n}\n";
+    let with_module = [
+        ("m-buffer-assignment.txt", assignment.as_str()),
+        ("m.txt", module),
+    ];
+    let needs = |files: &[(&str, &str)]| {
+        let files = files.iter();
+        let files = files.map(|&(path, text)| (path.into(), text.to_owned()));
+        let dump = dump(files.collect());
+        let mut sharing = InPlace::new(&dump);
+        [0, 1].map(|at| sharing.pairing(&dump.values[at], 2).obstacle.is_some())
+    };
+    assert_eq!(needs(&with_module), [true, false]);
+    // Without the HLO text nothing is known of what is in the fusion.
+    assert_eq!(needs(&with_module[..1]), [false, false]);
+    // But on a CPU it has to have the shape of what it writes over.
+    let other = assignment.replace(
+        "<3 fusion.1 @0> (size=16,offset=0): f32[2,2]{1,0}",
+        "<3 fusion.1 @0> (size=16,offset=0): s32[4]{0}",
+    );
+    for (target, is_apart) in [("cpu", true), ("sm_9.0_gpu", false)] {
+        let path = format!("module_0001.jit_f.{target}_after_optimizations-buffer-assignment.txt");
+        assert_eq!(needs(&[(&*path, &*other)]), [is_apart; 2], "{target}");
+        assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
+    }
+}
