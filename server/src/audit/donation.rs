@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use in_place::{InPlace, Obstacle, Pairing};
+use in_place::InPlace;
+pub use in_place::{Obstacle, Pairing};
 
 use super::Audit;
 use crate::model::occupancy::Moment;
@@ -125,8 +126,8 @@ pub struct Donation {
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
     let allocations = (0..).zip(&dump.allocations);
-    let matching = Matching::of(audit, allocations.clone());
-    let mut sharing = InPlace::new(dump);
+    let mut in_place = InPlace::new(dump);
+    let matching = Matching::of(audit, allocations.clone(), &mut in_place);
     let of_parameters = allocations.filter_map(|(at, it)| Some((at, it, it.parameter()?)));
     let mut parameters = Vec::with_capacity(of_parameters.clone().count());
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
@@ -167,13 +168,13 @@ pub fn donation(audit: &Audit) -> Donation {
         };
         let paired = output.zip(value).map(|(output, at)| {
             let value = &dump.values[at as usize];
-            (value, sharing.pairing(value, output))
+            (value, in_place.pairing(value, output))
         });
         let pairing = paired.map_or_else(Pairing::default, |(_, pairing)| pairing);
         let only_with = paired.map_or_else(Vec::new, |(value, pairing)| {
             let (instead, before) = matching.before(at);
             let is_free = pairing.obstacle.is_none()
-                && instead.is_some_and(|it| sharing.pairing(value, it).obstacle.is_some());
+                && instead.is_some_and(|it| in_place.pairing(value, it).obstacle.is_some());
             if is_free { before } else { Vec::new() }
         });
         let saving = output.map(|_| {
@@ -188,7 +189,7 @@ pub fn donation(audit: &Audit) -> Donation {
                     // What its last reader makes of it lies elsewhere, be it not the output.
                     let is_apart = matches!(pairing.obstacle, Some(Obstacle::Apart(_)));
                     let stays = value.zip(last_read).is_some_and(|(value, (_, reader))| {
-                        !is_apart && sharing.needs(value, reader)
+                        !is_apart && in_place.needs(value, reader)
                     });
                     from.saturating_add(stays.into())
                 }),
@@ -223,13 +224,19 @@ pub fn donation(audit: &Audit) -> Donation {
     }
 }
 
-/// The output that the parameter in allocation `at` is matched with, as [`donation`] has it, and
-/// all outputs that have its size, as in [`Parameter::outputs`]. Looks at its memory space alone.
-pub fn outputs_for(audit: &Audit, at: u32) -> (Option<u32>, Vec<u32>) {
-    let parameter = &audit.dump.allocations[at as usize];
-    let of_space = audit.dump.allocations_in(parameter.color);
+/// The output that the parameter in allocation `at` is matched with, as [`donation`] has it, what donating it to that comes
+/// to, and all outputs that have its size, as in [`Parameter::outputs`]. Looks at its memory space alone.
+pub fn outputs_for(audit: &Audit, at: u32) -> (Option<(u32, Pairing)>, Vec<u32>) {
+    let dump = audit.dump;
+    let parameter = &dump.allocations[at as usize];
+    let of_space = dump.allocations_in(parameter.color);
     let of_size = of_space.filter(|(_, other)| other.size == parameter.size);
-    Matching::of(audit, of_size).of_parameter(at)
+    let mut in_place = InPlace::new(dump);
+    let (output, outputs) = Matching::of(audit, of_size, &mut in_place).of_parameter(at);
+    let pairing = value_of(dump, parameter).zip(output);
+    let pairing = pairing.map(|(at, output)| in_place.pairing(&dump.values[at as usize], output));
+    let matched = output.map(|output| (output, pairing.unwrap_or_default()));
+    (matched, outputs)
 }
 
 /// What is copied over the parameter in `allocation`.
@@ -350,10 +357,11 @@ impl<'a> Matching<'a> {
     fn of(
         audit: &'a Audit,
         allocations: impl Iterator<Item = (u32, &'a Allocation)> + Clone,
+        in_place: &mut InPlace,
     ) -> Self {
         let outputs = Outputs::of(audit, allocations.clone());
         let candidates = candidates(audit, allocations);
-        let matched = outputs.matched(&candidates, &mut InPlace::new(audit.dump));
+        let matched = outputs.matched(&candidates, in_place);
         let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
         Self {
             outputs,

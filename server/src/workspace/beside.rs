@@ -269,7 +269,10 @@ fn added_up(path: &Path) -> Option<Sums> {
                         sums.temp = sums.temp.saturating_add(it.size);
                     }
                 }
-                brief::Row::Placement(it) if holds_values(it.value.color.unwrap_or(0).into()) => {
+                // Of values: those that kernels have for themselves no message calls too large.
+                brief::Row::Placement(it)
+                    if matches!(it.value.color.unwrap_or(0).into(), 0 | space::HOST) =>
+                {
                     sums.largest.insert(it.size);
                     if sums.largest.len() > MOST_SIZES {
                         sums.largest.pop_first();
@@ -280,11 +283,6 @@ fn added_up(path: &Path) -> Option<Sums> {
         }
     }
     Some(sums)
-}
-
-/// Whether values of a memory space are what a message calls too large: not those that kernels have for themselves.
-fn holds_values(color: u64) -> bool {
-    matches!(color, 0 | space::HOST)
 }
 
 /// Whether the allocations of memory space 0 add up to what a message says of it, or one of the largest values is the

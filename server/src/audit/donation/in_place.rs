@@ -54,7 +54,7 @@ const NEEDING: [&str; 10] = [
 /// Of fusions with more instructions nothing is told.
 const MOST_FUSED: usize = 4096;
 /// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
-const MOST_LOOKS: usize = 1 << 16;
+const MOST_LOOKS: usize = 1 << 17;
 
 /// Which instructions can write over what they read, each read once.
 pub struct InPlace<'d> {

@@ -355,10 +355,7 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
     let index = |at: u32| dump.allocations[at as usize].index;
     let (matched, of_size) = donation::outputs_for(&audit, at);
     let output = match (matched, of_size.is_empty()) {
-        (Some(output), _) => {
-            let mut in_place = donation::InPlace::new(dump);
-            let pairing = own.map(|at| in_place.pairing(&dump.values[at as usize], output));
-            let pairing = pairing.unwrap_or_default();
+        (Some((output, pairing)), _) => {
             let name = |name| code(&cut(&dump.names[name], NAME_LIMIT));
             let copied = pairing.spared.map_or_else(String::new, |copy| {
                 format!(" and begins as its copy {}", name(copy))
