@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::words::meant;
+
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -218,11 +220,12 @@ impl Severities {
     /// With a message if there is no such code or level.
     pub fn choose(&mut self, name: &str, level: &str) -> Result<(), String> {
         let Some(&code) = Code::ALL.iter().find(|code| code.name() == name) else {
-            let names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
-            return Err(format!(
-                "there is no code `{name}`; there are {}",
-                names.join(", ")
-            ));
+            let names = Code::ALL.iter().map(|code| code.name());
+            let others = match meant(name, names.clone()) {
+                Some(meant) => format!("is it `{meant}`?"),
+                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(format!("there is no code `{name}`; {others}"));
         };
         let severity = Severity::named(level);
         if severity.is_none() && level != "off" {

@@ -70,7 +70,7 @@ fn misspelling(at: &At<facts::Instruction>, word: Span, what: &str, meant: &str)
 
 /// The one of `known` that is nearest to `word`, if it is so near that it is meant: one slip of the
 /// fingers away, or two in a long word.
-fn meant(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(super) fn meant(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let slips = match word.len() {
         0..4 => return None,
         4..8 => 1,

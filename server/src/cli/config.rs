@@ -380,6 +380,7 @@ mod tests {
             "[budget]\nmax-growth = { hbm = 1 }",
             "[check]\ndeny = \"all\"",
             "[severity]\nsintax = \"off\"",
+            "[severity]\nspelling = \"off\"",
             "[severity]\nsyntax = \"fatal\"",
             "[[module]]\nmax-peak = 1",
             "[[module]]\nname = \"a[\"",
@@ -404,7 +405,8 @@ mod tests {
             2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
             2:14: invalid type: map, expected a number, or a text with a unit
             2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`
-            2:1: there is no code `sintax`; there are syntax, truncated, second-dump, other-compilation, allocation-i
+            2:1: there is no code `sintax`; is it `syntax`?
+            2:1: there is no code `spelling`; there are syntax, truncated, second-dump, other-compilation, allocation
             2:10: the severity of `syntax` is none of error, warning, information, hint and off
             1:1: missing field `name`
             2:8: expected a pattern such as `jit_train*`: error parsing glob 'a[': unclosed character class; missing 
