@@ -1,0 +1,268 @@
+//! Which parameter could be donated to which output, in the order in which JAX and XLA pair them.
+
+use buflens_syntax::{Dimension, ElementType, Shape};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::in_place::{InPlace, Obstacle};
+use super::{needed_until, output_of, value_of};
+use crate::audit::Audit;
+use crate::model::shapes::index_numbers;
+use crate::model::{Allocation, Dump, Value, bytes};
+
+/// Of the outputs that a parameter could be donated to at most so many are told.
+const MAX_OUTPUTS: usize = 16;
+
+/// An array's type and dimensions.
+pub(super) type Array<'a> = (&'a ElementType, &'a [Dimension]);
+
+/// What a parameter and an output have in common: memory space, size in bytes, and the array, unless bytes alone make a
+/// pair, see [`Donors::take_any_output`](crate::model::Donors).
+type Key<'a> = (u64, u64, Option<Array<'a>>);
+
+fn key<'a>(dump: &Dump, allocation: &Allocation, array: Option<Array<'a>>) -> Key<'a> {
+    let array = array.filter(|_| !dump.donors().take_any_output);
+    (allocation.color, allocation.size, array)
+}
+
+/// Parameters that are not donated, and the outputs that they could be donated to.
+pub(super) struct Matching<'a> {
+    outputs: Outputs<'a>,
+    /// The parameters, in the order of their allocations' numbers.
+    candidates: Vec<Candidate<'a>>,
+    /// The output that a parameter is matched with.
+    matched: FxHashMap<u32, u32>,
+    /// The parameter that an output is matched with.
+    parameters: FxHashMap<u32, u32>,
+}
+
+impl<'a> Matching<'a> {
+    /// Of `allocations`, which come in the order of their numbers. Only those of one memory space and size
+    /// are matched with each other.
+    pub(super) fn of(
+        audit: &'a Audit,
+        allocations: impl Iterator<Item = (u32, &'a Allocation)> + Clone,
+        in_place: &mut InPlace,
+    ) -> Self {
+        let outputs = Outputs::of(audit, allocations.clone());
+        let candidates = candidates(audit, allocations);
+        let matched = outputs.matched(&candidates, in_place);
+        let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
+        Self {
+            outputs,
+            candidates,
+            matched,
+            parameters,
+        }
+    }
+
+    /// The output that JAX would pair a parameter with if it alone were donated, and the parameters that are matched with
+    /// that and with others before the one of this parameter. None of these if it is that one.
+    pub(super) fn before(&self, at: u32) -> (Option<u32>, Vec<u32>) {
+        let candidates = &self.candidates;
+        let candidate = candidates.binary_search_by_key(&at, |it| it.allocation);
+        let (Some(output), Ok(place)) = (self.matched.get(&at), candidate) else {
+            return (None, Vec::new());
+        };
+        let in_order = self.outputs.of_size(&candidates[place].key, None);
+        let before = in_order.into_iter().take_while(|it| it != output);
+        let parameters = before
+            .clone()
+            .filter_map(|it| self.parameters.get(&it).copied());
+        (before.clone().next(), parameters.collect())
+    }
+
+    /// The output that a parameter is matched with, and all that have its size.
+    pub(super) fn of_parameter(&self, at: u32) -> (Option<u32>, Vec<u32>) {
+        let output = self.matched.get(&at).copied();
+        let candidates = &self.candidates;
+        let outputs = match candidates.binary_search_by_key(&at, |it| it.allocation) {
+            Ok(place) => self.outputs.of_size(&candidates[place].key, output),
+            Err(_) => Vec::new(),
+        };
+        (output, outputs)
+    }
+}
+
+/// A parameter that is not donated.
+struct Candidate<'a> {
+    allocation: u32,
+    /// The parameter's number.
+    number: Option<u64>,
+    /// What an output must have for it.
+    key: Key<'a>,
+    /// It, as a number into [`crate::model::Dump::values`].
+    value: Option<u32>,
+    /// See [`needed_until`].
+    needed_until: Option<u64>,
+}
+
+fn candidates<'a>(
+    audit: &'a Audit,
+    allocations: impl Iterator<Item = (u32, &'a Allocation)>,
+) -> Vec<Candidate<'a>> {
+    let dump = audit.dump;
+    let is_free = |allocation: &Allocation| {
+        allocation.parameter().is_some()
+            && !allocation.is_donated()
+            && !dump.is_donated_in_vain(allocation)
+            && allocation.size > 0
+    };
+    allocations
+        .filter(|(_, allocation)| is_free(allocation))
+        .map(|(at, allocation)| {
+            let at_value = value_of(dump, allocation);
+            let value = at_value.map(|value| &dump.values[value as usize]);
+            let array = value.and_then(|value| array(audit, value));
+            Candidate {
+                allocation: at,
+                number: allocation.parameter(),
+                key: key(dump, allocation, array),
+                value: at_value,
+                needed_until: value.and_then(|value| needed_until(dump, value)),
+            }
+        })
+        .collect()
+}
+
+/// The type and dimensions of a value; `None` for a tuple's table.
+pub(super) fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
+    match audit.shapes.of(value)? {
+        Shape::Array(array) => Some((&array.element, &array.dimensions)),
+        Shape::Tuple(_) => None,
+    }
+}
+
+/// What a parameter and an output of another shape must have in common: memory space, size in bytes, and the number of
+/// elements, without which JAX does not pair them.
+type SizeKey = (u64, u64, Option<u64>);
+
+fn size_key(&(color, size, array): &Key) -> SizeKey {
+    let elements = array.and_then(|(_, dimensions)| bytes::elements(dimensions));
+    (color, size, elements)
+}
+
+/// A part of the result.
+#[derive(Clone, Copy)]
+struct Output<'a> {
+    /// Its allocation.
+    at: u32,
+    array: Option<Array<'a>>,
+}
+
+/// The outputs that no parameter is donated to, by memory space and size.
+#[derive(Default)]
+struct Outputs<'a> {
+    all: FxHashMap<SizeKey, Vec<Output<'a>>>,
+    by_shape: FxHashMap<Key<'a>, Vec<Output<'a>>>,
+}
+
+impl<'a> Outputs<'a> {
+    fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
+        let dump = audit.dump;
+        let mut outputs = Self::default();
+        let mut found: Vec<_> = allocations
+            .filter_map(|(at, allocation)| Some((at, allocation, output_of(audit, allocation)?)))
+            .collect();
+        let places = if found.is_empty() {
+            FxHashMap::default()
+        } else {
+            places(dump)
+        };
+        // What is in no part of the result that is known comes last.
+        found.sort_by_key(|(at, ..)| (!places.contains_key(at), places.get(at), *at));
+        for (at, allocation, array) in found {
+            let key = key(dump, allocation, Some(array));
+            let output = Output { at, array: key.2 };
+            outputs.by_shape.entry(key).or_default().push(output);
+            let size_key = size_key(&key);
+            outputs.all.entry(size_key).or_default().push(output);
+        }
+        outputs
+    }
+
+    /// Gives each output to one parameter at most: first to those of its shape, then to those that
+    /// have its size and number of elements.
+    fn matched(&self, candidates: &[Candidate], in_place: &mut InPlace) -> FxHashMap<u32, u32> {
+        let mut of_shape: FxHashMap<&Key, Vec<&Candidate>> = FxHashMap::default();
+        for candidate in candidates {
+            of_shape.entry(&candidate.key).or_default().push(candidate);
+        }
+        let mut matched = FxHashMap::default();
+        for (key, candidates) in of_shape {
+            let outputs = self.by_shape.get(key).into_iter().flatten();
+            let outputs: Vec<_> = outputs.map(|it| it.at).collect();
+            matched.extend(pairs(candidates, &outputs, in_place));
+        }
+        let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
+        for candidate in candidates {
+            if !matched.contains_key(&candidate.allocation) {
+                let of_size = of_size.entry(size_key(&candidate.key));
+                of_size.or_default().push(candidate);
+            }
+        }
+        let taken: FxHashSet<u32> = matched.values().copied().collect();
+        for (key, candidates) in of_size {
+            let outputs = self.all.get(&key).into_iter().flatten();
+            let free = outputs.map(|it| it.at).filter(|at| !taken.contains(at));
+            matched.extend(pairs(candidates, &free.collect::<Vec<_>>(), in_place));
+        }
+        matched
+    }
+
+    /// The outputs that a parameter could be donated to, `first` before all others.
+    fn of_size(&self, key: &Key, first: Option<u32>) -> Vec<u32> {
+        let of_shape = self.by_shape.get(key).into_iter().flatten();
+        let of_size = self.all.get(&size_key(key)).into_iter().flatten();
+        let others = of_size.filter(|it| it.array != key.2);
+        let others = of_shape.chain(others).map(|it| it.at);
+        let others = others.filter(|at| Some(*at) != first);
+        first.into_iter().chain(others).take(MAX_OUTPUTS).collect()
+    }
+}
+
+/// Of each allocation of a part of the result, where in the result that is.
+fn places(dump: &Dump) -> FxHashMap<u32, Vec<u64>> {
+    let mut places: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
+    let all = dump.result().into_iter();
+    for at in all.flat_map(|result| dump.positions_at(result)) {
+        let position = dump.positions[at as usize];
+        if let Some(allocation) = dump.values[position.value as usize].allocation() {
+            let place = index_numbers(&dump.names[position.index]);
+            let first = places.entry(allocation).or_insert_with(|| place.clone());
+            if place < *first {
+                *first = place;
+            }
+        }
+    }
+    places
+}
+
+/// As many candidates as there are outputs, each with one: first those of which the compiler makes an output by a copy, then
+/// those that are needed for the shortest time, of which no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
+/// both.
+fn pairs(
+    mut candidates: Vec<&Candidate>,
+    outputs: &[u32],
+    in_place: &mut InPlace,
+) -> Vec<(u32, u32)> {
+    if candidates.len() > outputs.len() {
+        candidates.sort_by_cached_key(|it| {
+            let value = it.value.map(|value| &in_place.dump.values[value as usize]);
+            let is_copied = value.is_some_and(|it| in_place.is_copied_to(it, outputs));
+            let mut is_unordered = |parameter: &Value| {
+                outputs.iter().all(|&output| {
+                    let pairing = in_place.pairing(parameter, output);
+                    matches!(pairing.obstacle, Some(Obstacle::Unordered { .. }))
+                })
+            };
+            let is_unordered = !is_copied && value.is_some_and(&mut is_unordered);
+            let is_unknown = it.needed_until.is_none();
+            let steps = (is_unknown, it.needed_until);
+            (!is_copied, is_unordered, steps, it.allocation)
+        });
+        candidates.truncate(outputs.len());
+    }
+    candidates.sort_by_key(|it| (it.number, it.allocation));
+    let allocations = candidates.into_iter().map(|it| it.allocation);
+    allocations.zip(outputs.iter().copied()).collect()
+}
