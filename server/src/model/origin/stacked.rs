@@ -37,7 +37,7 @@ impl<'d> Origins<'d> {
                 self.result_of(body, element()?)?
             }
             // Who writes the update knows the line.
-            _ if has_other_lines(own, &of_loop) => return None,
+            _ if !is_of_loop(own, &of_loop) && has_other_lines(own, &of_loop) => return None,
             _ => (value.name, element().unwrap_or(0)),
         };
         self.written(start, of_loop)
@@ -114,11 +114,25 @@ fn tells_more(origin: &Origin, of_loop: &Origin) -> bool {
         "reshape",
         "squeeze",
     ];
-    let paths = origin.op_name.as_ref().zip(of_loop.op_name.as_ref());
-    let below =
-        paths.and_then(|(own, path)| own.strip_prefix(path.as_str())?.strip_prefix("/body/"));
-    let is_named = below.is_some_and(|it| !OF_LOOPS.contains(&it.rsplit('/').next().unwrap_or(it)));
-    is_named || has_other_lines(origin, of_loop)
+    let is_named = below(origin, of_loop)
+        .is_some_and(|it| !OF_LOOPS.contains(&it.rsplit('/').next().unwrap_or(it)));
+    !is_of_loop(origin, of_loop) && (is_named || has_other_lines(origin, of_loop))
+}
+
+/// The trace path of an instruction in the body of a loop, from there on.
+fn below<'o>(origin: &'o Origin, of_loop: &Origin) -> Option<&'o str> {
+    let path = of_loop.op_name.as_ref()?;
+    let own = origin.op_name.as_ref()?.strip_prefix(path.as_str())?;
+    own.strip_prefix("/body/")
+}
+
+/// Whether an instruction is what `lax.scan` itself takes a part out of an array with, or writes one into it, by its trace path. Where
+/// JAX has traced the body before, for another caller, the stack of such names that caller's lines.
+fn is_of_loop(origin: &Origin, of_loop: &Origin) -> bool {
+    below(origin, of_loop).is_some_and(|it| {
+        it.starts_with("jit(dynamic_update_index_in_dim)")
+            || it.starts_with("jit(dynamic_index_in_dim)")
+    })
 }
 
 /// Whether an instruction in a loop names a line that the loop does not: what loops are made of has the stack of the loop,
@@ -151,26 +165,28 @@ put {
 }
 
 turn {
-  state = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  state = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
   carry = f32[] get-tuple-element(state), index=0
   stack = f32[4]{0} get-tuple-element(state), index=1
   own = f32[4]{0} get-tuple-element(state), index=2
   read = f32[4]{0} get-tuple-element(state), index=3
+  cached = f32[4]{0} get-tuple-element(state), index=4
   kept = f32[] sine(carry), metadata={op_name="while/body/sin" source_file="layer.py" source_line=9}
   filled = f32[4]{0} fusion(stack, kept), kind=kLoop, calls=put, metadata={source_file="scan.py" source_line=8}
   set = f32[4]{0} dynamic-update-slice(own, kept), metadata={source_file="layer.py" source_line=10}
+  laid = f32[4]{0} dynamic-update-slice(cached, kept), metadata={op_name="while/body/jit(dynamic_update_index_in_dim)/dynamic_update_slice" source_file="train.py" source_line=14}
   again = f32[] add(carry, kept), metadata={source_file="layer.py" source_line=11}
-  ROOT next = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) tuple(again, filled, set, read)
+  ROOT next = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}, f32[4]{0}) tuple(again, filled, set, read, laid)
 }
 
 until {
-  now = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  now = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
   ROOT go = pred[] constant(true)
 }
 
 ENTRY e {
-  start = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
-  ROOT loop = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}) while(start), condition=until, body=turn, metadata={op_name="while" source_file="scan.py" source_line=8}
+  start = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}, f32[4]{0}) parameter(0)
+  ROOT loop = (f32[], f32[4]{0}, f32[4]{0}, f32[4]{0}, f32[4]{0}) while(start), condition=until, body=turn, metadata={op_name="while" source_file="scan.py" source_line=8}
 }
 "#;
 
@@ -184,6 +200,9 @@ ENTRY e {
             ("loop{2}", "layer.py:10", ""),
             // What is only handed on is the loop's.
             ("loop{3}", "scan.py:8", "while"),
+            // The stack of a body that another caller had traced before has that caller's line.
+            ("loop{4}", "layer.py:9", "while/body/sin"),
+            ("laid", "layer.py:9", "while/body/sin"),
             ("state{1}", "layer.py:9", "while/body/sin"),
             ("now{1}", "layer.py:9", "while/body/sin"),
             ("filled", "layer.py:9", "while/body/sin"),
