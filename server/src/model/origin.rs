@@ -120,7 +120,7 @@ impl<'d> Told<'_, 'd> {
             let next = match &hop.next {
                 Next::Nothing => None,
                 Next::One(name, element) => Some((*name, *element)),
-                Next::Elements(all) => all.get(element).copied(),
+                Next::Elements(all) => all.get(element).copied().flatten(),
             };
             match next {
                 Some(next) => (name, element) = next,
@@ -149,7 +149,7 @@ impl<'d> Told<'_, 'd> {
         let parts = InstructionParts::read_up_to(text, 1);
         let next = if parts.opcode == "tuple" {
             let parts = InstructionParts::read_up_to(text, usize::MAX);
-            let all = (0..parts.operands.len()).map_while(|at| read_as(self.dump, &parts, at));
+            let all = (0..parts.operands.len()).map(|at| read_as(self.dump, &parts, at));
             Next::Elements(all.collect())
         } else {
             let one = handed_on(self.dump, &parts);
@@ -179,7 +179,7 @@ enum Next {
     /// An instruction's, or so many-th element.
     One(NameId, usize),
     /// Those of a tuple.
-    Elements(Box<[(NameId, usize)]>),
+    Elements(Box<[Option<(NameId, usize)>]>),
 }
 
 /// Of longer instructions nothing is read for the sake of another one that is asked for alone: no request waits

@@ -210,7 +210,9 @@ impl<'d> Instruction<'d> {
         let Some(name) = dump.names.get(self.name()) else {
             return false;
         };
-        dump.has_used_values()
+        // Of a second program in a text nothing is known, though a name may be from before an edit.
+        dump.instructions.contains_key(&name)
+            && dump.has_used_values()
             && !dump.steps.is_empty()
             && dump.step_of(name).is_none()
             && dump.values_of(name).next().is_none()

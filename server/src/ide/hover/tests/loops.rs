@@ -297,6 +297,15 @@ fn targets_of_custom_calls_are_shown() {
 }
 
 #[test]
+fn an_element_has_its_line_though_another_of_the_tuple_is_of_nothing() {
+    let text = "HloModule m\n\nENTRY e {\n  q = f32[4]{0} parameter(0)\n  \
+                e = f32[4]{0} exponential(q), metadata={source_file=\"a.py\" source_line=3}\n  \
+                t = (f32[4]{0}, f32[4]{0}) tuple(gone, e)\n  ROOT g = f32[4]{0} get-tuple-element(t), index=1\n}\n";
+    let hover = on(&[(HLO, text)], "  ROOT g", "g");
+    assert!(hover.contains("a.py:3"), "{hover}");
+}
+
+#[test]
 fn fused_instructions_take_nothing() {
     expect![[r#"
         **`neg.1`**: elementwise `negate`; inside a fused or applied computation: takes no memory of its own
