@@ -447,7 +447,10 @@ pub(crate) fn is_comment(line: &str) -> bool {
 
 /// `[ROOT ][%]NAME = `, where people leave out one of the blanks; a broken line may go on with `key=value`.
 fn starts_instruction(text: &str) -> bool {
-    let text = text.strip_prefix("ROOT ").unwrap_or(text);
+    let root = text.strip_prefix("ROOT");
+    let text = root
+        .filter(|it| it.starts_with([' ', '\t']))
+        .unwrap_or(text);
     let text = text.trim_start_matches([' ', '\t']);
     let (text, has_percent) = match text.strip_prefix('%') {
         Some(text) => (text, true),

@@ -289,6 +289,14 @@ impl<'d> Operation<'d, '_> {
     fn transpose(&self) -> Checked {
         let operand = self.array(0)?;
         let dimensions = self.dimensions("dimensions", operand.rank())?;
+        let mut each = dimensions.clone();
+        each.sort_unstable();
+        if !each.into_iter().eq(0..operand.rank()) {
+            let list = self.attribute("dimensions").unwrap_or_default();
+            return Err(of_result(format!(
+                "`dimensions={list}` does not name each dimension of `{operand}` once"
+            )));
+        }
         self.gives(&operand.with(dimensions.iter().map(|&it| operand.sizes[it]).collect()))
     }
 

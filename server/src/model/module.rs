@@ -58,7 +58,7 @@ fn leaves(tokens: impl Iterator<Item = SyntaxToken>) -> FxHashSet<Leaf> {
 /// Whether `ROOT` stands before an instruction of this text.
 pub fn is_root(text: &str, row: &facts::Instruction) -> bool {
     let before = text.get(..row.span.start as usize);
-    before.is_some_and(|before| before.ends_with("ROOT "))
+    before.is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with("ROOT"))
 }
 
 impl Dump {

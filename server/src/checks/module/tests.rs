@@ -331,6 +331,7 @@ fn shapes_that_do_not_follow_from_operands() {
         "c = f32[2,4,3] broadcast(a), dimensions={0,3}",
         "c = f32[2,3] transpose(a), dimensions={1,0}",
         "c = f32[3,2] transpose(a), dimensions={1,2}",
+        "c = f32[2,2] transpose(a), dimensions={0,0}",
         "c = f32[7] reshape(a)",
         "c = f32[2,5] concatenate(a, a), dimensions={1}",
         "c = f32[5,3] concatenate(a, b), dimensions={0}",
@@ -391,6 +392,8 @@ fn shapes_that_do_not_follow_from_operands() {
           instruction-shape `f32[2,3]` `transpose` gives `f32[3,2]` here, not `f32[2,3]` []
         c = f32[3,2] transpose(a), dimensions={1,2}
           instruction-shape `f32[3,2]` `dimensions={1,2}`, where there are 2 dimensions []
+        c = f32[2,2] transpose(a), dimensions={0,0}
+          instruction-shape `f32[2,2]` `dimensions={0,0}` does not name each dimension of `f32[2,3]` once []
         c = f32[7] reshape(a)
           instruction-shape `f32[7]` `f32[2,3]` has 6 elements, `f32[7]` has 7 []
         c = f32[2,5] concatenate(a, a), dimensions={1}
