@@ -1,10 +1,12 @@
 //! Texts out of logs, which write a message of many lines as one, with escapes of JSON or Python.
 
+mod record;
+
 use std::borrow::Cow;
 
 use buflens_syntax::{Document, DocumentKind, TooLarge};
+use record::of_record;
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
 
 use crate::model::failure::{Form, failures};
 use crate::model::source::unescaped;
@@ -17,8 +19,6 @@ const MOST_LINES: usize = 8;
 const TERMINAL: usize = 80;
 /// How lines of the message begin that stand at its left edge, where a log has left the blank ones before them out.
 const AT_EDGE: [&str; 4] = ["Output size ", "Program ", "Total ", "Largest program "];
-/// What loggers call the text of a record.
-const TEXTS: [&str; 4] = ["log", "message", "msg", "textPayload"];
 /// What the first line of a broken sentence has, unless it is broken in there.
 const BEGINNINGS: [&str; 6] = [
     "RESOURCE_EXHAUSTED",
@@ -45,7 +45,7 @@ impl Log {
     /// If it is longer than a document can be.
     pub fn new(text: &str) -> Result<Self, TooLarge> {
         let (mut plain, mut lines) = (String::with_capacity(text.len()), Vec::new());
-        let recorded: Vec<Cow<str>> = text.split_inclusive('\n').map(of_record).collect();
+        let recorded: Vec<Cow<str>> = text.split_inclusive('\n').map(said).collect();
         let order = untangled(&recorded);
         let all: Vec<&str> = order.iter().map(|&at| &*recorded[at]).collect();
         let mut at = 0;
@@ -56,7 +56,9 @@ impl Log {
                 Some((whole, count)) => (whole.as_str(), *count),
                 None => (*line, 1),
             };
-            push(&mut plain, line, MOST_NESTED);
+            for line in line.split_inclusive('\n') {
+                push(&mut plain, line, MOST_NESTED);
+            }
             let own = plain[before..].split_inclusive('\n');
             lines.extend(own.map(|_| order[at] as u32));
             at += count;
@@ -72,6 +74,56 @@ impl Log {
         let line = self.document.line_at(offset);
         self.lines.get(line as usize).copied().unwrap_or(line)
     }
+}
+
+/// What a line of a log says: without what terminals and collectors of logs put into and behind it, and out of its record.
+fn said(line: &str) -> Cow<'_, str> {
+    let plain = if line.contains('\u{1b}') {
+        let content = line.trim_end_matches(['\r', '\n']);
+        Cow::Owned(without_escapes(content) + &line[content.len()..])
+    } else {
+        Cow::Borrowed(line)
+    };
+    let once = plain.trim_end().strip_suffix(" across cluster]");
+    let once = once.and_then(|it| Some(it.rsplit_once(" [repeated ")?.0.to_owned() + "\n"));
+    match once {
+        Some(once) => Cow::Owned(once),
+        None => match plain {
+            Cow::Borrowed(line) => of_record(line),
+            Cow::Owned(line) => Cow::Owned(of_record(&line).into_owned()),
+        },
+    }
+}
+
+/// A line without what colours it or makes a part of it a link (ECMA-48: control sequences, and commands to the system).
+fn without_escapes(line: &str) -> String {
+    const ESCAPE: char = '\u{1b}';
+    let mut parts = line.split(ESCAPE);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    let mut is_command = false;
+    for part in parts {
+        let bytes = part.as_bytes();
+        let shown = match bytes.first() {
+            Some(b'[') => {
+                let end = bytes[1..]
+                    .iter()
+                    .position(|byte| (b'@'..=b'~').contains(byte));
+                end.map_or("", |end| &part[end + 2..])
+            }
+            Some(b']') => match part.split_once('\u{7}') {
+                Some((_, behind)) => behind,
+                None => {
+                    is_command = true;
+                    ""
+                }
+            },
+            // The end of a command.
+            Some(b'\\') if std::mem::take(&mut is_command) => &part[1..],
+            _ => part,
+        };
+        plain.push_str(shown);
+    }
+    plain
 }
 
 /// The numbers of the lines in the order in which they are read: what several processes have said line by line is read one
@@ -92,20 +144,20 @@ fn untangled(lines: &[Cow<str>]) -> Vec<usize> {
     order
 }
 
-/// Who says a line, by what stands before it: `[rank3]: `, `[1,0]<stderr>:`, `0: `, `trainer-1  | `,
-/// `(RayTrainWorker pid=4, ip=10.0.0.2) `.
+/// Who says a line, by what stands before it, behind the time of day: `[rank3]: `, `[1,0]<stderr>:`, `[pod/trainer-1/main] `,
+/// `0: `, `trainer-1  | `, `(RayTrainWorker pid=4, ip=10.0.0.2) `.
 fn process(line: &str) -> Option<&str> {
     /// No name is longer.
     const MOST: usize = 80;
-    let own = line.strip_prefix("\u{1b}[36m").unwrap_or(line);
+    let own = behind_time(line);
     let is_digit = |char: char| char.is_ascii_digit();
     let end = match own.as_bytes().first()? {
         b'[' => {
             let (name, _) = own[1..].split_once(']')?;
             let words = name.trim_end_matches(|char: char| is_digit(char) || char == ',');
-            let is_name =
+            let is_rank =
                 words.len() < name.len() && words.bytes().all(|byte| byte.is_ascii_alphabetic());
-            is_name.then_some(name.len() + 1)?
+            (is_rank || name.starts_with("pod/")).then_some(name.len() + 1)?
         }
         b'(' => own.find(')').filter(|&end| own[..end].contains("pid="))?,
         _ => {
@@ -124,22 +176,19 @@ fn process(line: &str) -> Option<&str> {
     own.get(..end).filter(|_| end <= MOST)
 }
 
-/// The line that a record of JSON holds, as containers write one for each line of their output; else the line as it is,
-/// also where another part of the record may hold a message.
-fn of_record(line: &str) -> Cow<'_, str> {
-    let record = Some(line.trim()).filter(|it| it.starts_with('{') && it.ends_with('}'));
-    let record = record.and_then(|it| serde_json::from_str::<Map<String, Value>>(it).ok());
-    let text = record.and_then(|mut record| {
-        let key = TEXTS.iter().find(|&&key| record.contains_key(key))?;
-        let Value::String(text) = record.remove(*key)? else {
-            return None;
-        };
-        let text = text.trim_end_matches(['\r', '\n']);
-        let mut others = record.values().filter_map(Value::as_str);
-        let is_other = |text: &str| text.contains('\n') || has_beginning(text);
-        (!text.contains('\n') && !others.any(is_other)).then(|| format!("{text}\n"))
-    });
-    text.map_or(Cow::Borrowed(line), Cow::Owned)
+/// A line without the date and the time that it begins with.
+fn behind_time(mut line: &str) -> &str {
+    let is_of_time = |char: char| char.is_ascii_digit() || "-/:.,TZ+".contains(char);
+    while let Some((word, behind)) = line.split_once(' ') {
+        let count = |char| word.matches(char).count();
+        let is_time =
+            word.chars().all(is_of_time) && ['-', '/', ':'].into_iter().any(|it| count(it) == 2);
+        if !is_time {
+            break;
+        }
+        line = behind;
+    }
+    line
 }
 
 fn has_beginning(text: &str) -> bool {
@@ -271,251 +320,4 @@ fn push(plain: &mut String, line: &str, nested: u32) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "E: Ran out of memory in memory space hbm. Used 2.0K of 1.0K hbm.\n\n\
-                        Largest program allocations in hbm:\n  1. Size: 512B\n     \
-                        Operator: op_name=\"jit(f)/\\\"a\\\"\" source_file=\"C:\\\\new\\\\it.py\" source_line=3";
-
-    #[track_caller]
-    fn check(line: &str, expected: &str) {
-        let log = Log::new(&format!("start\n{line}\nend\n")).expect("a small text");
-        assert_eq!(
-            log.document.text(),
-            format!("start\n{expected}\nend\n"),
-            "{line}"
-        );
-        let at = |words: &str| {
-            let offset = log.document.text().find(words).expect("the words");
-            log.line_at(offset as u32)
-        };
-        assert_eq!((at("Ran out"), at("source_line")), (1, 1));
-        assert_eq!(at("end\n"), 2);
-    }
-
-    #[test]
-    fn a_message_has_its_lines_again() {
-        let json = |text: &str| serde_json::to_string(text).expect("JSON");
-        let record = |text: &str| format!("{{\"level\":\"error\",\"message\":{}}}", json(text));
-        let once = record(TEXT);
-        check(
-            &once,
-            &format!("{{\"level\":\"error\",\"message\":\"{TEXT}\"}}"),
-        );
-        let log = Log::new(&record(&once)).expect("a small text");
-        assert!(log.document.text().contains(TEXT), "a record in a record");
-        let python = TEXT.replace('\\', "\\\\").replace('\n', "\\n");
-        check(
-            &format!("raise XlaRuntimeError('{python}')"),
-            &format!("raise XlaRuntimeError('{TEXT}')"),
-        );
-    }
-
-    #[test]
-    fn records_of_one_line_each_are_lines() {
-        let record = |line: &str| {
-            let record = serde_json::json!({ "log": line, "stream": "stderr", "time": "2026-11-28T11:35:00Z" });
-            format!("{record}\n")
-        };
-        let records: String = TEXT.split_inclusive('\n').map(record).collect();
-        let log = Log::new(&format!("{{}}\n{{\"a\":1}}\n{records}")).expect("a small text");
-        let text = log.document.text();
-        assert_eq!(text, format!("{{}}\n{{\"a\":1}}\n{TEXT}\n"));
-        let at = text.find("source_line").expect("the words");
-        assert_eq!(log.line_at(at as u32), 6);
-        // A message may stand in another part of the record.
-        let record =
-            serde_json::json!({ "message": "the step failed", "exc_info": TEXT }).to_string();
-        let log = Log::new(&record).expect("a small text");
-        assert!(
-            log.document.text().contains(TEXT),
-            "{}",
-            log.document.text()
-        );
-    }
-
-    #[test]
-    fn how_much_is_too_much_may_stand_on_the_next_line() {
-        let broken = "E: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 84.05G of 15.75G hbm. Exceeded hbm\n\
-                      capacity by 68.30G.\n\nTotal hbm usage >= 84.55G:\n";
-        let log = Log::new(broken).expect("a small text");
-        let failures = failures(&log.document);
-        let message = failures[0].message.expect("a message");
-        assert!(message.exceeded.is_some(), "{}", message.text);
-    }
-
-    #[test]
-    fn a_message_about_one_allocation_is_one_again() {
-        let whole = "E: RESOURCE_EXHAUSTED: Allocation (size=153600000000) would exceed memory (size=17179869184) :: \
-                     #allocation10 [shape = 'f32[300000000,3]{1,0:T(8,128)}', space=hbm, tag = 'output of reshape.1@{}'] :: \
-                     <no-hlo-instruction>";
-        for width in [60, 72, 80, 100] {
-            let lines: Vec<&str> = (0..whole.len())
-                .step_by(width)
-                .map(|at| &whole[at..whole.len().min(at + width)])
-                .collect();
-            let log = Log::new(&format!("start\n{}\nSee the end.\n", lines.join("\n")));
-            let text = log.expect("a small text").document.text();
-            assert!(
-                text.contains("tag = 'output of reshape.1@{}']"),
-                "{width}: {text}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_sentence_that_is_broken_into_lines_is_one_again() {
-        let whole = "E: RESOURCE_EXHAUSTED: E1000: Ran out of memory on HBM, the total memory required for \
-                     HLO temporaries (80.63G) exceeds available HBM (15.75G). HLO module: jit_long_name.";
-        let check = |prefix: &str, lines: &[&str], expected: &str| {
-            let broken: Vec<String> = lines
-                .iter()
-                .map(|line| format!("{prefix}{line}\n"))
-                .collect();
-            let log = Log::new(&format!("start\n{}See the end.\n", broken.concat()));
-            let log = log.expect("a small text");
-            let text = log.document.text();
-            assert_eq!(text, format!("start\n{prefix}{expected}\nSee the end.\n"));
-            let at =
-                |words: &str| log.line_at(text.find(words).expect("the words") as u32) as usize;
-            assert_eq!((at(&expected[..7]), at("See the")), (1, 1 + lines.len()));
-        };
-        for width in [40, 55, 60, 70, 80, 100, 120] {
-            let mut words: Vec<String> = Vec::new();
-            for word in whole.split(' ') {
-                match words
-                    .last_mut()
-                    .filter(|line| line.len() + word.len() < width)
-                {
-                    Some(line) => {
-                        line.push(' ');
-                        line.push_str(word);
-                    }
-                    None => words.push(word.to_owned()),
-                }
-            }
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            for prefix in [
-                "",
-                "> ",
-                "[rank0]: ",
-                "I1123 05:41:12.345 3 train.py:3] ",
-                "[1,3]<stderr>:",
-                "trainer-1  | ",
-                "2025-11-28 11:35:00,123 - train - ERROR - ",
-                "2025-11-28T11:35:00.123Z stderr F ",
-            ] {
-                check(prefix, &words, whole);
-            }
-        }
-        for width in [40, 60, 72, 80] {
-            let letters: Vec<&[u8]> = whole.as_bytes().chunks(width).collect();
-            let letters = letters
-                .into_iter()
-                .map(|line| str::from_utf8(line).expect("ASCII"));
-            check("", &letters.collect::<Vec<_>>(), whole);
-        }
-        let request = "Attempting to allocate 2.50G. That was not possible. There are 1.20G free.";
-        let (first, other) = request.split_at(request.find("There").expect("the words"));
-        check("", &[first.trim_end(), other], request);
-        // Of two messages each has its own line, and what is no message has them all.
-        check(
-            "",
-            &["RESOURCE_EXHAUSTED: a quota,", whole],
-            &format!("RESOURCE_EXHAUSTED: a quota,\n{whole}"),
-        );
-        check(
-            "",
-            &["Ran out of", "disk (2.0G)."],
-            "Ran out of\ndisk (2.0G).",
-        );
-    }
-
-    #[test]
-    fn lines_of_the_list_that_a_terminal_broke_are_whole_again() {
-        let path = format!("op_name=\"jit(f)/{}\"", "a".repeat(64));
-        let (start, end) = path.split_at(TERMINAL);
-        let broken = format!(
-            "  1. Size: 512B\n     Operator: \n{start}\n{end} source_file=\"a.py\" \nsource_line=3\n     \
-             Shape: (f32[8]{{0}}, \nf32[8]{{0}})\n     ==========\n\n  2. Size: 4B \nend\n"
-        );
-        let whole = format!(
-            "  1. Size: 512B\n     Operator: {path} source_file=\"a.py\" source_line=3\n     \
-             Shape: (f32[8]{{0}}, f32[8]{{0}})\n     ==========\n\n  2. Size: 4B \nend\n"
-        );
-        let log = Log::new(&broken).expect("a small text");
-        assert_eq!(log.document.text(), whole);
-        let at = |words: &str| log.line_at(whole.find(words).expect("the words") as u32);
-        assert_eq!((at("source_line"), at("Shape"), at("end")), (1, 5, 10));
-        let log = Log::new(&whole).expect("a small text");
-        assert_eq!(log.document.text(), whole);
-    }
-
-    #[test]
-    fn what_several_processes_say_line_by_line_is_read_one_after_the_other() {
-        for (one, other) in [
-            ("[rank0]: ", "[rank1]: "),
-            ("0: ", "1: "),
-            ("[1,0]<stderr>:", "[1,1]<stderr>:"),
-            ("trainer-1  | ", "trainer-2  | "),
-            ("(W pid=4, ip=10.0.0.2) ", "(W pid=5, ip=10.0.0.3) "),
-            ("(pid=4) ", "(pid=5) "),
-            (
-                "\u{1b}[36m(W pid=4)\u{1b}[0m ",
-                "\u{1b}[36m(W pid=5)\u{1b}[0m ",
-            ),
-        ] {
-            let lines = [
-                "Ran out of memory in memory space hbm. Used 24.00G of 15.75G hbm. Exceeded hbm capacity by 8.25G.",
-                "  1. Size: 4B",
-                "     Shape: f32[1]",
-            ];
-            let both = lines
-                .map(|line| format!("{one}{line}\n{other}{line}\n"))
-                .concat();
-            let log = Log::new(&format!("start\n{both}end\n")).expect("a small text");
-            let of = |before: &str| lines.map(|line| format!("{before}{line}\n")).concat();
-            let text = log.document.text();
-            assert_eq!(text, format!("start\n{}{}end\n", of(one), of(other)));
-            let at = text.find(&format!("{other}  1.")).expect("the words");
-            assert_eq!(log.line_at(at as u32), 4);
-        }
-        for line in [
-            "[2026-11-28 11:00]: a",
-            "a: b",
-            "12:00: a",
-            "a | b",
-            "(a) b",
-            "",
-            "[x] a",
-        ] {
-            assert_eq!(process(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn escapes_of_escapes_have_an_end() {
-        let escapes = "134".repeat(100_000);
-        let line = format!("Ran out of memory on HBM, the total \\{escapes}n");
-        assert!(Log::new(&line).is_ok_and(|log| log.document.len() > 200_000));
-        let line = format!("Ran out of memory on HBM, the total \\n\\{escapes}n");
-        assert!(Log::new(&line).is_ok_and(|log| log.document.len() > 200_000));
-    }
-
-    #[test]
-    fn other_lines_stay() {
-        for text in [
-            TEXT,
-            "loaded C:\\new\n",
-            "{\"message\":\"a\\nb\"}",
-            "",
-            "no end",
-            "    arguments            0B \nOutput size 0B; shares 0B with arguments.\n",
-            "C:\\new Ran out of disk",
-        ] {
-            let log = Log::new(text).expect("a small text");
-            assert_eq!(log.document.text(), text);
-        }
-    }
-}
+mod tests;

@@ -112,7 +112,7 @@ fn names_that_lead_nowhere() {
 #[test]
 fn what_people_write_has_no_finding() {
     let text = "  HloModule m,\n    is_scheduled=true\n\n  /* one line */\n  add {\n    x = f32[] parameter(0)\n    \
-                    y = f32[] parameter(1)\n    ROOT s = add(x, y)\n    }\n\nmain (a: f32[2],\n    b: f32[2]) -> f32[]\n{\n\
+                    y = f32[] parameter(1)\n    ROOT\ts = add(x, y)\n    }\n\nmain (a: f32[2],\n    b: f32[2]) -> f32[]\n{\n\
                     %a = f32[2] parameter(0)\nb = f32[2] parameter(1), frontend_attributes={\n  k=\"}\"\n  }\n\
                     c = add(a, f32[2] negate(b))\nROOT r = reduce(c, f32[] constant(0)),\n  dimensions={0}, to_apply=add\n}\n";
     assert_eq!(findings(text), "");
