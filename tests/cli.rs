@@ -211,11 +211,14 @@ fn severities_and_what_is_denied_decide_the_exit_code() {
         0,
     );
     assert_eq!(out, "no findings in 1 dump\n");
-    let (_, err) = check(&["check", PLANTED, "--severity", "bites-overlap=off"], 2);
-    assert!(
-        err.contains("no code `bites-overlap`") && err.contains("total-bytes"),
-        "{err}"
-    );
+    for (code, instead) in [
+        ("bites-overlap", "is it `bytes-overlap`?"),
+        ("no-such-code", "there are syntax, "),
+    ] {
+        let (_, err) = check(&["check", PLANTED, "--severity", &format!("{code}=off")], 2);
+        let told = format!("no code `{code}`; {instead}");
+        assert!(err.contains(&told), "{err}");
+    }
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn many_dumps_are_one_table() {
     let (out, _) = run(&["summary", "tests/fixtures/dumps", "--limit", "3"], 0);
     assert!(
         out.contains(&format!(
-            "... and {} dumps with no more bytes.",
+            "... and {} more dumps, none larger.",
             modules.len() - 3
         )),
         "{out}"

@@ -146,6 +146,7 @@ struct File {
 
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[serde(expecting = "the table `[budget]`")]
 struct Budget {
     max_peak: PerSpace<u64>,
     max_temp: PerSpace<u64>,
@@ -155,7 +156,7 @@ struct Budget {
 }
 
 #[derive(Default, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "the table `[check]`")]
 struct Check {
     deny: Option<Deny>,
     device: Option<Spanned<String>>,
@@ -163,6 +164,7 @@ struct Check {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(expecting = "a table `[[module]]`")]
 struct Section {
     name: Spanned<String>,
     #[serde(default)]
@@ -379,6 +381,7 @@ mod tests {
             "[budget]\nmax-padding = \"0.5x\"",
             "[budget]\nmax-growth = { hbm = 1 }",
             "[check]\ndeny = \"all\"",
+            "budget = \"1MiB\"",
             "[severity]\nsintax = \"off\"",
             "[severity]\nspelling = \"off\"",
             "[severity]\nsyntax = \"fatal\"",
@@ -405,6 +408,7 @@ mod tests {
             2:15: expected a ratio from 1 on with at most six decimals, such as "2x" or "1.5"
             2:14: invalid type: map, expected a number, or a text with a unit
             2:8: unknown variant `all`, expected one of `error`, `warning`, `information`, `hint`, `never`
+            1:10: invalid type: string "1MiB", expected the table `[budget]`
             2:1: there is no code `sintax`; is it `syntax`?
             2:1: there is no code `spelling`; there are syntax, truncated, second-dump, other-compilation, allocation
             2:10: the severity of `syntax` is none of error, warning, information, hint and off

@@ -110,13 +110,11 @@ fn without_escapes(line: &str) -> String {
                     .position(|byte| (b'@'..=b'~').contains(byte));
                 end.map_or("", |end| &part[end + 2..])
             }
-            Some(b']') => match part.split_once('\u{7}') {
-                Some((_, behind)) => behind,
-                None => {
-                    is_command = true;
-                    ""
-                }
-            },
+            Some(b']') => {
+                let ended = part.split_once('\u{7}');
+                is_command = ended.is_none();
+                ended.map_or("", |(_, behind)| behind)
+            }
             // The end of a command.
             Some(b'\\') if std::mem::take(&mut is_command) => &part[1..],
             _ => part,

@@ -455,8 +455,8 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
         page.table(unlisted_values(dump));
         if dump.unlisted_left_out > 0 {
             page.text(format!(
-                "... and {} with no more bytes; `buflens peak` shows all.",
-                counted(dump.unlisted_left_out, "value")
+                "... and {}, none larger; `buflens peak` shows all.",
+                counted(dump.unlisted_left_out, "more value")
             ));
         }
     }

@@ -45,8 +45,8 @@ pub fn page<L>(answer: &Answer<Padding<L>>, is_asked: bool) -> Page {
     }
     if padding.values_left_out > 0 {
         page.text(format!(
-            "... and {} with no more padding.",
-            counted(padding.values_left_out, "value")
+            "... and {}, none with more padding.",
+            counted(padding.values_left_out, "more value")
         ));
     }
     page

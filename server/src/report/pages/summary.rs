@@ -149,8 +149,8 @@ fn many(modules: &[Module], color: u64, limit: usize) -> Page {
     page.table(table);
     if modules.len() > limit {
         page.text(format!(
-            "... and {} with no more bytes.",
-            counted(modules.len() - limit, "dump")
+            "... and {}, none larger.",
+            counted(modules.len() - limit, "more dump")
         ));
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
