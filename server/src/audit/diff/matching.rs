@@ -104,6 +104,9 @@ const ALIKE: Key = |it| {
 /// And later.
 const SAME_ARRAY: Key = |it| Some(hash((it.opcode, it.index, it.array)));
 
+/// At last, as of a copy or a constant of another size, which have no trace path.
+const SAME_RANK: Key = |it| Some(hash((it.opcode?, it.index, it.rank?)));
+
 /// What is all the same but for the number in its name, which tells less than where it lies.
 const PLACED: Key = |it| {
     Some(hash((
@@ -248,6 +251,7 @@ pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
     matching.walk(SAME_ARRAY);
     matching.passes(&SECOND);
     matching.walk(SAME_ARRAY);
+    matching.walk(SAME_RANK);
     matching.passes(&LAST);
     let mut pairs = matching.pairs;
     pairs.sort_unstable_by_key(|pair| pair.before);

@@ -363,6 +363,25 @@ fn operands_lead_from_one_pair_to_the_next() {
     );
 }
 
+/// Of two sizes, without a trace path, and called what all copies are.
+#[test]
+fn operands_lead_to_what_has_grown_with_them() {
+    let of = |shape: &'static str| -> [Line; 4] {
+        [
+            ("x.1", "f32[8]", "parameter(0)", Parameter(0)),
+            ("fill.1", shape, "broadcast(%x.1), dimensions={}", Temp),
+            ("copy.1", shape, "copy(%fill.1)", Temp),
+            ("out.1", "f32[8]", "negate(%x.1)", Output),
+        ]
+    };
+    check(&of("f32[16]"), &of("f32[32]"), &expect![[r#"
+        x.1 = x.1 by parameter
+        fill.1 = fill.1 by name, other shape
+        copy.1 = copy.1 by operands, other shape
+        out.1 = out.1 by operands
+    "#]]);
+}
+
 #[test]
 fn the_result_has_its_parts_whatever_makes_them() {
     check(
