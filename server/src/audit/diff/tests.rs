@@ -374,12 +374,16 @@ fn operands_lead_to_what_has_grown_with_them() {
             ("out.1", "f32[8]", "negate(%x.1)", Output),
         ]
     };
-    check(&of("f32[16]"), &of("f32[32]"), &expect![[r#"
+    check(
+        &of("f32[16]"),
+        &of("f32[32]"),
+        &expect![[r#"
         x.1 = x.1 by parameter
         fill.1 = fill.1 by name, other shape
         copy.1 = copy.1 by operands, other shape
         out.1 = out.1 by operands
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::{Context, opcode, peak, source, value};
 use crate::ide::markdown::{Table, Text, code, cut, shorten};
 use crate::model::bytes;
 use crate::model::origin::Origin;
+use crate::model::shapes::shape_text;
 use crate::model::source::unescaped;
 use crate::model::space;
 use crate::model::{Dump, NameId};
@@ -217,6 +218,20 @@ impl<'d> Instruction<'d> {
             && dump.step_of(name).is_none()
             && dump.values_of(name).next().is_none()
             && dump.positions_at(name).next().is_none()
+    }
+
+    /// `, f32[4]{0}`: the result of a bitcast, where it is another name of one value that has another shape.
+    pub(super) fn other_shape(&self, dump: &Dump, values: &[u32]) -> String {
+        match values {
+            &[only]
+                if self.opcode() == "bitcast"
+                    && array_shape(self.shape()).is_some()
+                    && shape_text(dump, &dump.values[only as usize]) != Some(self.shape()) =>
+            {
+                format!(", {}", code(&cut(self.shape(), 100)))
+            }
+            _ => String::new(),
+        }
     }
 
     /// `in flight at steps 1-10`, of an asynchronous operation.

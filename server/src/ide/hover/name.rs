@@ -54,7 +54,13 @@ impl Cursor<'_, '_> {
         }
         let plain = instruction
             .as_ref()
-            .map(|instruction| format!(": {}", instruction.plain(context)))
+            .map(|instruction| {
+                format!(
+                    ": {}{}",
+                    instruction.plain(context),
+                    instruction.other_shape(dump, values)
+                )
+            })
             .unwrap_or_default();
         if values.is_empty() {
             return self.with_source(format!("**{title}**{plain}"), instruction.as_ref());

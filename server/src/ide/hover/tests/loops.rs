@@ -306,6 +306,20 @@ fn an_element_has_its_line_though_another_of_the_tuple_is_of_nothing() {
 }
 
 #[test]
+fn a_bitcast_tells_its_own_shape() {
+    let module = "HloModule m, is_scheduled=true\n\nENTRY e {\n  a = f32[8]{0} parameter(0)\n  \
+                  b = f32[2,4]{1,0} bitcast(a)\n  ROOT c = f32[2,4]{1,0} negate(b)\n}\n";
+    let assignment = "BufferAssignment:\nallocation 0: size 32, parameter 0, shape |f32[8]| at ShapeIndex {}:\n \
+                      value: <0 a @0> (size=32,offset=0): f32[8]{0}\n\nTotal bytes used: 32 (32B)\n\n\
+                      Used values:\n<0 a @0>\n positions:\n  a\n  b\n uses:\n  c, operand 0\n from instruction: \
+                      a = f32[8]{0} parameter(0)\n";
+    let hover = on(&[(HLO, module), (TPU, assignment)], "  b = ", "b");
+    let heading = hover.lines().next().unwrap_or_default();
+    expect!["**`b`**: the same bytes under another shape, `f32[2,4]{1,0}`. Not a copy, but another name of:"]
+        .assert_eq(heading);
+}
+
+#[test]
 fn fused_instructions_take_nothing() {
     expect![[r#"
         **`neg.1`**: elementwise `negate`; inside a fused or applied computation: takes no memory of its own
