@@ -128,23 +128,19 @@ pub fn donation(audit: &Audit) -> Donation {
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
     for (at, allocation, number) in of_parameters {
         let value = value_of(dump, allocation);
-        let last_read = value.and_then(|value| dump.last_read(&dump.values[value as usize]));
+        let own = value.map(|at| &dump.values[at as usize]);
+        let last_read = own.and_then(|own| dump.last_read(own));
         let peak = dump.occupancy().peak(allocation.color);
-        let at_peak = value.and_then(|at| dump.is_at_peak(&dump.values[at as usize]));
+        let at_peak = own.and_then(|own| dump.is_at_peak(own));
         let (output, outputs) = matching.of_parameter(at);
         // Where nobody is known to read it, that may be for want of the section that tells.
-        let is_unread = |value: &Value| value.is_used() && dump.uses_of(value).is_empty();
+        let is_unread = own.is_some_and(|own| own.is_used() && dump.uses_of(own).is_empty());
         // A loop stands behind its body in the schedule, but has the bytes from before it on.
-        let end = value.map_or(0, |at| dump.live(&dump.values[at as usize]).1);
-        let is_read_before = |step: u64| match last_read {
-            Some((last, _)) => last.min(end) < step,
-            None => value.is_some_and(|value| is_unread(&dump.values[value as usize])),
-        };
-        let is_known = value.is_some_and(|at| {
-            let value = &dump.values[at as usize];
-            value.has_live_range()
-                && (at_peak != Some(true) || last_read.is_some() || is_unread(value))
-        });
+        let end = own.map_or(0, |own| dump.live(own).1);
+        let is_read_before =
+            |step: u64| last_read.map_or(is_unread, |(last, _)| last.min(end) < step);
+        let is_known = own.is_some_and(Value::has_live_range)
+            && (at_peak != Some(true) || last_read.is_some() || is_unread);
         let verdict = if allocation.is_donated() {
             Verdict::Donated
         } else if dump.is_donated_in_vain(allocation) {
@@ -161,34 +157,19 @@ pub fn donation(audit: &Audit) -> Donation {
         } else {
             Verdict::Kept
         };
-        let paired = output.zip(value).map(|(output, at)| {
-            let value = &dump.values[at as usize];
-            (value, in_place.pairing(value, output))
+        let paired = own.zip(output);
+        let pairing = paired.map_or_else(Pairing::default, |(own, output)| {
+            in_place.pairing(own, output)
         });
-        let pairing = paired.map_or_else(Pairing::default, |(_, pairing)| pairing);
-        let only_with = paired.map_or_else(Vec::new, |(value, pairing)| {
-            let (instead, before) = matching.before(at);
-            let is_free = pairing.obstacle.is_none()
-                && instead.is_some_and(|it| in_place.pairing(value, it).obstacle.is_some());
-            if is_free { before } else { Vec::new() }
-        });
+        let (instead, before) = matching.before(at);
+        let mut is_free_alone = |(own, instead)| in_place.pairing(own, instead).obstacle.is_none();
+        let only_with = match own.zip(instead) {
+            Some(alone) if pairing.obstacle.is_none() && !is_free_alone(alone) => before,
+            _ => Vec::new(),
+        };
         let saving = output.map(|_| {
-            let value = value.map(|at| &dump.values[at as usize]);
-            let from = value.and_then(|value| needed_until(dump, value));
-            let freed = (
-                allocation.size,
-                from.map(|from| {
-                    if let Some(copy) = pairing.spared.and_then(|copy| dump.step_of(copy)) {
-                        return from.min(u64::from(copy));
-                    }
-                    // What its last reader makes of it lies elsewhere, be it not the output.
-                    let is_apart = matches!(pairing.obstacle, Some(Obstacle::Apart(_)));
-                    let stays = value.zip(last_read).is_some_and(|(value, (_, reader))| {
-                        !is_apart && in_place.needs(value, reader)
-                    });
-                    from.saturating_add(stays.into())
-                }),
-            );
+            let from = own.and_then(|own| free_from(&mut in_place, own, pairing));
+            let freed = (allocation.size, from);
             of_all.entry(allocation.color).or_default().push(freed);
             saving(dump, allocation.color, &[freed])
         });
@@ -265,6 +246,20 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     let last = dump.last_read(value).map(|(step, _)| step);
     let never = dump.uses_of(value).is_empty().then_some(0);
     Some(last.or(never)?.min(dump.live(value).1))
+}
+
+/// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.
+fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: Pairing) -> Option<u64> {
+    let dump = in_place.dump;
+    let until = needed_until(dump, parameter)?;
+    if let Some(copy) = pairing.spared.and_then(|copy| dump.step_of(copy)) {
+        return Some(until.min(copy.into()));
+    }
+    // What its last reader makes of it lies elsewhere, be it not the output.
+    let is_apart = matches!(pairing.obstacle, Some(Obstacle::Apart(_)));
+    let reader = dump.last_read(parameter).filter(|_| !is_apart);
+    let stays = reader.is_some_and(|(_, reader)| in_place.needs(parameter, reader));
+    Some(until.saturating_add(stays.into()))
 }
 
 /// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes

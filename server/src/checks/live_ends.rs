@@ -154,10 +154,7 @@ impl Ends<'_> {
         let is_line_missing = at_end.is_some_and(|name| self.reads_untold(name, value));
         let is_certain = step == end.without_calls && !is_line_missing;
         let finding = finding.fixed_if(is_certain, step.to_string());
-        Some(match there {
-            Some(there) => finding.related(there, "the line that says so"),
-            None => finding,
-        })
+        Some(finding.related_if(there, "the line that says so"))
     }
 
     /// The last step at which an instruction reads or shows the value; of a part of the program's result the end of

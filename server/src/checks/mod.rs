@@ -83,6 +83,14 @@ impl Finding {
         }
     }
 
+    /// [Related](Self::related) to `place` if it is known.
+    fn related_if(self, place: Option<Place>, message: impl Into<String>) -> Self {
+        match place {
+            Some(place) => self.related(place, message),
+            None => self,
+        }
+    }
+
     fn related(mut self, place: Place, message: impl Into<String>) -> Self {
         // Most have one, and a dump may have thousands of findings.
         self.related.reserve_exact(1);

@@ -4,6 +4,7 @@ mod record;
 
 use std::borrow::Cow;
 
+use anstream::adapter::strip_str;
 use buflens_syntax::{Document, DocumentKind, TooLarge};
 use record::of_record;
 use rustc_hash::FxHashMap;
@@ -80,7 +81,8 @@ impl Log {
 fn said(line: &str) -> Cow<'_, str> {
     let plain = if line.contains('\u{1b}') {
         let content = line.trim_end_matches(['\r', '\n']);
-        Cow::Owned(without_escapes(content) + &line[content.len()..])
+        // Of colours, and of what makes a part of a line a link.
+        Cow::Owned(strip_str(content).to_string() + &line[content.len()..])
     } else {
         Cow::Borrowed(line)
     };
@@ -93,35 +95,6 @@ fn said(line: &str) -> Cow<'_, str> {
             Cow::Owned(line) => Cow::Owned(of_record(&line).into_owned()),
         },
     }
-}
-
-/// A line without what colours it or makes a part of it a link (ECMA-48: control sequences, and commands to the system).
-fn without_escapes(line: &str) -> String {
-    const ESCAPE: char = '\u{1b}';
-    let mut parts = line.split(ESCAPE);
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    let mut is_command = false;
-    for part in parts {
-        let bytes = part.as_bytes();
-        let shown = match bytes.first() {
-            Some(b'[') => {
-                let end = bytes[1..]
-                    .iter()
-                    .position(|byte| (b'@'..=b'~').contains(byte));
-                end.map_or("", |end| &part[end + 2..])
-            }
-            Some(b']') => {
-                let ended = part.split_once('\u{7}');
-                is_command = ended.is_none();
-                ended.map_or("", |(_, behind)| behind)
-            }
-            // The end of a command.
-            Some(b'\\') if std::mem::take(&mut is_command) => &part[1..],
-            _ => part,
-        };
-        plain.push_str(shown);
-    }
-    plain
 }
 
 /// The numbers of the lines in the order in which they are read: what several processes have said line by line is read one

@@ -60,10 +60,7 @@ impl Advice<'_, '_> {
                 let message = self.copied_over(parameter, copied);
                 let finding = self.parameter_finding(Code::MissedDonation, parameter, message);
                 let source = value_place(self.dump, copied.source);
-                findings.extend(finding.map(|it| match source {
-                    Some(place) => it.related(place, "what is copied"),
-                    None => it,
-                }));
+                findings.extend(finding.map(|it| it.related_if(source, "what is copied")));
             }
             let output = parameter.output();
             let Some((output, saving)) = output.zip(parameter.saving) else {
@@ -150,13 +147,9 @@ impl Advice<'_, '_> {
                     rounded(together)
                 );
             }
-            findings.extend(
-                self.parameter_finding(Code::MissedDonation, parameter, message)
-                    .map(|finding| match size_place(self.dump, output) {
-                        Some(place) => finding.related(place, "the output"),
-                        None => finding,
-                    }),
-            );
+            let finding = self.parameter_finding(Code::MissedDonation, parameter, message);
+            let place = size_place(self.dump, output);
+            findings.extend(finding.map(|it| it.related_if(place, "the output")));
         }
         (findings, taken)
     }

@@ -31,10 +31,8 @@ impl Advice<'_, '_> {
             display(peak.bytes - occupied)
         );
         let finding = Finding::new(Code::XlaPeakStep, printed.place.clone(), message);
-        Some(match step_place(dump, peak.step) {
-            Some(place) => finding.related(place, format!("here {space} holds the most")),
-            None => finding,
-        })
+        let fullest = step_place(dump, peak.step);
+        Some(finding.related_if(fullest, format!("here {space} holds the most")))
     }
 
     /// `fragmentation`
