@@ -145,6 +145,11 @@ fn what_cannot_be_told_is_an_error() {
     );
     let (_, err) = check(&[CPU, "--max-peak", "vmem=1TiB", "--max-peak", "1TiB"], 0);
     assert!(err.contains("has a memory space `vmem`"), "{err}");
+    // A number is no name of what a platform has.
+    let (_, err) = check(&[CPU, "--max-peak", "@77=1", "--max-peak", "1TiB"], 0);
+    assert!(err.contains("has a memory space `@77`"), "{err}");
+    let (_, err) = check(&[CPU, "--capacity", "@77=1"], 2);
+    assert!(err.contains("has a memory space `@77`"), "{err}");
 }
 
 #[test]

@@ -68,11 +68,6 @@ impl Budgets {
     }
 }
 
-/// Whether a program of `platforms` can have a memory space called `name`.
-pub fn applies(name: &str, platforms: Platforms) -> bool {
-    space::called(name, platforms).is_some()
-}
-
 /// Whether a part of the dump that tells of memory was broken off, by what was `found` in it.
 fn is_cut(dump: &Dump, found: &[Finding]) -> bool {
     let tells = |file: FileId| {
@@ -142,7 +137,7 @@ impl Check<'_> {
     /// Nothing can be told of the memory spaces that are limited, for one reason.
     fn nothing(&self, budgets: &Budgets, before: Option<&[Space]>, why: &str) -> Vec<Finding> {
         let platforms = self.dump.platforms;
-        let is_there = |name: &&str| applies(name, platforms);
+        let is_there = |name: &&str| space::called(name, platforms).is_some();
         let last = |limits: &Limits<u64>| {
             let mut names = limits.iter().map(|(name, _)| name.as_str());
             names

@@ -16,11 +16,11 @@ use super::dumps;
 use super::one_dump::no_dump;
 use super::output::{WhileRead, width_or, write_whole};
 use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
-use crate::checks::budgets::{self, Baseline, Budgets, Percent, Ratio};
+use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
+use crate::model::Dump;
 use crate::model::device::{DEVICES, Device};
 use crate::model::space;
-use crate::model::{Dump, Platforms};
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
 use crate::workspace::{self, Found, Loaded, Texts};
 
@@ -292,19 +292,14 @@ impl Check {
 
     /// Says which capacities no dump could be held against; without any, the run says nothing.
     fn tell_of_capacities(&self, totals: &mut Totals) {
-        let is_met = |name: &str| {
-            let mut platforms = totals.platforms.iter();
-            platforms.any(|&platforms| budgets::applies(name, platforms))
-        };
-        let names = self.capacities.iter().map(|(name, _)| name.as_str());
-        let unmet: Vec<&str> = names.filter(|name| !is_met(name)).collect();
-        if totals.platforms.is_empty() || unmet.is_empty() {
+        let unmet = std::mem::take(&mut totals.unmet);
+        if totals.counts.dumps == 0 {
             return;
         }
-        totals.is_unreadable |= unmet.len() == self.capacities.len();
+        totals.is_unreadable |= !unmet.is_empty() && unmet.len() == self.capacities.len();
         for name in unmet {
             totals.note(format!(
-                "no dump is of a platform that has a memory space `{name}`, so its capacity was not asked about"
+                "no dump has a memory space `{name}`, so its capacity was not asked about"
             ));
         }
     }
@@ -338,6 +333,8 @@ impl Check {
         totals: &mut Totals,
         write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
     ) -> io::Result<()> {
+        let names = self.capacities.iter().map(|(name, _)| name.clone());
+        totals.unmet = names.collect();
         write_findings(settings, found, totals, write)?;
         self.tell_of_capacities(totals);
         self.write_baseline(&settings.account.now, totals);
@@ -391,7 +388,7 @@ fn write_findings(
                 totals.counts.texts += 1;
             } else {
                 totals.counts.dumps += 1;
-                totals.met(loaded.dump.platforms);
+                totals.unmet.retain(|name| !loaded.dump.can_have(name));
             }
             let mut all = measured.map_or_else(Vec::new, |measured| {
                 account.findings(&loaded.dump, &findings, measured)
@@ -450,18 +447,11 @@ struct Totals {
     notes: Vec<String>,
     /// The first file of a dump whose numbers are not all there.
     broken: Option<PathBuf>,
-    /// What the dumps are for, each once.
-    platforms: Vec<Platforms>,
+    /// The memory spaces with a capacity of this run that no dump so far can have.
+    unmet: Vec<String>,
 }
 
 impl Totals {
-    /// A dump is for these.
-    fn met(&mut self, platforms: Platforms) {
-        if !self.platforms.contains(&platforms) {
-            self.platforms.push(platforms);
-        }
-    }
-
     /// Something could not be read.
     fn unreadable(&mut self, problem: &impl ToString) {
         self.note(problem.to_string());

@@ -27,6 +27,15 @@ impl Dump {
         rest.take_while(move |(_, it)| it.color == color)
     }
 
+    /// Whether there may be a memory space that people call `text`: its platform has one of that name, or an allocation
+    /// lies in the one of that number.
+    pub fn can_have(&self, text: &str) -> bool {
+        called(text, self.platforms).is_some_and(|color| {
+            names(self.platforms).any(|(named, _)| named == color)
+                || self.allocations_in(color).next().is_some()
+        })
+    }
+
     /// All allocations by memory space, each with its number in [`Dump::allocations`].
     pub fn allocations_by_color(&self) -> impl Iterator<Item = (u32, &Allocation)> {
         self.by_color_from(0)

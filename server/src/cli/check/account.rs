@@ -117,8 +117,7 @@ impl Account {
         let budgets = self.own.over(&budgets);
         self.is_asked |= !budgets.is_empty();
         for name in budgets.names() {
-            let can_be = budgets::applies(name, dump.platforms);
-            *self.spaces.entry(name.to_owned()).or_default() |= can_be;
+            *self.spaces.entry(name.to_owned()).or_default() |= dump.can_have(name);
         }
         let platform = space::platform(dump.platforms);
         let key = self.now.add(&module, platform, spaces.clone());
@@ -151,8 +150,7 @@ impl Account {
             .collect();
         for name in &unmet {
             outcome.notes.push(format!(
-                "no dump is of a platform that has a memory space `{name}`, so its budget was not \
-                 asked about"
+                "no dump has a memory space `{name}`, so its budget was not asked about"
             ));
         }
         if !unmet.is_empty() && unmet.len() == self.spaces.len() {
