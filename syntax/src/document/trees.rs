@@ -13,11 +13,13 @@ use crate::SyntaxNode;
 /// Trees of the long lines looked at last are kept as long as their texts together have no more bytes than a twentieth
 /// of the document, within these bounds; a tree takes up to ten times its text, less where shapes repeat.
 const KEPT: RangeInclusive<usize> = 3 << 18..=3 << 20;
+/// Trees of blocks with fewer bytes of text are made anew each time: it takes less than a tenth of a millisecond.
+const KEPT_FROM: usize = 4 << 10;
 /// Of a longer line no tree is made.
 const MOST_OF_TREE: usize = 32 << 20;
 
-/// The trees of blocks that begin with a long line, those looked at last, by the blocks' ids and with the lengths of
-/// their texts. Trees of other lines are made anew in less time than a request takes.
+/// The trees of blocks that begin with a very long line, those looked at last, by the blocks' ids and with the lengths of
+/// their texts.
 #[derive(Debug)]
 pub(super) struct Trees {
     trees: LruCache<u64, (GreenNode, usize)>,
@@ -58,8 +60,8 @@ impl Document {
         if block.text.len() > MOST_OF_TREE {
             return None;
         }
-        let green = if block.is_long() {
-            self.tree_of_long(block)
+        let green = if is_kept(block) {
+            self.kept_tree(block)
         } else {
             block.tree()
         };
@@ -67,17 +69,17 @@ impl Document {
     }
 
     /// The tree that the byte at `offset` is in, which lies in block `block` (of its logical line, or of the block if
-    /// that begins with a long line), and its first byte's offset.
+    /// its tree is kept), and its first byte's offset.
     pub(super) fn tree_around(&self, block: usize, offset: u32) -> Option<(u32, SyntaxNode)> {
         let (start, of_block) = self.block(block)?;
-        if of_block.is_long() {
+        if is_kept(of_block) {
             return self.tree(block);
         }
         let (line, green) = of_block.tree_of_line(offset - start)?;
         Some((start + line, SyntaxNode::new_root(green)))
     }
 
-    fn tree_of_long(&self, block: &Block) -> GreenNode {
+    fn kept_tree(&self, block: &Block) -> GreenNode {
         let cached = self.trees().get(block);
         cached.unwrap_or_else(|| {
             let green = block.tree();
@@ -86,12 +88,12 @@ impl Document {
         })
     }
 
-    /// The numbers of blocks that begin with a long line and differ, as many as trees are kept of. Whoever
+    /// The numbers of blocks that begin with a very long line and differ, as many as trees are kept of. Whoever
     /// asks for these trees before they are needed lets nobody wait for the longest.
     pub fn long_blocks(&self) -> Vec<usize> {
         let mut room = self.most_of_trees();
         let mut seen = HashSet::new();
-        let is_new = |(_, block): &(usize, &Arc<Block>)| block.is_long() && seen.insert(block.id);
+        let is_new = |(_, block): &(usize, &Arc<Block>)| is_kept(block) && seen.insert(block.id);
         let long = self.blocks.iter().enumerate().filter(is_new);
         let fitting = long.filter(|(_, block)| {
             let left = room.checked_sub(block.text.len());
@@ -110,6 +112,11 @@ impl Document {
         // The cache is whole whatever panicked while it was held.
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the block's tree is worth keeping.
+fn is_kept(block: &Block) -> bool {
+    block.is_long() && block.text.len() >= KEPT_FROM
 }
 
 #[cfg(test)]
@@ -145,10 +152,11 @@ mod tests {
     #[test]
     fn long_lines_that_differ_are_named_as_far_as_their_trees_are_kept() {
         let line = |letter: &str, length: usize| format!("{}\n", letter.repeat(length));
-        let text = line("a", 2000) + "b\n" + &line("a", 2000) + &line("c", KEPT.start() / 2);
+        let text =
+            line("a", KEPT_FROM) + "b\n" + &line("a", KEPT_FROM) + &line("c", KEPT.start() / 2);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(document.long_blocks(), [0, 3]);
-        let text = text + &line("d", KEPT.start() / 2) + &line("e", 2000);
+        let text = text + &line("d", KEPT.start() / 2) + &line("e", KEPT_FROM) + &line("f", 2000);
         let document = Document::new(&text).expect("below 4 GiB");
         assert_eq!(
             document.long_blocks(),
