@@ -36,7 +36,7 @@ const MOST_PROBLEMS: usize = 20;
 /// Compilers write several files of a dump one after the other.
 const SETTLED: Duration = Duration::from_millis(200);
 /// An editor that has just started opens its documents, whose dumps need not be read twice then.
-const OPENED: Duration = Duration::from_secs(1);
+const OPENED: Duration = Duration::from_secs(2);
 /// How often a reader looks whether it is its turn, and how often progress is told.
 const TURN: Duration = Duration::from_millis(2);
 const TOLD: Duration = Duration::from_millis(100);
