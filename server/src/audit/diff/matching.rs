@@ -2,10 +2,12 @@
 //! weakest. Each puts values into groups by a key, and pairs those of a group in the order of the
 //! schedule. Nothing depends on which of the two comes first.
 
+use buflens_syntax::facts;
 use rustc_hash::FxHashMap;
 
 use super::traits::{Side, Traits, hash};
 use crate::model::cancel::checkpoint;
+use crate::model::index_text;
 use crate::model::occupancy::Kind;
 
 /// Rounds in which pairs of operands pair what reads them: each can lead one instruction further.
@@ -24,6 +26,8 @@ pub enum Evidence {
     OpName,
     /// Instructions that read the same values.
     Operands,
+    /// The same operand of the same instruction.
+    Readers,
     /// The same kind of instruction over the same shapes.
     Structure,
     /// The line of source and the shape.
@@ -37,7 +41,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// `parameter`, `same`, `output`, `op_name`, `operands`, `structure`, `source`, `resized`, `name`, `shape`
+    /// `parameter`, `same`, `output`, `op_name`, `operands`, `readers`, `structure`, `source`, `resized`, `name`, `shape`
     pub fn name(self) -> &'static str {
         match self {
             Self::Parameter => "parameter",
@@ -45,6 +49,7 @@ impl Evidence {
             Self::Output => "output",
             Self::OpName => "op_name",
             Self::Operands => "operands",
+            Self::Readers => "readers",
             Self::Structure => "structure",
             Self::Source => "source",
             Self::Resized => "resized",
@@ -235,23 +240,26 @@ const LAST: [(Evidence, Number, Key); 3] = [
 ];
 
 /// The pairs of all values that can be recognised, in the order of the first dump.
-pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
+pub(super) fn pairs(before: &Side<'_>, after: &Side<'_>) -> Vec<Pair> {
     let mut matching = Matching {
         sides: [before, after],
         partners: [before, after].map(|side| vec![None; side.traits.len()]),
         pairs: Vec::new(),
     };
     for (number, key) in PARAMETERS {
-        matching.pass(Evidence::Parameter, number, |_, it| key(it));
+        matching.pass(Evidence::Parameter, number, |_, _, it| key(it));
     }
+    matching.beside(Evidence::Output, Matching::donor, SAME_ARRAY);
     let sources: Key = |it| PLACED(it).filter(|_| it.is_source);
     matching.passes(&[(Evidence::Same, Any, sources)]);
     matching.walk(ALIKE);
     matching.passes(&FIRST);
     matching.walk(SAME_ARRAY);
+    matching.beside(Evidence::Output, Matching::donor, |it| it.array);
     matching.passes(&SECOND);
     matching.walk(SAME_ARRAY);
     matching.walk(SAME_RANK);
+    matching.walk_back(SAME_RANK);
     matching.passes(&LAST);
     let mut pairs = matching.pairs;
     pairs.sort_unstable_by_key(|pair| pair.before);
@@ -259,7 +267,7 @@ pub(super) fn pairs(before: &Side, after: &Side) -> Vec<Pair> {
 }
 
 struct Matching<'s> {
-    sides: [&'s Side; 2],
+    sides: [&'s Side<'s>; 2],
     /// Of each value its place in `pairs`.
     partners: [Vec<Option<u32>>; 2],
     pairs: Vec<Pair>,
@@ -268,7 +276,7 @@ struct Matching<'s> {
 impl Matching<'_> {
     fn passes(&mut self, passes: &[(Evidence, Number, Key)]) {
         for &(by, number, key) in passes {
-            self.pass(by, number, |_, it| {
+            self.pass(by, number, |_, _, it| {
                 // A parameter is what the caller gives, scratch is no buffer of the schedule, and a tuple's
                 // table holds addresses: none of them turns into anything else.
                 let class = (it.kind == Some(Kind::ThreadLocal), it.is_tuple);
@@ -296,7 +304,7 @@ impl Matching<'_> {
                 };
                 operands.map(read).collect::<Vec<_>>()
             });
-            self.pass(Evidence::Operands, Any, |side, it| {
+            self.pass(Evidence::Operands, Any, |side, _, it| {
                 let reads = reads[side][it.instruction as usize]?;
                 let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
                 key(it).filter(|_| is_free).map(|key| hash((reads, key)))
@@ -307,13 +315,73 @@ impl Matching<'_> {
         }
     }
 
-    fn pass(&mut self, by: Evidence, number: Number, key: impl Fn(usize, &Traits) -> Option<u64>) {
+    /// Pairs what is the same operand of instructions that are paired and has a key in common, as long as there is more:
+    /// what reads nothing itself, as a constant or the room for what a loop keeps.
+    fn walk_back(&mut self, key: Key) {
+        for _ in 0..ROUNDS {
+            let known = self.pairs.len();
+            self.beside(Evidence::Readers, Self::reader, key);
+            if self.pairs.len() == known {
+                break;
+            }
+        }
+    }
+
+    /// Pairs what has a key in common and stands to what is paired as `to` tells.
+    fn beside(&mut self, by: Evidence, to: fn(&Self, usize, u32) -> Option<u64>, key: Key) {
+        let known = [0, 1].map(|side: usize| {
+            let all = (0..).zip(&self.partners[side]);
+            let to = |(at, partner): (u32, &Option<u32>)| match partner {
+                Some(_) => None,
+                None => to(self, side, at),
+            };
+            all.map(to).collect::<Vec<_>>()
+        });
+        self.pass(by, Any, |side, at, it| {
+            let known = known[side][at as usize]?;
+            let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
+            key(it).filter(|_| is_free).map(|key| hash((known, key)))
+        });
+    }
+
+    /// The parameter that this part of the result is written over.
+    fn donor(&self, side: usize, at: u32) -> Option<u64> {
+        let donor = self.sides[side].traits[at as usize].donor?;
+        self.partners[side][donor as usize].map(u64::from)
+    }
+
+    /// Which operand a value is of an instruction that is paired, by what that makes of it: of a loop the element of this index.
+    fn reader(&self, side: usize, at: u32) -> Option<u64> {
+        checkpoint();
+        let dump = self.sides[side].dump;
+        let pair = |at: u32| self.partners[side][at as usize];
+        let mut uses = dump.uses_of(&dump.values[at as usize]).iter();
+        uses.find_map(|it| {
+            let line = dump.at::<facts::Use>(it.row)?;
+            let printed = index_text(line.text(line.row.index));
+            let index = dump.names.get(printed);
+            let mut same_index = index
+                .into_iter()
+                .flat_map(|index| dump.values_at(it.name, index));
+            let pair = same_index
+                .find_map(pair)
+                .or_else(|| dump.values_of(it.name).find_map(pair))?;
+            Some(hash((pair, line.row.operand.value, printed)))
+        })
+    }
+
+    fn pass(
+        &mut self,
+        by: Evidence,
+        number: Number,
+        key: impl Fn(usize, u32, &Traits) -> Option<u64>,
+    ) {
         let mut groups: FxHashMap<u64, [Vec<u32>; 2]> = FxHashMap::default();
         for side in [0, 1] {
             let free = self.sides[side].order.iter().copied();
             for at in free.filter(|&at| self.partners[side][at as usize].is_none()) {
                 checkpoint();
-                if let Some(key) = key(side, &self.sides[side].traits[at as usize]) {
+                if let Some(key) = key(side, at, &self.sides[side].traits[at as usize]) {
                     groups.entry(key).or_default()[side].push(at);
                 }
             }

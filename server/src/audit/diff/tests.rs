@@ -52,11 +52,16 @@ fn program(lines: &[Line]) -> Dump {
     )
     .unwrap();
     for (number, (name, shape, rest, _)) in lines.iter().enumerate() {
-        writeln!(
-            text,
-            "<{number} {name} @0>\n positions:\n  {name}\n uses:\n from instruction: %{name} = {shape}{{0}} {rest}"
-        )
-        .unwrap();
+        writeln!(text, "<{number} {name} @0>\n positions:\n  {name}\n uses:").unwrap();
+        for (reader, _, rest, _) in lines {
+            let operands = rest
+                .split(['(', ',', ' ', ')'])
+                .filter(|it| it.starts_with('%'));
+            for (at, _) in operands.enumerate().filter(|it| it.1[1..] == **name) {
+                writeln!(text, "  {reader}, operand {at}").unwrap();
+            }
+        }
+        writeln!(text, " from instruction: %{name} = {shape}{{0}} {rest}").unwrap();
     }
     writeln!(text, "\nHloLiveRange (max {}):", lines.len()).unwrap();
     text.push_str("  InstructionSequence:\n");
@@ -383,6 +388,86 @@ fn operands_lead_to_what_has_grown_with_them() {
         copy.1 = copy.1 by operands, other shape
         out.1 = out.1 by operands
     "#]],
+    );
+}
+
+#[test]
+fn readers_lead_to_what_reads_nothing_and_has_grown() {
+    let of = |shape: &'static str| -> [Line; 4] {
+        [
+            (
+                "custom-call.1",
+                shape,
+                r#"custom-call(), custom_call_target="AllocateBuffer""#,
+                Temp,
+            ),
+            ("iota.1", shape, "iota(), iota_dimension=0", Temp),
+            ("copy-start.1", shape, "copy-start(%iota.1)", Temp),
+            (
+                "fusion.1",
+                "f32[8]",
+                r#"fusion(%custom-call.1, %copy-start.1), metadata={op_name="jit(f)/a"}"#,
+                Output,
+            ),
+        ]
+    };
+    check(
+        &of("f32[16]"),
+        &of("f32[32]"),
+        &expect![[r#"
+            custom-call.1 = custom-call.1 by readers, other shape
+            iota.1 = iota.1 by readers, other shape
+            copy-start.1 = copy-start.1 by readers, other shape
+            fusion.1 = fusion.1 by output
+        "#]],
+    );
+}
+
+/// A step that updates donated parameters of these names, each a part of the result.
+fn update(names: &[&str]) -> Dump {
+    const SHAPE: &str = "f32[16]{0}";
+    let (mut allocations, mut values) = (String::new(), String::new());
+    for (at, name) in names.iter().enumerate() {
+        let (own, new) = (2 * at, 2 * at + 1);
+        write!(
+            allocations,
+            "allocation {at}: size 64, parameter {at}, shape |f32[16]| at ShapeIndex {{}}, maybe-live-out:\n \
+             value: <{own} p.{at} @0> (size=64,offset=0): {SHAPE}\n \
+             value: <{new} new.{at} @0> (size=64,offset=0): {SHAPE}\n"
+        )
+        .unwrap();
+        write!(
+            values,
+            "<{own} p.{at} @0>\n positions:\n  p.{at}\n uses:\n from instruction: \
+             %p.{at} = {SHAPE} parameter({at}), metadata={{op_name=\"{name}\"}}\n\
+             <{new} new.{at} @0>\n positions:\n  new.{at}\n  tuple.1 {{{at}}}\n uses:\n from instruction: \
+             %new.{at} = {SHAPE} fusion(), metadata={{op_name=\"jit(f)/sub\"}}\n"
+        )
+        .unwrap();
+    }
+    let (count, id) = (names.len(), 2 * names.len());
+    let shapes = vec![SHAPE; count].join(", ");
+    audited(&format!(
+        "BufferAssignment:\n{allocations}allocation {count}: size {0}, output shape is |({shapes})|, maybe-live-out:\n \
+         value: <{id} tuple.1{{}} @0> (size={0},offset=0): ({shapes})\n\n\
+         Used values:\n{values}<{id} tuple.1{{}} @0>\n positions:\n  tuple.1 {{}}\n uses:\n \
+         from instruction: %tuple.1 = ({shapes}) tuple()\n",
+        8 * count
+    ))
+}
+
+#[test]
+fn what_is_written_over_a_parameter_is_its_update() {
+    let dumps = [update(&["w[0]", "m[0]"]), update(&["w[0]", "w[1]", "m[0]"])];
+    let found = compared(&dumps[0], &dumps[1]);
+    let name = |side: usize, at: u32| &dumps[side].names[dumps[side].values[at as usize].name];
+    let pairs = found.pairs.iter();
+    let pairs = pairs.map(|it| (name(0, it.before), name(1, it.after), it.by));
+    let updates: Vec<_> = pairs.filter(|it| it.0.starts_with("new")).collect();
+    let output = Evidence::Output;
+    assert_eq!(
+        updates,
+        [("new.0", "new.0", output), ("new.1", "new.2", output)]
     );
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Traits {
     pub parameter: Option<(u64, u64)>,
     /// Which part of the result it is.
     pub output: Option<u64>,
+    /// The parameter that it is written over, if it is a part of the result.
+    pub donor: Option<u32>,
     /// What its allocation is for.
     pub kind: Option<Kind>,
     /// The memory space.
@@ -65,8 +67,9 @@ pub(super) struct Traits {
 }
 
 /// All values of a dump.
-#[derive(Debug, Default)]
-pub(super) struct Side {
+#[derive(Debug)]
+pub(super) struct Side<'d> {
+    pub dump: &'d Dump,
     /// By value.
     pub traits: Vec<Traits>,
     /// Of each instruction the values that it reads.
@@ -83,11 +86,16 @@ pub(super) fn hash(parts: impl Hash) -> u64 {
     hasher.finish()
 }
 
-impl Side {
+impl<'d> Side<'d> {
     /// The values of a dump; without what instructions tell where the other dump has none to compare.
-    pub fn of(audit: &Audit, with_instructions: bool) -> Self {
+    pub fn of(audit: &Audit<'d>, with_instructions: bool) -> Self {
         let dump = audit.dump;
-        let mut side = Self::default();
+        let mut side = Self {
+            dump,
+            traits: Vec::with_capacity(dump.values.len()),
+            operands: Vec::new(),
+            order: (0..dump.values.len() as u32).collect(),
+        };
         let mut instructions: FxHashMap<NameId, (u32, u64)> = FxHashMap::default();
         for value in &dump.values {
             let origin = if with_instructions {
@@ -120,6 +128,7 @@ impl Side {
             side.traits.push(Traits {
                 parameter: None,
                 output: None,
+                donor: None,
                 kind: allocation.map(Allocation::kind),
                 color: allocation.map(|it| it.color),
                 name: hash(name),
@@ -165,9 +174,12 @@ impl Side {
             if let Some(traits) = side.traits.get_mut(at as usize) {
                 // Of a value that is several parts of the result the first counts.
                 traits.output.get_or_insert(hash(&dump.names[index]));
+                let allocation = dump.allocation_of(&dump.values[at as usize]);
+                let donated = allocation.filter(|it| it.is_donated());
+                let donor = donated.and_then(|it| donation::value_of(dump, it));
+                traits.donor = donor.filter(|&donor| donor != at);
             }
         }
-        side.order = (0..dump.values.len() as u32).collect();
         // Values without live range stand behind the others, as they stand in the dump.
         side.order.sort_by_key(|&at| {
             let value = &dump.values[at as usize];
