@@ -79,7 +79,7 @@ pub struct Parameter {
     pub copied_over: Option<CopiedOver>,
 }
 
-/// A part of the result that lies elsewhere before it is copied over a donated parameter.
+/// A part of the result that lies elsewhere in the same memory space before it is copied over a donated parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopiedOver {
     /// The copy.
@@ -230,7 +230,8 @@ fn copied_over(dump: &Dump, allocation: &Allocation) -> Option<CopiedOver> {
     let mut sources = dump.uses_by(copy).map(|at| dump.uses[at as usize].value);
     let source = sources.find(|&at| {
         let source = dump.allocation_of(&dump.values[at as usize]);
-        source.is_some_and(|source| source.index != allocation.index)
+        // From another memory space it has to be copied in any case.
+        source.is_some_and(|it| it.index != allocation.index && it.color == allocation.color)
     })?;
     Some(CopiedOver { copy, source })
 }

@@ -156,7 +156,7 @@ impl Advice<'_, '_> {
 
     fn copied_over(&self, parameter: &Parameter, copied: CopiedOver) -> String {
         let dump = self.dump;
-        let allocation = &dump.allocations[parameter.allocation as usize];
+        let source = &dump.values[copied.source as usize];
         let step = dump.step_of(copied.copy);
         let mut message = format!(
             "{} is donated, but the result is made elsewhere, and copied over it by `{}`{}: until then it takes \
@@ -164,9 +164,8 @@ impl Advice<'_, '_> {
             self.parameter(parameter.number, parameter.value),
             cut(&dump.names[copied.copy]),
             step.map_or_else(String::new, |step| format!(" at step {step}")),
-            rounded(allocation.size)
+            rounded(source.size)
         );
-        let source = &dump.values[copied.source as usize];
         let (made, _) = dump.live(source);
         let name = |name| cut(&dump.names[name]);
         let _ = match parameter.last_read {

@@ -115,13 +115,16 @@ fn a_result_that_is_copied_over_a_donated_parameter_is_told() {
         (1, "sort.1", [2, 4], "sort(%p.1)"),
         (0, "copy.1", [4, 6], "copy(%sort.1)"),
     ];
-    let copied = |donated: &str, values: &[_]| {
-        let dump = program("cpu", &[donated, "preallocated-temp"], values);
+    let copied_to = |temp: &str, donated: &str, values: &[_]| {
+        let dump = program("cpu", &[donated, temp], values);
         let copy = parameters(&dump)[0].copied_over;
         copy.map(|it| dump.names[it.copy].to_owned())
     };
+    let copied = |donated: &str, values: &[_]| copied_to("preallocated-temp", donated, values);
     assert_eq!(copied(&donated, &values), Some("copy.1".to_owned()));
     assert_eq!(copied(PARAMETERS[0], &values), None);
+    let fast = "color 1, preallocated-temp";
+    assert_eq!(copied_to(fast, &donated, &values), None);
     let mut in_place = values;
     in_place[2].1 = "negate.1";
     in_place[2].3 = "negate(%sort.1)";
