@@ -30,7 +30,7 @@ impl<'d> Origins<'d> {
         };
         let index = index_numbers(&self.dump.names[value.index]);
         let element = || Some(usize::try_from(*index.first()?).ok()).flatten();
-        let of_loop = self.named(looping);
+        let of_loop = self.loop_named(looping);
         let start = match own.parts.opcode {
             "while" | "parameter" => {
                 let body = called(self.dump, &of_loop.parts, "body")?;
@@ -57,7 +57,7 @@ impl<'d> Origins<'d> {
                 let Some(next) = body.and_then(|body| self.result_of(body, element)) else {
                     return Some(name);
                 };
-                (is_updated, told, of_loop) = (false, Some(name), Arc::clone(&origin));
+                (is_updated, told, of_loop) = (false, Some(name), self.loop_named(name));
                 (name, element) = next;
                 continue;
             }
@@ -89,6 +89,27 @@ impl<'d> Origins<'d> {
             }
         }
         told
+    }
+
+    /// A loop. Older compilers give it no metadata, but the instruction that counts its turns has that of its line.
+    fn loop_named(&self, name: NameId) -> Arc<Origin<'d>> {
+        let own = self.named(name);
+        if own.op_name.is_some() || !own.frames.is_empty() {
+            return own;
+        }
+        let body = called(self.dump, &own.parts, "body");
+        let counter = body.and_then(|body| self.result_of(body, 0));
+        let counter = counter.map(|(counter, _)| self.named(counter));
+        let Some(counter) = counter else { return own };
+        let path = counter.op_name.as_deref();
+        match path.and_then(|path| path.strip_suffix("/body/add")) {
+            Some(path) => Arc::new(Origin {
+                op_name: Some(path.to_owned()),
+                frames: Arc::clone(&counter.frames),
+                ..Origin::clone(&own)
+            }),
+            None => own,
+        }
     }
 
     /// The root of a computation of the HLO text, which stands last; of a tuple so many-th element.
@@ -209,6 +230,22 @@ ENTRY e {
             ("set", "layer.py:10", ""),
             ("kept", "layer.py:9", "while/body/sin"),
         ];
+        assert_origins(MODULE, &expected);
+        // A loop without metadata has the line in which its turns are counted.
+        let untold = MODULE.replace(
+            r#", metadata={op_name="while" source_file="scan.py" source_line=8}"#,
+            "",
+        );
+        let untold = untold.replace(
+            r#"{source_file="layer.py" source_line=11}"#,
+            r#"{op_name="while/body/add" source_file="scan.py" source_line=8}"#,
+        );
+        let of_elements = [&expected[1..3], &expected[4..]].concat();
+        assert_origins(&untold, &of_elements);
+    }
+
+    /// The line of source and the trace path of each value, which `module` defines.
+    fn assert_origins(module: &str, expected: &[(&str, &str, &str)]) {
         let mut assignment =
             String::from("BufferAssignment:\nallocation 0: size 16, preallocated-temp:\n");
         for (id, (name, ..)) in expected.iter().enumerate() {
@@ -224,14 +261,14 @@ ENTRY e {
         };
         let dump = Dump::new(vec![
             file("m-buffer-assignment.txt", &assignment),
-            file("m.txt", MODULE),
+            file("m.txt", module),
         ]);
         let origins = Origins::new(&dump);
         for (value, (name, line, path)) in dump.values.iter().zip(expected) {
             let origin = origins.of(value);
             let source = origin.source(&Libraries::default()).expect("a line");
-            assert_eq!(source.to_string(), line, "{name}");
-            assert_eq!(origins.path(&origin).unwrap_or_default(), path, "{name}");
+            assert_eq!(source.to_string(), *line, "{name}");
+            assert_eq!(origins.path(&origin).unwrap_or_default(), *path, "{name}");
         }
     }
 
