@@ -23,7 +23,8 @@ pub struct Peak {
     pub values: Vec<Held>,
     /// The ranges of steps, both ends included, within 5 % of the true peak.
     pub near: Vec<(u64, u64)>,
-    /// The highest other local maxima, the highest first.
+    /// The highest other local maxima, the highest first, each with less than [`NEAR`] % of its bytes at some step between
+    /// it and any higher one.
     pub next: Vec<Moment>,
 }
 
@@ -92,7 +93,7 @@ pub fn peak(
         kinds,
         values,
         near: curve.near(NEAR),
-        next: curve.next_peaks(NEXT),
+        next: curve.next_peaks(NEXT, NEAR),
     })
 }
 

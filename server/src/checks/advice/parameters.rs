@@ -108,7 +108,7 @@ impl Advice<'_, '_> {
                 Some(Obstacle::Unordered { reader, maker }) => write!(
                     message,
                     "; only if `{}` still reads it before `{}` makes that output: nothing orders the two, and then the \
-                     compiler may copy it",
+                     compiler may copy it, which takes as much again",
                     name(reader),
                     name(maker)
                 ),

@@ -460,9 +460,9 @@ fn real_dumps() {
                 14 likewise `copy.5.clone`
             22 `1048576` missed-donation: parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
                 13 the output
-            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, but does not lower the peak of host RAM; only if `fusion.5.clone` still reads it before `copy.6.clone` makes that output: nothing orders the two, and then the compiler may copy it
+            24 `1048576` missed-donation: parameter 1 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, but does not lower the peak of host RAM; only if `fusion.5.clone` still reads it before `copy.6.clone` makes that output: nothing orders the two, and then the compiler may copy it, which takes as much again
                 10 the output
-            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB; only if `fusion.14.clone` still reads it before `copy.7.clone` makes that output: nothing orders the two, and then the compiler may copy it
+            26 `1048576` missed-donation: parameter 2 is not donated, and allocation 0 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB; only if `fusion.14.clone` still reads it before `copy.7.clone` makes that output: nothing orders the two, and then the compiler may copy it, which takes as much again
                 2 the output
         "#]],
     );

@@ -188,25 +188,50 @@ impl Curve {
         ranges
     }
 
-    /// The highest local maxima apart from the peak, at most `count`, the highest first.
-    pub fn next_peaks(&self, count: usize) -> Vec<Moment> {
+    /// The highest local maxima apart from the peak, at most `count`, the highest first. Between each and any higher one
+    /// no more than `percent` % of its bytes are occupied at some step: what a plateau goes up and down by is none.
+    pub fn next_peaks(&self, count: usize, percent: u8) -> Vec<Moment> {
         let bytes = |at: Option<usize>| {
             at.and_then(|at| self.changes.get(at))
                 .map_or(0, |it| it.bytes)
         };
-        let peak = self.peak();
         let is_top = |at: usize| {
             let own = self.changes[at].bytes;
             own > bytes(at.checked_sub(1)) && own > bytes(Some(at + 1))
         };
-        let tops = (0..self.changes.len()).filter(|&at| is_top(at));
-        let mut tops: Vec<Moment> = tops
-            .map(|at| self.changes[at])
-            .filter(|top| *top != peak)
-            .collect();
-        tops.sort_by_key(|top| (std::cmp::Reverse(top.bytes), top.step));
-        tops.truncate(count);
-        tops
+        let mut tops: Vec<usize> = (0..self.changes.len()).filter(|&at| is_top(at)).collect();
+        tops.sort_by_key(|&at| std::cmp::Reverse(self.changes[at].bytes));
+        // The least bytes between each change and any peak that is known.
+        let mut lowest = vec![0; self.changes.len()];
+        let mut peaks = Vec::new();
+        let mut known = self.change_at(self.peak().step);
+        loop {
+            self.raise_to_lowest(&mut lowest, known);
+            let is_apart = |at: &usize| {
+                let own = u128::from(self.changes[*at].bytes);
+                u128::from(lowest[*at]) * 100 <= own * u128::from(percent)
+            };
+            // Behind one that is not apart from a higher one, none before it is.
+            let next = tops
+                .iter()
+                .position(is_apart)
+                .filter(|_| peaks.len() < count);
+            let Some(next) = next else { return peaks };
+            known = tops[next];
+            peaks.push(self.changes[known]);
+            tops.drain(..=next);
+        }
+    }
+
+    /// Takes into account that there is a peak at change `from`.
+    fn raise_to_lowest(&self, lowest: &mut [u64], from: usize) {
+        let mut walk = |at: usize, least: &mut u64| {
+            *least = (*least).min(self.changes[at].bytes);
+            lowest[at] = lowest[at].max(*least);
+        };
+        let (mut up, mut down) = (u64::MAX, u64::MAX);
+        (from..self.changes.len()).for_each(|at| walk(at, &mut up));
+        (0..=from).rev().for_each(|at| walk(at, &mut down));
     }
 
     /// First step, step behind the last one, and bytes.

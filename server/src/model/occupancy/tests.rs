@@ -129,7 +129,9 @@ fn near_and_next_peaks() {
         },
         Moment { step: 8, bytes: 48 },
     ];
-    assert_eq!(curve.next_peaks(5), next);
+    assert_eq!(curve.next_peaks(5, 95), next);
+    assert_eq!(curve.next_peaks(1, 95), next[..1]);
+
     let fill = dump.occupancy().fill(2).expect("a fill");
     assert_eq!(
         (fill.fullest, fill.at_peak),
@@ -142,6 +144,24 @@ fn near_and_next_peaks() {
         )
     );
     assert_eq!(dump.occupancy().fill(1), None);
+}
+
+#[test]
+fn a_plateau_has_one_peak() {
+    let values = [
+        (0, 200, 0, 4),
+        (200, 10, 1, 1),
+        (200, 8, 3, 3),
+        (0, 50, 6, 8),
+        (50, 1, 7, 7),
+    ];
+    let dump = dump(10, &values);
+    let curve = dump.occupancy().spaces[0].curve.clone().expect("a curve");
+    assert_eq!(curve.peak().step, 1);
+    let next = |percent| curve.next_peaks(5, percent).into_iter().map(|it| it.step);
+    assert_eq!(next(95).collect::<Vec<_>>(), [7]);
+    assert_eq!(next(97).collect::<Vec<_>>(), [3, 7]);
+    assert_eq!(next(1).count(), 0);
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub struct Peak<L> {
     pub kinds: Option<Kinds>,
     /// The ranges of steps within 5 % of the peak.
     pub near: Option<Vec<(u64, u64)>>,
-    /// The highest other local maxima.
+    /// The highest other local maxima, apart from any higher one.
     pub next: Option<Vec<Moment>>,
     /// What the compiler prints.
     pub xla_peak: Option<PrintedPeak>,
