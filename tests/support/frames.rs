@@ -68,7 +68,8 @@ impl Tables {
 /// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
 /// in the HLO text. A fusion or a call without one has that of the root of what it calls, else of the first
 /// instruction there that has one; what is without metadata has that of what it hands on. A buffer that a loop
-/// fills part by part has that of what is written.
+/// fills part by part has that of what is written, where that is another than the loop's: without metadata a loop has that
+/// of what counts its turns.
 pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
     let tables = facts.module.map_or_else(Tables::default, |file| {
         Tables::read(&facts.files[file].text)
@@ -160,7 +161,17 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
         } else {
             loops.get(facts.instructions.get(name)?.1.as_str())?
         };
-        let of_loop = told(looping);
+        let counted = || {
+            let body = text_of(looping)?;
+            let (counter, _) = result(first_name(behind(&body, " body=")?), 0)?;
+            let path = metadata(&text_of(&counter)?);
+            let mut paths = path.iter().filter(|(key, _)| key == "op_name");
+            paths.next()?.1.ends_with("/body/add\"").then_some(counter)
+        };
+        let own = told(looping);
+        let is_silent = own.is_empty();
+        let counted = || counted().map_or_else(Vec::new, |it| told(&it));
+        let of_loop = if is_silent { counted() } else { own };
         let tells_more = |stack: &[Frame]| stack.iter().any(|frame| !of_loop.contains(frame));
         let element = index
             .trim_matches(['{', '}'])
@@ -181,32 +192,39 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
             (name.to_owned(), element.unwrap_or(0))
         };
         let (mut is_updated, mut fusion) = (false, None);
-        for _ in 0..32 {
-            let text = text_of(&name)?;
-            let update = behind(&text, " dynamic-update-slice(");
-            is_updated |= update.is_some();
-            if is_updated && tells_more(&told(&name)) {
-                return Some(told(&name));
+        let mut of_update = None;
+        let mut follow = || {
+            for _ in 0..32 {
+                let text = text_of(&name)?;
+                let update = behind(&text, " dynamic-update-slice(");
+                if update.is_some() {
+                    is_updated = true;
+                    of_update = of_update.take().or_else(|| Some(told(&name)));
+                }
+                if is_updated && tells_more(&told(&name)) {
+                    return Some(told(&name));
+                }
+                let same = [" convert(", " reshape(", " broadcast(", " transpose("];
+                let same = same.iter().find_map(|opcode| behind(&text, opcode));
+                (name, element) = if let Some(operands) = update {
+                    (operand(operands, 1)?, 0)
+                } else if let Some(operands) = same {
+                    (operand(operands, 0)?, 0)
+                } else if behind(&text, " fusion(").is_some() {
+                    let next = result(called(&text)?, element)?;
+                    fusion = Some(text);
+                    next
+                } else if let Some(number) = behind(&text, " parameter(") {
+                    let number = number.split(')').next()?.parse().ok()?;
+                    let fusion = fusion.take()?;
+                    (operand(behind(&fusion, " fusion(")?, number)?, 0)
+                } else {
+                    handed_on(&text, element, None, true)?
+                };
             }
-            let same = [" convert(", " reshape(", " broadcast(", " transpose("];
-            let same = same.iter().find_map(|opcode| behind(&text, opcode));
-            (name, element) = if let Some(operands) = update {
-                (operand(operands, 1)?, 0)
-            } else if let Some(operands) = same {
-                (operand(operands, 0)?, 0)
-            } else if behind(&text, " fusion(").is_some() {
-                let next = result(called(&text)?, element)?;
-                fusion = Some(text);
-                next
-            } else if let Some(number) = behind(&text, " parameter(") {
-                let number = number.split(')').next()?.parse().ok()?;
-                let fusion = fusion.take()?;
-                (operand(behind(&fusion, " fusion(")?, number)?, 0)
-            } else {
-                handed_on(&text, element, None, true)?
-            };
-        }
-        None
+            None
+        };
+        follow().or(of_update.filter(|_| is_silent))
     };
     let references = facts.values.iter().map(|value| &value.reference);
     let of_value = |name: &str, index: &str| stacked(name, index).unwrap_or_else(|| told(name));

@@ -357,16 +357,16 @@ impl Matching<'_> {
         let pair = |at: u32| self.partners[side][at as usize];
         let mut uses = dump.uses_of(&dump.values[at as usize]).iter();
         uses.find_map(|it| {
+            let any = dump.values_of(it.name).find_map(pair)?;
             let line = dump.at::<facts::Use>(it.row)?;
             let printed = index_text(line.text(line.row.index));
-            let index = dump.names.get(printed);
-            let mut same_index = index
-                .into_iter()
-                .flat_map(|index| dump.values_at(it.name, index));
-            let pair = same_index
-                .find_map(pair)
-                .or_else(|| dump.values_of(it.name).find_map(pair))?;
-            Some(hash((pair, line.row.operand.value, printed)))
+            let index = dump.names.get(printed)?;
+            let same_index = dump.values_at(it.name, index).find_map(pair);
+            Some(hash((
+                same_index.unwrap_or(any),
+                line.row.operand.value,
+                printed,
+            )))
         })
     }
 

@@ -40,18 +40,24 @@ impl<'d> Origins<'d> {
             _ if !is_of_loop(own, &of_loop) && has_other_lines(own, &of_loop) => return None,
             _ => (value.name, element().unwrap_or(0)),
         };
-        self.written(start, of_loop)
+        self.written(start, looping)
     }
 
     /// The instruction whose result is written into the buffer that `start` hands on or updates; where another loop fills
     /// what is written, what that writes.
-    fn written(&self, start: Followed, mut of_loop: Arc<Origin<'d>>) -> Option<NameId> {
+    fn written(&self, start: Followed, looping: NameId) -> Option<NameId> {
         let (mut name, mut element) = start;
         let (mut is_updated, mut caller, mut told) = (false, None, None);
+        let mut of_loop = self.loop_named(looping);
+        let is_silent = tells_nothing(&self.named(looping));
         for _ in 0..MOST_FOLLOWED {
             let origin = self.named(name);
             let parts = &origin.parts;
-            is_updated |= parts.opcode == "dynamic-update-slice";
+            if parts.opcode == "dynamic-update-slice" {
+                is_updated = true;
+                // It has the line of the loop, which may have none itself.
+                told = told.or(is_silent.then_some(name));
+            }
             if is_updated && parts.opcode == "while" {
                 let body = called(self.dump, parts, "body");
                 let Some(next) = body.and_then(|body| self.result_of(body, element)) else {
@@ -94,7 +100,7 @@ impl<'d> Origins<'d> {
     /// A loop. Older compilers give it no metadata, but the instruction that counts its turns has that of its line.
     fn loop_named(&self, name: NameId) -> Arc<Origin<'d>> {
         let own = self.named(name);
-        if own.op_name.is_some() || !own.frames.is_empty() {
+        if !tells_nothing(&own) {
             return own;
         }
         let body = called(self.dump, &own.parts, "body");
@@ -122,6 +128,11 @@ impl<'d> Origins<'d> {
             _ => Some((root, element)),
         }
     }
+}
+
+/// Whether an instruction has no metadata.
+fn tells_nothing(origin: &Origin) -> bool {
+    origin.op_name.is_none() && origin.frames.is_empty()
 }
 
 /// Whether an instruction in a loop tells more of where it comes from than the loop: another line, or, where all of the body
