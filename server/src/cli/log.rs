@@ -134,14 +134,12 @@ fn process(line: &str) -> Option<&str> {
         _ => {
             let end = own.find([':', '|'])?;
             let name = own[..end].trim_end();
-            let number = name
-                .rfind(|char| !is_digit(char))
-                .map_or(0, |last| last + 1);
+            let words = name.trim_end_matches(is_digit);
             let is_name = match own.as_bytes()[end] {
-                b':' => number == 0 && own[end + 1..].starts_with(' '),
-                _ => name[..number].ends_with('-') && !name.contains(' '),
+                b':' => words.is_empty() && own[end + 1..].starts_with(' '),
+                _ => words.ends_with('-') && !name.contains(' '),
             };
-            (is_name && number < name.len()).then_some(end)?
+            (is_name && words.len() < name.len()).then_some(end)?
         }
     };
     own.get(..end).filter(|_| end <= MOST)
