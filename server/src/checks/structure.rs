@@ -329,7 +329,9 @@ fn check_entries(dump: &Dump, file: FileId, doubts: &mut Doubts, findings: &mut 
     }
     for value in &dump.values {
         let has_position = !dump.positions_of(value).is_empty();
-        if (value.opcode.is_none() || !has_position)
+        let used = dump.used_value(value);
+        let has_instruction = used.is_some_and(|used| used.instruction.is_some());
+        if (!has_instruction || !has_position)
             && let Some(header) = dump.used(value)
             && header.file == file
         {

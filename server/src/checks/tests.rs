@@ -296,6 +296,14 @@ fn live_ranges() {
     );
 }
 
+/// What it is said to be tells what its live range has to be: where that is broken off, nothing is known.
+#[test]
+fn a_broken_instruction_makes_no_other_mistake() {
+    let own = "%args_1_.1 = bf16[4,288]{1,0} parameter(1)";
+    let broken = own.replace("{1,0}", "{1,-1}");
+    finds(&[CONCAT], own, &broken, "syntax");
+}
+
 #[test]
 fn overlapping_values_are_both_named() {
     let finding = finds(

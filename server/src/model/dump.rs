@@ -457,9 +457,7 @@ impl Dump {
 
     /// The opcode of the instruction called `name`.
     pub fn opcode(&self, name: NameId) -> Option<&str> {
-        let with_value = self.values_of(name).next();
-        let opcode = with_value.and_then(|at| self.values[at as usize].opcode);
-        if let Some(opcode) = opcode {
+        if let Some(opcode) = self.printed_with(name).and_then(|value| value.opcode) {
             return Some(&self.names[opcode]);
         }
         let at: At<facts::Instruction> = self.at(self.instructions.get(&name)?.row)?;
@@ -468,23 +466,34 @@ impl Dump {
 
     /// The instruction called `name`: as printed with one of its values, else in the HLO text.
     pub fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
-        let with_value = self.values_of(name).next();
-        with_value
-            .and_then(|at| self.instruction(&self.values[at as usize]))
+        self.printed_instruction(name)
             .or_else(|| self.at(self.instructions.get(&name)?.row))
+    }
+
+    /// The instruction called `name` as section C prints it with one of its values.
+    pub fn printed_instruction(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
+        let any = || Some(&self.values[self.values_of(name).next()? as usize]);
+        self.instruction(self.printed_with(name).or_else(any)?)
     }
 
     /// The number of the parameter that the instruction called `name` is.
     pub fn parameter_of(&self, name: NameId) -> Option<u64> {
-        let with_value = self
-            .values_of(name)
-            .next()
-            .map(|at| &self.values[at as usize]);
-        let used = with_value.and_then(|value| self.used_value(value));
-        if let Some(used) = used.filter(|used| used.instruction.is_some()) {
+        if let Some(used) = self
+            .printed_with(name)
+            .and_then(|value| self.used_value(value))
+        {
             return used.parameter();
         }
         self.instruction_named(name)?.row.parameter.get()
+    }
+
+    /// A value with which section C prints the instruction called `name`, with its opcode: in a sound dump any.
+    fn printed_with(&self, name: NameId) -> Option<&Value> {
+        if self.used_values.is_empty() {
+            return None;
+        }
+        let mut values = self.values_of(name).map(|at| &self.values[at as usize]);
+        values.find(|value| value.opcode.is_some())
     }
 
     /// The bytes of all allocations as the memory-usage report prints them: in all, or by memory space.

@@ -454,7 +454,7 @@ impl Join<'_> {
         used.result = Some(shape);
         used.parameter = u32::try_from(instruction.parameter).unwrap_or(u32::MAX);
         let entry = &mut dump.values[value as usize];
-        entry.opcode = Some(opcode);
+        entry.opcode = Some(opcode).filter(|&opcode| opcode != texts.none);
         let is_its_own = texts.name(instruction.name) == entry.name
             && instruction.is_tuple == entry.printed.has_index();
         entry.set_alike(entry.is_alike() && is_its_own);

@@ -30,7 +30,7 @@ pub struct Value {
     pub size: u64,
     /// Offset in bytes from the start of the allocation; 0 without placement.
     pub offset: u64,
-    /// The opcode of the instruction printed in section C; there if that is.
+    /// The opcode of the instruction printed in section C; there if that is, and not broken before it.
     pub opcode: Option<NameId>,
     /// One more than the number of what section C says of it.
     pub(super) used: Option<NonZeroU32>,

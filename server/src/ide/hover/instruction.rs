@@ -36,9 +36,8 @@ impl<'d> Instruction<'d> {
     /// The instruction called `name`: as printed with one of its values, else in the HLO text.
     pub(super) fn named(context: &Context<'d>, name: NameId) -> Option<Self> {
         let dump = context.dump;
-        let with_value = dump.values_of(name).next();
-        let at = with_value
-            .and_then(|at| dump.instruction(&dump.values[at as usize]))
+        let at = dump
+            .printed_instruction(name)
             .or_else(|| dump.at(dump.instruction_in(context.computation, name)?.row))?;
         Some(Self::read(dump, at.text(at.row.span)))
     }

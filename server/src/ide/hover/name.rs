@@ -29,7 +29,9 @@ impl Cursor<'_, '_> {
             here.filter(|position| position.index == index)
                 .map(|position| position.value),
         );
-        Some(self.other_name(name, Some(index), &values))
+        // The name may be one from before an edit.
+        let is_known = !values.is_empty() || dump.opcode(name).is_some();
+        is_known.then(|| self.other_name(name, Some(index), &values))
     }
 
     /// What is visible at `name`, which defines no value: at `index`, or anywhere in its result.

@@ -65,14 +65,6 @@ fn what_is_not_understood_is_unknown() {
             "allocation",
             "its size is unknown",
         ),
-        // Whose other name it is stood there.
-        (
-            "<1 Arg_0.1 @0>\n",
-            "",
-            "  bitcast.6\n",
-            "bitcast.6",
-            "bitcast.6",
-        ),
     ] {
         assert_eq!(DUMP.matches(from).count(), 1, "{from}");
         let text = DUMP.replace(from, to);
@@ -82,6 +74,30 @@ fn what_is_not_understood_is_unknown() {
             !hover.contains(" 0 B") && !hover.trim_end().ends_with(':'),
             "{to}:\n{hover}"
         );
+    }
+    // Whose other name it is stood there: nothing is left to tell.
+    let text = DUMP.replace("<1 Arg_0.1 @0>\n", "");
+    assert!(hover_on(TPU, &text, "  bitcast.6\n", "bitcast.6").is_none());
+}
+
+/// Where one entry lacks it: which of two values comes first hangs on what was read before.
+#[test]
+fn an_instruction_is_that_of_all_its_values() {
+    let instruction =
+        " from instruction: %c = (f32[2]{0:S(1)}, f32[2]{0}, u32[]{:S(2)}) copy-start(%p)\n";
+    let whole = ("<40 c{} @0>", "<41 c{0} @1>");
+    for (before, behind) in [(instruction, ""), ("", instruction)] {
+        let text = format!(
+            "Used values:\n{}\n positions:\n  c {{}}\n uses:\n{before}{}\n positions:\n  c {{0}}\n uses:\n{behind}",
+            whole.0, whole.1
+        );
+        for line in [whole.0, whole.1] {
+            let hover = hover_on(TPU, &text, line, "c").expect("a hover").markdown;
+            assert!(
+                hover.contains("asynchronous copy HBM -> VMEM"),
+                "{line}:\n{hover}"
+            );
+        }
     }
 }
 
