@@ -289,38 +289,36 @@ impl Matching<'_> {
 
     /// Pairs what reads the same values and has a key in common, as long as there is more.
     fn walk(&mut self, key: Key) {
-        for _ in 0..ROUNDS {
-            let known = self.pairs.len();
+        self.repeat(|matching| {
             // One number for each instruction: those with many results have as many operands.
             let reads = [0, 1].map(|side: usize| {
-                let operands = self.sides[side].operands.iter();
+                let operands = matching.sides[side].operands.iter();
                 let read = |operands: &Vec<u32>| {
                     checkpoint();
                     let pairs: Option<Vec<u32>> = operands
                         .iter()
-                        .map(|&at| self.partners[side][at as usize])
+                        .map(|&at| matching.partners[side][at as usize])
                         .collect();
                     pairs.filter(|pairs| !pairs.is_empty()).map(hash)
                 };
                 operands.map(read).collect::<Vec<_>>()
             });
-            self.pass(Evidence::Operands, Any, |side, _, it| {
-                let reads = reads[side][it.instruction as usize]?;
-                let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
-                key(it).filter(|_| is_free).map(|key| hash((reads, key)))
-            });
-            if self.pairs.len() == known {
-                break;
-            }
-        }
+            let reads = |side: usize, _, it: &Traits| reads[side][it.instruction as usize];
+            matching.pass_with(Evidence::Operands, reads, key);
+        });
     }
 
     /// Pairs what is the same operand of instructions that are paired and has a key in common, as long as there is more:
     /// what reads nothing itself, as a constant or the room for what a loop keeps.
     fn walk_back(&mut self, key: Key) {
+        self.repeat(|matching| matching.beside(Evidence::Readers, Self::reader, key));
+    }
+
+    /// Does `step` as long as it pairs something, some times at most.
+    fn repeat(&mut self, step: impl Fn(&mut Self)) {
         for _ in 0..ROUNDS {
             let known = self.pairs.len();
-            self.beside(Evidence::Readers, Self::reader, key);
+            step(self);
             if self.pairs.len() == known {
                 break;
             }
@@ -337,8 +335,18 @@ impl Matching<'_> {
             };
             all.map(to).collect::<Vec<_>>()
         });
+        self.pass_with(by, |side, at, _| known[side][at as usize], key);
+    }
+
+    /// Pairs what has a key in common, and what is `known` of it from pairs.
+    fn pass_with(
+        &mut self,
+        by: Evidence,
+        known: impl Fn(usize, u32, &Traits) -> Option<u64>,
+        key: Key,
+    ) {
         self.pass(by, Any, |side, at, it| {
-            let known = known[side][at as usize]?;
+            let known = known(side, at, it)?;
             let is_free = it.parameter.is_none() && it.kind != Some(Kind::ThreadLocal);
             key(it).filter(|_| is_free).map(|key| hash((known, key)))
         });

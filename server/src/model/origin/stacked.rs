@@ -40,22 +40,25 @@ impl<'d> Origins<'d> {
             _ if !is_of_loop(own, &of_loop) && has_other_lines(own, &of_loop) => return None,
             _ => (value.name, element().unwrap_or(0)),
         };
-        self.written(start, looping)
+        self.written(start, of_loop, tells_nothing(&self.named(looping)))
     }
 
     /// The instruction whose result is written into the buffer that `start` hands on or updates; where another loop fills
-    /// what is written, what that writes.
-    fn written(&self, start: Followed, looping: NameId) -> Option<NameId> {
+    /// what is written, what that writes. Of a loop that `is_silent`, without metadata, at least the update.
+    fn written(
+        &self,
+        start: Followed,
+        mut of_loop: Arc<Origin<'d>>,
+        is_silent: bool,
+    ) -> Option<NameId> {
         let (mut name, mut element) = start;
         let (mut is_updated, mut caller, mut told) = (false, None, None);
-        let mut of_loop = self.loop_named(looping);
-        let is_silent = tells_nothing(&self.named(looping));
         for _ in 0..MOST_FOLLOWED {
             let origin = self.named(name);
             let parts = &origin.parts;
             if parts.opcode == "dynamic-update-slice" {
                 is_updated = true;
-                // It has the line of the loop, which may have none itself.
+                // It has the line of the loop.
                 told = told.or(is_silent.then_some(name));
             }
             if is_updated && parts.opcode == "while" {
