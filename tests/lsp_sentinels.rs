@@ -510,13 +510,13 @@ fn a_client_that_pulls_diagnostics_gets_none_pushed() {
 }
 
 #[test]
-fn a_change_that_does_not_fit_drops_the_text_until_it_is_told_again() {
+fn a_change_that_ends_before_it_starts_drops_the_text_until_it_is_told_again() {
     let mut client = Client::initialized(json!({}));
     client.open(URI, "abc");
     assert_eq!(client.published(URI)["version"], 1);
-    let beyond =
-        json!({ "start": { "line": 7, "character": 0 }, "end": { "line": 9, "character": 1 } });
-    client.change(URI, 2, json!({ "range": beyond, "text": "x" }));
+    let reversed =
+        json!({ "start": { "line": 0, "character": 2 }, "end": { "line": 0, "character": 1 } });
+    client.change(URI, 2, json!({ "range": reversed, "text": "x" }));
     for (method, params) in requests(URI) {
         let answer = client.ask(method, params);
         let result = &answer["result"];
@@ -542,6 +542,18 @@ fn a_change_that_does_not_fit_drops_the_text_until_it_is_told_again() {
         json!({ "textDocument": { "uri": URI } }),
     );
     client.open(URI, "again");
+    let answer = client.ask("textDocument/selectionRange", selection(URI));
+    assert_eq!(end_of_text(&answer), &json!({ "line": 0, "character": 5 }));
+}
+
+/// The end of the text is what the protocol says such a line is.
+#[test]
+fn a_change_behind_the_last_line_is_one_of_the_end() {
+    let mut client = Client::initialized(json!({}));
+    client.open(URI, "abc");
+    let beyond =
+        json!({ "start": { "line": 7, "character": 0 }, "end": { "line": 9, "character": 1 } });
+    client.change(URI, 2, json!({ "range": beyond, "text": "de" }));
     let answer = client.ask("textDocument/selectionRange", selection(URI));
     assert_eq!(end_of_text(&answer), &json!({ "line": 0, "character": 5 }));
 }

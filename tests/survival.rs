@@ -294,7 +294,7 @@ fn a_client_without_capabilities_is_served() {
     server.finish();
 }
 
-/// Edits that fit no text, unknown methods, notifications about nothing.
+/// Edits that end before they start, unknown methods, notifications about nothing.
 #[test]
 fn senseless_messages_are_survived() {
     let path = &fixtures_in(&["smallest"])[0].files[0];

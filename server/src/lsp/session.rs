@@ -23,7 +23,7 @@ use super::{convert, parent};
 use crate::model::cancel::lock;
 use crate::workspace::{Unavailable, Workspace};
 
-/// So many messages are remembered. An edit that does not fit makes a new one each time.
+/// So many messages are remembered. A change that cannot be made makes a new one each time.
 const MOST_TOLD: usize = 1000;
 
 /// One run of the server.

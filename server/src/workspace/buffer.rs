@@ -26,7 +26,7 @@ pub enum Unavailable {
     Outdated,
     /// It is neither open nor readable on disk, or still being read.
     Absent,
-    /// A change did not fit it, or it is too large, so that its text is not known any more.
+    /// A change could not be made, or it is too large, so that its text is not known any more.
     Broken(String),
 }
 
@@ -135,24 +135,15 @@ fn changed(
         return document.map_err(|error| error.to_string());
     };
     let text = text?;
-    let range = (start <= end)
-        .then(|| {
-            let start = text.offset(start, encoding)?;
-            let end = text.offset(end, encoding);
-            // Many a client replaces all of a text up to some line far behind it.
-            Some(start..end.or((start == 0).then_some(text.len()))?)
-        })
-        .flatten();
-    let Some(range) = range else {
+    if start > end {
         return Err(format!(
-            "a change of {}:{}-{}:{} does not fit a text of {} lines",
-            start.line,
-            start.column,
-            end.line,
-            end.column,
-            text.line_count()
+            "a change from {}:{} to {}:{} ends before it starts",
+            start.line, start.column, end.line, end.column
         ));
-    };
+    }
+    // A line behind the last one means the end of the text (LSP, `Position`).
+    let offset = |position| text.offset(position, encoding).unwrap_or(text.len());
+    let range = offset(start)..offset(end);
     text.edit(range, &change.text)
         .map_err(|error| error.to_string())
 }
@@ -203,34 +194,35 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_does_not_fit_breaks_the_text_until_a_whole_one_comes() {
-        for misfit in [edit(at(7, 0), at(9, 0), "x"), edit(at(1, 0), at(0, 0), "x")] {
-            let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\nb".to_owned());
-            buffer.change(2, vec![misfit, edit(at(0, 0), at(0, 0), "y")]);
-            assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
-            buffer.change(3, vec![edit(at(0, 0), at(0, 0), "y")]);
-            assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
-            buffer.change(
-                4,
-                vec![
-                    Change {
-                        range: None,
-                        text: "new".to_owned(),
-                    },
-                    edit(at(0, 3), at(0, 3), "er"),
-                ],
-            );
-            assert_eq!(text(&buffer).as_deref(), Ok("newer"));
-        }
+    fn a_change_that_ends_before_it_starts_breaks_the_text_until_a_whole_one_comes() {
+        let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\nb".to_owned());
+        buffer.change(
+            2,
+            vec![edit(at(1, 0), at(0, 0), "x"), edit(at(0, 0), at(0, 0), "y")],
+        );
+        assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
+        buffer.change(3, vec![edit(at(0, 0), at(0, 0), "y")]);
+        assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
+        buffer.change(
+            4,
+            vec![
+                Change {
+                    range: None,
+                    text: "new".to_owned(),
+                },
+                edit(at(0, 3), at(0, 3), "er"),
+            ],
+        );
+        assert_eq!(text(&buffer).as_deref(), Ok("newer"));
     }
 
     #[test]
-    fn all_of_a_text_can_be_replaced_up_to_a_line_behind_it() {
+    fn a_line_behind_the_last_one_is_the_end() {
         let buffer = Buffer::new("x".to_owned(), Encoding::Utf16, 1, "a\nb".to_owned());
-        buffer.change(2, vec![edit(at(0, 0), at(999_999, 0), "new\n")]);
-        assert_eq!(text(&buffer).as_deref(), Ok("new\n"));
-        buffer.change(3, vec![edit(at(0, 1), at(999_999, 0), "x")]);
-        assert!(matches!(text(&buffer), Err(Unavailable::Broken(_))));
+        buffer.change(2, vec![edit(at(0, 1), at(999_999, 0), "x")]);
+        assert_eq!(text(&buffer).as_deref(), Ok("ax"));
+        buffer.change(3, vec![edit(at(7, 3), at(9, 0), "\nnew\n")]);
+        assert_eq!(text(&buffer).as_deref(), Ok("ax\nnew\n"));
     }
 
     #[test]
