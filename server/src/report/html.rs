@@ -4,9 +4,14 @@ mod bar;
 pub mod dump;
 mod glossary;
 
+use std::io;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 use sha2::{Digest, Sha256};
 
 use super::page::Page;
@@ -58,19 +63,30 @@ fn policy(scripts: &[&str]) -> String {
 }
 
 /// JSON that can stand in a script element: nothing in it ends the element or opens another.
-fn json(value: &impl serde::Serialize) -> serde_json::Result<String> {
-    let text = serde_json::to_string(value)?;
-    let mut escaped = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    // These stand in texts only, where they may be written by their numbers.
-    while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        let (before, behind) = rest.split_at(at);
-        let mut behind = behind.chars();
-        let number = behind.next().map_or(0, u32::from);
-        escaped = escaped + before + &format!("\\u{number:04x}");
-        rest = behind.as_str();
+fn write_json(out: impl io::Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(out, InScript))
+}
+
+/// How [`write_json`] writes.
+struct InScript;
+
+impl Formatter for InScript {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        // These stand in texts only, where they may be written by their numbers.
+        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+            let (before, behind) = rest.split_at(at);
+            let mut behind = behind.chars();
+            let number = behind.next().map_or(0, u32::from);
+            write!(out, "{before}\\u{number:04x}")?;
+            rest = behind.as_str();
+        }
+        out.write_all(rest.as_bytes())
     }
-    Ok(escaped + rest)
 }
 
 #[cfg(test)]
@@ -93,7 +109,9 @@ mod tests {
     #[test]
     fn json_cannot_leave_its_element() {
         let hostile = "</script><!-- & \u{2028}\u{2029}\\u003c";
-        let text = json(&hostile).unwrap();
+        let mut text = Vec::new();
+        write_json(&mut text, &hostile).unwrap();
+        let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,
             r#""\u003c/script\u003e\u003c!-- \u0026 \u2028\u2029\\u003c""#

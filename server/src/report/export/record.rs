@@ -4,26 +4,26 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use buflens_syntax::facts;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Export, file_name, location};
 use crate::audit::Audit;
 use crate::model::{Allocation, Dump, Part, Place};
 use crate::report::json;
 use crate::report::records::{
-    self, Answer, Audits, FileLocation, Map, Module, Padding, Peak, PeakQuery, Source, Value,
+    self, Answer, Audits, FileLocation, Map, Module, Padding, Peak, PeakQuery, Source,
 };
 
 /// The object. Its parts keep the names of the commands that answer them alone.
 #[derive(Serialize)]
-struct Record<'f> {
+struct Record<'f, A: Serialize, V: Serialize> {
     /// Who wrote it: `buflens 0.1.0`.
     tool: &'static str,
     files: Vec<FileRecord>,
     summary: Module,
     map: Map,
-    allocations: Vec<AllocationRecord>,
-    values: Vec<Value<FileLocation>>,
+    allocations: A,
+    values: V,
     peaks: Vec<Peak<FileLocation>>,
     padding: Padding<FileLocation>,
     #[serde(flatten)]
@@ -63,6 +63,15 @@ struct AllocationRecord {
     location: Option<FileLocation>,
 }
 
+/// A list whose parts are made one by one while it is written: it may be many times the dump.
+struct Each<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
 /// Writes the object.
 pub fn write(export: &Export, out: &mut dyn Write) -> io::Result<()> {
     let audit = export.audit;
@@ -81,14 +90,8 @@ pub fn write(export: &Export, out: &mut dyn Write) -> io::Result<()> {
         files: files(dump),
         summary: summary(audit),
         map: records::map(audit, usize::MAX),
-        allocations: dump
-            .allocations
-            .iter()
-            .map(|it| allocation(dump, it))
-            .collect(),
-        values: (0..dump.values.len() as u32)
-            .filter_map(|at| records::value(&source, at))
-            .collect(),
+        allocations: Each(|| dump.allocations.iter().map(|it| allocation(dump, it))),
+        values: Each(|| (0..dump.values.len() as u32).filter_map(|at| records::value(&source, at))),
         peaks: peaks(&source),
         padding: records::padding(&source, None, usize::MAX),
         audits: records::audits(&source, [true; 3], usize::MAX),

@@ -1,9 +1,11 @@
 //! Everything about one dump in one document.
 
+use std::io;
+
 use maud::{Markup, PreEscaped, html};
 
 use super::bar::bar;
-use super::{STYLE, frame, glossary, json};
+use super::{STYLE, frame, glossary, write_json};
 use crate::audit::Audit;
 use crate::audit::attribution::By;
 use crate::checks::{self, Severities, Thresholds};
@@ -269,38 +271,58 @@ fn against(name: &str, reserved: u64, capacity: u64, device: Option<Device>) -> 
 fn nothing(map: &Map) -> String {
     match map.reason {
         Some(reason) => format!("When bytes are occupied is not known: {reason}."),
-        None if map.values_left_out > 0 => format!(
-            "{} steps are too many for the map on this page: `buflens map` draws any of them.",
-            grouped(map.steps.unwrap_or(0))
-        ),
+        None if map.values_left_out > 0 => {
+            "The map is too large for this page: `buflens map` draws any part of it.".to_owned()
+        }
         None => "Nothing is occupied at any step.".to_owned(),
     }
 }
 
-/// The map, and the same as JSON of at most `most` bytes: the smallest values are left out for it, all of them where
-/// steps and allocations alone are too much.
+/// The map of so many values that its JSON has at most `most` bytes, with this JSON: the smallest values
+/// are left out for it, all of them where steps and allocations alone are too much. No JSON of a map
+/// without values, which is not drawn.
 fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
-    let of_largest = |limit| {
-        let map = Answer::new(audit.dump, records::map(audit, limit));
-        let data = json(&map).ok();
-        (map, data)
-    };
-    let bytes = |(_, data): &(_, Option<String>)| data.as_ref().map_or(0, String::len);
-    let mut found = of_largest(MOST_MAPPED);
-    if bytes(&found) <= most {
-        return found;
-    }
-    let empty = of_largest(0);
-    let Some(room) = most.checked_sub(bytes(&empty)) else {
-        return empty;
-    };
-    while bytes(&found) > most {
+    let of_largest = |limit| Answer::new(audit.dump, records::map(audit, limit));
+    let mut map = of_largest(MOST_MAPPED);
+    let mut empty = None;
+    while !map.content.values.is_empty() {
+        let bytes = json_bytes(&map);
+        if bytes <= most {
+            break;
+        }
+        let empty = *empty.get_or_insert_with(|| json_bytes(&of_largest(0)));
+        let room = most.saturating_sub(empty) as u128;
         // Fewer than before, as it was too much.
-        let of_values = (bytes(&found) - bytes(&empty)) as u128;
-        let fitting = found.0.content.values.len() as u128 * room as u128 / of_values;
-        found = of_largest(usize::try_from(fitting).unwrap_or(0) * 9 / 10);
+        let of_values = (bytes - empty).max(1) as u128;
+        let fitting = map.content.values.len() as u128 * room / of_values;
+        map = of_largest(usize::try_from(fitting).unwrap_or(0) * 9 / 10);
     }
-    found
+    let data = (!map.content.values.is_empty()).then(|| json(&map));
+    (map, data.flatten())
+}
+
+/// The map as JSON.
+fn json(map: &Answer<Map>) -> Option<String> {
+    let mut text = Vec::new();
+    write_json(&mut text, map).ok()?;
+    String::from_utf8(text).ok()
+}
+
+/// How long the map is as JSON, which may be too long to be had.
+fn json_bytes(map: &Answer<Map>) -> usize {
+    struct Counted(usize);
+    impl io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    // Counting has no errors, and names are texts.
+    write_json(&mut counted, map).map_or(usize::MAX, |()| counted.0)
 }
 
 /// The memory map with its data, and the same as a picture for print and for who runs no scripts; or
@@ -308,7 +330,7 @@ fn mapped(audit: &Audit, most: usize) -> (Answer<Map>, Option<String>) {
 fn memory_map(map: &Answer<Map>, data: Option<String>) -> Markup {
     let (title, map) = (map.module.as_str(), &map.content);
     html! {
-        @if let Some(data) = data.filter(|_| !map.values.is_empty()) {
+        @if let Some(data) = data {
             div id="memory-map" {}
             div.picture { (svg::markup(map, title, &svg::Options::default())) }
             @if map.values_left_out > 0 {
@@ -454,7 +476,7 @@ mod tests {
         assert_eq!(content.values.len() + content.values_left_out, all);
         let (none, _) = mapped(&audit, 1);
         assert!(none.content.values.is_empty());
-        assert!(nothing(&none.content).contains(" steps are too many for the map"));
+        assert!(nothing(&none.content).contains("too large for this page"));
     }
 
     #[test]
