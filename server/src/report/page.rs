@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 
 use super::printable;
-use super::table::{Table, cut, length};
+use super::table::{Table, cut, length, shown};
 
 /// Sentences are not drawn out over wider terminals.
 const MOST: usize = 100;
@@ -35,17 +35,20 @@ pub struct Page {
 impl Page {
     /// Adds the answer in one sentence.
     pub fn verdict(&mut self, text: impl Into<String>) {
-        self.parts.push(Part::Verdict(text.into()));
+        self.parts
+            .push(Part::Verdict(shown(&text.into()).into_owned()));
     }
 
     /// Adds a sentence.
     pub fn text(&mut self, text: impl Into<String>) {
-        self.parts.push(Part::Text(text.into()));
+        self.parts
+            .push(Part::Text(shown(&text.into()).into_owned()));
     }
 
     /// Adds a title.
     pub fn heading(&mut self, text: impl Into<String>) {
-        self.parts.push(Part::Heading(text.into()));
+        self.parts
+            .push(Part::Heading(shown(&text.into()).into_owned()));
     }
 
     /// Adds a table, if it has rows.
@@ -366,6 +369,30 @@ mod tests {
         let mut page = Page::default();
         page.verdict("f: no value");
         assert_eq!(page.about("f").title(), Some("No value"));
+    }
+
+    /// Of a name of many megabytes, which stands in several places of a page.
+    #[test]
+    fn long_texts_are_cut_in_every_form() {
+        let mut page = Page::default();
+        let long = "a".repeat(1 << 20);
+        page.verdict(&*long);
+        page.text(&*long);
+        let mut table = Table::new(&[Column::new("value", "name", Place::Whole)]);
+        table.rows = vec![vec![Cell::text(&*long)]];
+        page.table(table.clone());
+        let mut markdown = Vec::new();
+        page.write_markdown(&mut markdown).unwrap();
+        for bytes in [
+            page.html().into_string().len(),
+            markdown.len(),
+            page.plain_text(80).len(),
+        ] {
+            assert!((1000..100_000).contains(&bytes), "{bytes}");
+        }
+        let mut csv = Vec::new();
+        table.write_csv(&mut csv).unwrap();
+        assert!(csv.len() > long.len(), "programs get all of it");
     }
 
     #[test]

@@ -6,14 +6,13 @@ mod section;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use maud::{Markup, PreEscaped, html};
 
 use self::section::Section;
 use super::chart::{self, Selection};
 use super::printable;
 use super::records::Map;
+use super::table;
 use crate::model::bytes::rounded;
 use crate::model::occupancy::Kind;
 
@@ -214,18 +213,14 @@ fn n(pixels: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `text` without what XML cannot hold.
-fn clean(text: &str) -> Cow<'_, str> {
-    let text = printable(text);
-    if text.contains(['\u{FFFE}', '\u{FFFF}']) {
-        text.replace(['\u{FFFE}', '\u{FFFF}'], "\u{FFFD}").into()
-    } else {
-        text
-    }
+/// `text` as people are shown it, without what XML cannot hold.
+fn clean(text: &str) -> String {
+    let text = table::shown(text);
+    printable(&text).replace(['\u{FFFE}', '\u{FFFF}'], "\u{FFFD}")
 }
 
 /// As much of `text` as fits, cut in the middle.
 fn cut_to(text: &str, pixels: f64, character: f64) -> String {
     let most = chart::whole(pixels / character) as usize;
-    clean(&super::table::cut(text, most)).into_owned()
+    clean(&table::cut(text, most))
 }

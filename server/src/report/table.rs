@@ -20,6 +20,9 @@ const INDENT: usize = 6;
 /// What can be cut is not cut below so many characters.
 const LEAST: usize = 12;
 
+/// People are shown so many columns of a text at most: names are as long as whoever wrote them likes.
+const LONGEST: usize = 10_000;
+
 /// Where a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -310,6 +313,11 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     let end = fitting(text.chars().rev(), tail);
     let (start, end) = (&text[..start], &text[text.len() - end..]);
     format!("{start}{}{end}", &"..."[..width.min(3)]).into()
+}
+
+/// `text` as people are shown it, wherever that is.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    cut(text, LONGEST)
 }
 
 /// The bytes of as many of the `chars` as `width` columns have room for.

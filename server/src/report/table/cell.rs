@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, html};
 
-use super::length;
+use super::{length, shown};
 use crate::model::bytes::{grouped, rounded, signed};
 use crate::report::printable;
 
@@ -64,7 +64,10 @@ impl Cell {
     pub(super) fn shown(&self) -> Cow<'_, str> {
         match self {
             Self::Empty => "".into(),
-            Self::Text(text) => line(text),
+            Self::Text(text) => match shown(text) {
+                Cow::Borrowed(text) => line(text),
+                Cow::Owned(text) => line(&text).into_owned().into(),
+            },
             Self::Number(number) => grouped(*number).into(),
             Self::Bytes(bytes) => rounded(*bytes).into(),
             Self::Saved(0) => "0 B".into(),
@@ -127,7 +130,7 @@ impl Cell {
     /// What is told to who points at it: bytes in full, and words that may be cut.
     pub(super) fn in_full(&self) -> Option<String> {
         match self {
-            Self::Text(text) if length(text) > SHORT => Some(line(text).into_owned()),
+            Self::Text(text) if length(text) > SHORT => Some(self.shown().into_owned()),
             Self::Bytes(bytes) => Some(format!("{} B", grouped(*bytes))),
             Self::Saved(bytes) => Some(format!("-{} B", grouped(*bytes))),
             Self::Delta(bytes) => Some(format!("{} B", signed(*bytes, grouped))),
