@@ -1,6 +1,7 @@
 //! Shapes and layouts as data.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -189,6 +190,25 @@ impl Shape {
     pub fn tuple_elements(text: &str) -> Option<usize> {
         let elements = text.strip_prefix('(')?.strip_suffix(')')?;
         Some(listed(elements))
+    }
+
+    /// Where the elements of the tuple's shape that makes up all of `text` stand in it, by the grammar. `None` if it is
+    /// no tuple, or no shape.
+    ///
+    /// ```
+    /// use buflens_syntax::Shape;
+    /// let text = "(f32[2,3]{1,0}, /*index=1*/(s32[], u8[4]))";
+    /// let elements = Shape::elements(text).unwrap();
+    /// let texts: Vec<&str> = elements.into_iter().map(|it| &text[it.start as usize..it.end as usize]).collect();
+    /// assert_eq!(texts, ["f32[2,3]{1,0}", "(s32[], u8[4])"]);
+    /// assert_eq!(Shape::elements("f32[2,3]{1,0}"), None);
+    /// ```
+    pub fn elements(text: &str) -> Option<Vec<Range<u32>>> {
+        let mut sink = ElementsSink::default();
+        let mut parser = Parser::new(text, &mut sink);
+        parser.enter(0, text.len());
+        let is_whole = grammar::shape(&mut parser).is_ok() && parser.peek().is_none();
+        (is_whole && sink.is_tuple && !sink.is_broken).then_some(sink.elements)
     }
 
     /// The part of the shape at `index`, a list of element numbers from the outermost tuple in.
@@ -386,5 +406,49 @@ impl Sink for ShapeSink<'_> {
 
     fn error(&mut self, error: SyntaxError) {
         self.error.get_or_insert(error.message);
+    }
+}
+
+/// Where the elements of the outermost tuple stand.
+#[derive(Default)]
+struct ElementsSink {
+    is_tuple: bool,
+    /// How many shapes are open.
+    depth: u32,
+    /// Where the last element begins.
+    start: u32,
+    elements: Vec<Range<u32>>,
+    is_broken: bool,
+}
+
+impl Sink for ElementsSink {
+    const DETAIL: bool = true;
+
+    fn open(&mut self, kind: SyntaxKind, at: u32) {
+        if !matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape) {
+            return;
+        }
+        match self.depth {
+            0 => self.is_tuple = kind == SyntaxKind::TupleShape,
+            1 => self.start = at,
+            _ => {}
+        }
+        self.depth += 1;
+    }
+
+    fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
+
+    fn close(&mut self, kind: SyntaxKind, at: u32) {
+        if !matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape) {
+            return;
+        }
+        self.depth -= 1;
+        if self.depth == 1 {
+            self.elements.push(self.start..at);
+        }
+    }
+
+    fn error(&mut self, _: SyntaxError) {
+        self.is_broken = true;
     }
 }

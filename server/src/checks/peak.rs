@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use buflens_syntax::{Shape, facts};
+use buflens_syntax::facts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::{Section, ends_openly, is_on_last_line};
@@ -207,12 +207,11 @@ fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
 fn step_by_rule(context: &Context) -> Option<u64> {
     let dump = context.dump;
     let mut values = Vec::with_capacity(dump.values.len() + dump.stray_live_ranges.len());
-    // Few shapes differ, and all elements of a tuple are counted for each of its values.
-    let mut known: FxHashMap<*const Shape, Option<u64>> = FxHashMap::default();
     for value in live_ranges(dump) {
-        let shape = context.result(value.value?)?;
-        let weight = known.entry(shape);
-        let weight = (*weight.or_insert_with(|| bytes::logical_bytes(shape)))?;
+        let result = dump
+            .used_value(&dump.values[value.value? as usize])?
+            .result?;
+        let weight = dump.shapes.logical_bytes(result)?;
         values.push((value.start, value.end, weight));
     }
     values.sort_unstable_by_key(|&(start, ..)| start);
@@ -560,16 +559,17 @@ fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u6
             .values_of(name)
             .next()
             .filter(|value| !doubts.values.contains(value))?;
-        let shape = context.result(at)?;
-        return Some((bytes::logical_bytes(shape)?, Printed::Result(at)));
+        let result = dump.used_value(&dump.values[at as usize])?.result?;
+        return Some((dump.shapes.logical_bytes(result)?, Printed::Result(at)));
     }
     let index = line.index?;
     let at = dump
         .values_at(name, index)
         .next()
         .filter(|value| !doubts.values.contains(value))?;
-    if dump.values[at as usize].placement.is_some() {
-        let bytes = bytes::logical_bytes(context.placed(at)?)?;
+    let value = &dump.values[at as usize];
+    if value.placement.is_some() {
+        let bytes = context.shapes.logical_bytes(value)?;
         return Some((bytes, Printed::Placed(at)));
     }
     let part = context.result(at)?.at(&index_numbers(&dump.names[index]))?;

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::labels::cut;
 use super::{Code, Context, Doubts, Finding, Findings};
-use crate::model::shapes::index_numbers;
+use crate::model::shapes::{ShapeId, index_numbers};
 use crate::model::{Allocation, At, Dump, Platforms, Value, bytes, is_async_call};
 
 /// `color-mismatch`: the memory space of a value, of its allocation and of its layout are one.
@@ -19,12 +19,12 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
             continue;
         }
         let values = dump.held_by(allocation);
-        let is_plain = |(at, value): (u32, &Value)| {
+        let is_plain = |value: &Value| {
             value.color() == Some(allocation.color)
-                && layout_space(context, at).is_none_or(|space| space == allocation.color)
+                && layout_space(dump, value).is_none_or(|space| space == allocation.color)
         };
         // As nearly all are; their lines need not be looked at.
-        if (allocation.values.start..).zip(values).all(is_plain) {
+        if values.iter().all(is_plain) {
             continue;
         }
         let Some(header) = dump.header(allocation) else {
@@ -41,8 +41,8 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         let header_is_off = !differing.is_empty()
             && agreeing.is_empty()
             && differing.iter().all(|(at, placement)| {
-                let witness = layout_space(context, *at)
-                    .or_else(|| color_in_values(context, &dump.values[*at as usize]));
+                let value = &dump.values[*at as usize];
+                let witness = layout_space(dump, value).or_else(|| color_in_values(context, value));
                 witness.is_none_or(|space| Some(space) == placement.row.value.color.get())
             });
         if header_is_off {
@@ -80,7 +80,7 @@ pub(super) fn check_colors(context: &Context, doubts: &mut Doubts, findings: &mu
         }
         for (at, placement) in agreeing {
             let color = placement.row.value.color;
-            if let Some(space) = layout_space(context, at)
+            if let Some(space) = layout_space(dump, &dump.values[at as usize])
                 && color.get().is_some_and(|color| color != space)
             {
                 doubts.values.insert(at);
@@ -114,30 +114,29 @@ fn color_in_values(context: &Context, value: &Value) -> Option<u64> {
     context.dump.used(value)?.row.value.color.get()
 }
 
-/// The memory space in the layout of value `at`, if that is an array.
-fn layout_space(context: &Context, at: u32) -> Option<u64> {
-    match context.placed(at)? {
-        Shape::Array(array) => Some(
-            array
-                .layout
-                .as_ref()
-                .map_or(0, |layout| layout.memory_space),
-        ),
-        Shape::Tuple(_) => None,
-    }
+/// The memory space in the layout of the value, if that is an array.
+fn layout_space(dump: &Dump, value: &Value) -> Option<u64> {
+    dump.shapes.memory_space(value.shape?)
 }
 
 /// `value-shape`: an array's shape in A is the part of its instruction's shape in C.
 pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     for (at, value) in (0..).zip(&dump.values) {
+        let ids = (value.shape, result_id(dump, value));
+        // As nearly all are: they need not be read.
+        if let (Some(shape), Some(result)) = ids
+            && is_part(dump, shape, result, &dump.names[value.index])
+        {
+            continue;
+        }
         let (Some(shape), Some(result)) = (context.placed(at), context.result(at)) else {
             continue;
         };
-        // Equal texts are one shape. Contexts of asynchronous calls have shapes of their own.
+        // Contexts of asynchronous calls have shapes of their own.
         let opcode = || value.opcode.map_or("", |opcode| &dump.names[opcode]);
         let is_context = || matches!(shape, Shape::Tuple(_)) && is_async_call(opcode());
-        if std::ptr::eq(shape, result) || doubts.values.contains(&at) || is_context() {
+        if doubts.values.contains(&at) || is_context() {
             continue;
         }
         let index = &dump.names[value.index];
@@ -196,10 +195,28 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
     check_results(context, doubts, findings);
 }
 
+/// The shape of the instruction's result that section C prints with the value.
+fn result_id(dump: &Dump, value: &Value) -> Option<ShapeId> {
+    dump.used_value(value)?.result
+}
+
+/// Whether `shape` has the text of all of `result`, or of its element with this index.
+fn is_part(dump: &Dump, shape: ShapeId, result: ShapeId, index: &str) -> bool {
+    let element = || match index_numbers(index)[..] {
+        [number] => dump.shapes.element(result, number),
+        _ => None,
+    };
+    shape == result || element() == Some(&dump.shapes[shape])
+}
+
 /// `value-shape`: an instruction with several values is printed alike with each of them.
 fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let result = |at: u32| context.result(at).map(std::ptr::from_ref);
+    // Of what is no shape, nothing is said.
+    let result = |at: u32| {
+        let id = result_id(dump, &dump.values[at as usize])?;
+        context.result(at).map(|_| id)
+    };
     for (at, value) in (0..).zip(&dump.values) {
         // The first few of thousands tell.
         let is_other = |other: &u32| *other != at && !doubts.values.contains(other);
@@ -207,12 +224,13 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
         let Some(other) = others.next().filter(|_| !doubts.values.contains(&at)) else {
             continue;
         };
-        let (Some(own), Some(its)) = (result(at), result(other)) else {
-            continue;
-        };
-        if own == its {
+        let [one, two] = [at, other].map(|at| result_id(dump, &dump.values[at as usize]));
+        if one == two {
             continue;
         }
+        let (Some(_), Some(its)) = (result(at), result(other)) else {
+            continue;
+        };
         let is_in_module = || {
             let in_module = dump.instructions.get(&value.name)?.row;
             let in_module = dump.at::<facts::Instruction>(in_module)?;
@@ -245,9 +263,6 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
 /// `value-size`: some rule gives the size on some platform, or the value shares the size of others.
 pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    let platforms = dump.platforms;
-    // Few shapes and sizes are distinct.
-    let mut known: FxHashMap<(*const Shape, u64), bool> = FxHashMap::default();
     for (number, allocation) in dump.allocations.iter().enumerate() {
         if doubts.allocations.contains(&(number as u32)) {
             continue;
@@ -255,14 +270,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         let values = dump.held_by(allocation);
         let mut counts: Option<FxHashMap<u64, u32>> = None;
         for (at, value) in (allocation.values.start..).zip(values) {
-            let shape = context.placed(at);
-            let Some(shape) = shape.filter(|_| !doubts.values.contains(&at)) else {
-                continue;
-            };
-            let is_possible = known
-                .entry((shape, value.size))
-                .or_insert_with(|| bytes::is_possible_size(shape, value.size, platforms));
-            if *is_possible {
+            let is_odd = |&id: &ShapeId| !dump.shapes.is_possible_size(id, value.size);
+            if value.shape.filter(is_odd).is_none() || doubts.values.contains(&at) {
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.
@@ -276,7 +285,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
             let Some(placement) = dump.placement(value).filter(|_| counts[&value.size] == 1) else {
                 continue;
             };
-            let expected = expected_size(dump, shape);
+            let shape = context.placed(at);
+            let expected = shape.and_then(|shape| expected_size(dump, shape));
             // What is too large seems to lie in others.
             if expected.is_some_and(|expected| expected < value.size) {
                 doubts.too_large.insert(at);

@@ -39,37 +39,41 @@ pub fn padded_bytes(array: &ArrayShape) -> Option<u64> {
 /// Whether some rule of a platform in `platforms` gives a value of this shape `size` bytes. A
 /// shape whose size is unknown can have any.
 pub fn is_possible_size(shape: &Shape, size: u64, platforms: Platforms) -> bool {
-    let array = match shape {
-        Shape::Tuple(elements) => return is_possible_table(elements.len() as u64, size, platforms),
-        Shape::Array(array) => array,
-    };
-    let (Some(padded), Some(logical)) = (padded_bytes(array), logical_bytes(shape)) else {
-        return true;
-    };
-    if (platforms.cpu || platforms.gpu) && padded.checked_add(run_time_sizes(array)) == Some(size) {
-        return true;
+    match shape {
+        Shape::Tuple(elements) => is_possible_table(elements.len() as u64, size, platforms),
+        Shape::Array(array) => {
+            possible_sizes(array, platforms).is_none_or(|sizes| sizes.contains(&Some(size)))
+        }
     }
+}
+
+/// The sizes that the rules of the platforms in `platforms` give a value of this shape. `None` where any is possible.
+pub fn possible_sizes(array: &ArrayShape, platforms: Platforms) -> Option<[Option<u64>; 3]> {
+    let (padded, logical) = (padded_bytes(array)?, array_bytes(array)?);
+    let with_sizes = padded.checked_add(run_time_sizes(array));
+    let elsewhere = with_sizes.filter(|_| platforms.cpu || platforms.gpu);
     if !platforms.tpu {
-        return false;
+        return Some([elsewhere, None, None]);
     }
     let prefix = if array.is_dynamic() {
         DYNAMIC_PREFIX
     } else {
         0
     };
-    let tpu = |bytes: u64| bytes.checked_add(prefix) == Some(size);
     let is_tiled = array
         .layout
         .as_ref()
         .is_some_and(|layout| !layout.tiles.is_empty());
-    if is_sync_flag(array) {
+    let on_tpu = if is_sync_flag(array) {
         // Sync flags stand alone; a tile means nothing to them.
-        tpu(logical) || tpu(padded)
+        [logical, padded]
     } else if is_tiled || padded == 0 {
-        tpu(padded)
+        [padded, padded]
     } else {
-        untiled_tpu_bytes(array).is_none_or(tpu)
-    }
+        [untiled_tpu_bytes(array)?; 2]
+    };
+    let [one, other] = on_tpu.map(|bytes| bytes.checked_add(prefix));
+    Some([elsewhere, one, other])
 }
 
 /// The bytes of the run-time sizes of all dimensions, which CPU and GPU append to a dynamic array.
@@ -110,8 +114,8 @@ pub fn untiled_tpu_bytes(array: &ArrayShape) -> Option<u64> {
     )
 }
 
-/// The table of pointers of a tuple with `elements` elements.
-fn is_possible_table(elements: u64, size: u64, platforms: Platforms) -> bool {
+/// Whether the table of pointers of a tuple with `elements` elements can have `size` bytes.
+pub fn is_possible_table(elements: u64, size: u64, platforms: Platforms) -> bool {
     let narrow = elements.saturating_mul(4);
     ((platforms.cpu || platforms.gpu) && Some(size) == elements.checked_mul(8))
         || (platforms.tpu

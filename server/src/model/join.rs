@@ -188,6 +188,7 @@ impl<'n> Join<'n> {
         }
         self.dump.live_ranges.shrink_to_fit();
         self.dump.platforms = self.dump.judge_platforms();
+        self.dump.shapes.complete(self.dump.platforms);
         let dump = std::mem::take(&mut self.dump);
         (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());
         if self.numbering.bytes == 0 {

@@ -1,14 +1,15 @@
 //! Shapes by their text: few of a dump's shapes are distinct, so each is kept and read once.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::{ArrayShape, Layout, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bytes::{is_possible_size, logical_bytes};
+use super::bytes::{array_bytes, is_possible_table, possible_sizes};
 use super::cancel::lock;
 use super::names::{NameId, Names};
-use super::{Allocation, Dump, Value};
+use super::{Allocation, Dump, Platforms, Value};
 
 /// A shape as it is printed: equal ids, equal texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,10 +27,77 @@ impl ShapeId {
     }
 }
 
-/// The shapes that a dump prints with its values and with their instructions.
+/// The shapes that a dump prints with its values and with their instructions. The states of one dump, before and after
+/// an edit, have most in common, and what is known of them.
 #[derive(Debug, Clone, Default)]
 pub struct ShapeTexts {
     texts: Names,
+    /// Those whose sizes `extents` has.
+    platforms: Platforms,
+    /// By number, as far as they have been asked for; `None` of what is no shape.
+    extents: Arc<[OnceLock<Option<Extent>>]>,
+}
+
+/// What is asked of nearly every shape, and all that is kept of most.
+#[derive(Debug, Clone)]
+enum Extent {
+    Array {
+        /// The memory space of the layout.
+        space: u64,
+        /// Bytes without padding.
+        logical_bytes: Option<u64>,
+        /// See [`possible_sizes`].
+        sizes: Sizes,
+    },
+    /// Where the elements of a tuple stand in its text.
+    Tuple(Box<[Range<u32>]>),
+}
+
+/// The sizes that are possible: mostly one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Sizes {
+    Any,
+    One(u64),
+    Several(Box<[u64]>),
+}
+
+impl Extent {
+    fn of(text: &str, platforms: Platforms) -> Option<Self> {
+        if let Some(elements) = Shape::elements(text) {
+            return Some(Self::Tuple(elements.into()));
+        }
+        let Ok(Shape::Array(array)) = Shape::read(text) else {
+            return None;
+        };
+        let layout = array.layout.as_ref();
+        Some(Self::Array {
+            space: layout.map_or(0, |layout| layout.memory_space),
+            logical_bytes: array_bytes(&array),
+            sizes: Sizes::of(&array, platforms),
+        })
+    }
+}
+
+impl Sizes {
+    fn of(array: &ArrayShape, platforms: Platforms) -> Self {
+        let Some(sizes) = possible_sizes(array, platforms) else {
+            return Self::Any;
+        };
+        let mut sizes: Vec<u64> = sizes.into_iter().flatten().collect();
+        sizes.dedup();
+        match sizes[..] {
+            [size] => Self::One(size),
+            _ => Self::Several(sizes.into()),
+        }
+    }
+
+    fn have(&self, bytes: u64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::One(size) => *size == bytes,
+            Self::Several(sizes) => sizes.contains(&bytes),
+        }
+    }
 }
 
 impl ShapeTexts {
@@ -38,9 +106,63 @@ impl ShapeTexts {
         ShapeId(self.texts.intern(text))
     }
 
+    /// Makes room for what is asked of all shapes, for a dump of these platforms.
+    pub(super) fn complete(&mut self, platforms: Platforms) {
+        let count = self.texts.count();
+        let is_known = self.platforms == platforms;
+        if !is_known || self.extents.len() < count {
+            let known = self.extents.iter().filter(|_| is_known).cloned();
+            let all = known.chain(std::iter::repeat_with(OnceLock::new));
+            (self.platforms, self.extents) = (platforms, all.take(count).collect());
+        }
+    }
+
     /// The bytes of all of them.
     pub(super) fn bytes(&self) -> usize {
         self.texts.bytes()
+    }
+
+    fn extent(&self, id: ShapeId) -> Option<&Extent> {
+        let extent = self.extents.get(id.0.place())?;
+        let read = || Extent::of(&self[id], self.platforms);
+        extent.get_or_init(read).as_ref()
+    }
+
+    /// Bytes without padding, of a tuple its table alone; see [`logical_bytes`].
+    pub fn logical_bytes(&self, id: ShapeId) -> Option<u64> {
+        match self.extent(id)? {
+            Extent::Array { logical_bytes, .. } => *logical_bytes,
+            Extent::Tuple(elements) => (elements.len() as u64).checked_mul(8),
+        }
+    }
+
+    /// The memory space of an array's layout.
+    pub fn memory_space(&self, id: ShapeId) -> Option<u64> {
+        match self.extent(id)? {
+            Extent::Array { space, .. } => Some(*space),
+            Extent::Tuple(_) => None,
+        }
+    }
+
+    /// Whether a value of the shape can have so many bytes, see [`is_possible_size`]; `true` of what is no shape.
+    ///
+    /// [`is_possible_size`]: super::bytes::is_possible_size
+    pub fn is_possible_size(&self, id: ShapeId, bytes: u64) -> bool {
+        self.extent(id).is_none_or(|extent| match extent {
+            Extent::Array { sizes, .. } => sizes.have(bytes),
+            Extent::Tuple(elements) => {
+                is_possible_table(elements.len() as u64, bytes, self.platforms)
+            }
+        })
+    }
+
+    /// The text of an element of a tuple, from 0.
+    pub fn element(&self, id: ShapeId, number: u64) -> Option<&str> {
+        let Extent::Tuple(elements) = self.extent(id)? else {
+            return None;
+        };
+        let element = elements.get(usize::try_from(number).ok()?)?;
+        self[id].get(element.start as usize..element.end as usize)
     }
 }
 
@@ -57,7 +179,7 @@ impl std::ops::Index<ShapeId> for ShapeTexts {
 pub struct Shapes<'d> {
     dump: &'d Dump,
     /// Those of [`Dump::shapes`].
-    by_id: Box<[OnceLock<Option<Shape>>]>,
+    by_id: Box<[OnceLock<Option<Box<Shape>>>]>,
     /// Those of other texts.
     by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
     /// The parts of those in `by_id`.
@@ -123,9 +245,9 @@ impl<'d> Shapes<'d> {
         let read = || {
             let mut shape = Shape::read(&self.dump.shapes[id]).ok()?;
             lock(&self.parts).share(&mut shape);
-            Some(shape)
+            Some(Box::new(shape))
         };
-        shape.get_or_init(read).as_ref()
+        shape.get_or_init(read).as_deref()
     }
 
     /// The shape of the parameter whose buffer the allocation is.
@@ -145,23 +267,20 @@ impl<'d> Shapes<'d> {
 
     /// The bytes of the value without padding.
     pub fn logical_bytes(&self, value: &Value) -> Option<u64> {
-        logical_bytes(self.of(value)?)
+        self.dump.shapes.logical_bytes(value.shape?)
     }
 
     /// How many of the value's bytes are padding. None of a tuple's table; nor where the size is
     /// not the shape's own, as that of a value that shares a larger one's buffer.
     pub fn padding(&self, value: &Value) -> u64 {
-        let Some(shape) = self.of(value) else {
+        let texts = &self.dump.shapes;
+        let is_array = |&id: &ShapeId| texts.memory_space(id).is_some();
+        let Some(id) = value.shape.filter(is_array) else {
             return 0;
         };
-        let is_array = matches!(shape, Shape::Array(_));
-        match logical_bytes(shape) {
-            Some(logical)
-                if is_array
-                    && value.size > logical
-                    && is_possible_size(shape, value.size, self.dump.platforms) =>
-            {
-                value.size - logical
+        match texts.logical_bytes(id) {
+            Some(logical) if texts.is_possible_size(id, value.size) => {
+                value.size.saturating_sub(logical)
             }
             _ => 0,
         }
@@ -188,6 +307,7 @@ mod tests {
 
     use super::*;
     use crate::model::File;
+    use crate::model::join::Numbering;
 
     #[test]
     fn equal_arrays_and_layouts_are_there_once() {
@@ -216,5 +336,67 @@ mod tests {
         for in_tuple in [array(3, &[0]), array(3, &[1]), array(4, &[1])] {
             assert!(Arc::ptr_eq(array(1, &[]), in_tuple));
         }
+    }
+
+    fn state(text: &str, numbering: &mut Numbering) -> Dump {
+        let file = File {
+            path: "m-buffer-assignment.txt".into(),
+            document: Document::new(text).expect("a short text"),
+            lossy: false,
+        };
+        Dump::numbered(vec![file], numbering)
+    }
+
+    #[test]
+    fn what_is_known_of_shapes_outlives_an_edit() {
+        let of_shape = |shape: &str| {
+            format!(
+                "BufferAssignment:\nallocation 0: size 24, thread-local:\n \
+                 value: <0 a @0> (size=24,offset=0): f32[2,3]{{1,0}}\n \
+                 value: <1 t{{}} @0> (size=16,offset=0): {shape}\n"
+            )
+        };
+        let mut numbering = Numbering::default();
+        let before = state(&of_shape("(f32[], s8[4,5]{1,0:S(1)})"), &mut numbering);
+        let ids = |dump: &Dump| [0, 1].map(|value| dump.values[value].shape.expect("a shape"));
+        let [array, tuple] = ids(&before);
+        assert_eq!(before.shapes.logical_bytes(array), Some(24));
+        assert_eq!(before.shapes.element(tuple, 1), Some("s8[4,5]{1,0:S(1)}"));
+        assert_eq!(before.shapes.element(tuple, 2), None);
+        assert_eq!(before.shapes.element(array, 0), None);
+        let after = state(&of_shape("(f32[])"), &mut numbering);
+        let [same, other] = ids(&after);
+        assert_eq!(same, array);
+        let is_read = |dump: &Dump, id: ShapeId| dump.shapes.extents[id.0.place()].get().is_some();
+        assert!(is_read(&after, array) && !is_read(&after, other));
+        assert_eq!(after.shapes.element(other, 0), Some("f32[]"));
+        // Sizes are another platform's then.
+        let text = of_shape("f32[2]{0:T(256)}");
+        assert!(!is_read(&state(&text, &mut numbering), array));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_platform() {
+        let none = Platforms::default();
+        let cpu = Platforms { cpu: true, ..none };
+        let tpu = Platforms { tpu: true, ..none };
+        let either = Platforms { cpu: true, ..tpu };
+        for (text, platforms, expected) in [
+            ("f32[2,3]{1,0}", cpu, Sizes::One(24)),
+            ("f32[2,3]{1,0:T(8,128)}", tpu, Sizes::One(4096)),
+            // Without a tile, in blocks.
+            ("s32[3]{0}", tpu, Sizes::One(4096)),
+            ("s32[3]{0}", either, Sizes::Several([12, 4096].into())),
+            // With the sizes of run time behind them, or before them.
+            ("f32[<=3]{0}", cpu, Sizes::One(16)),
+            ("f32[<=3]{0:T(128)}", tpu, Sizes::One(1536)),
+            ("f9[3]{0}", tpu, Sizes::Any),
+        ] {
+            match Extent::of(text, platforms) {
+                Some(Extent::Array { sizes, .. }) => assert_eq!(sizes, expected, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        assert!(Extent::of("f32[2,3]{1,0}, ", cpu).is_none());
     }
 }
