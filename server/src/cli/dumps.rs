@@ -1,14 +1,14 @@
 //! Reading many dumps: how many at a time, and what is said of those that tell nothing.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::complain;
 use super::one_dump::{Problem, is_broken, not_understood};
+use crate::model::bytes::grouped;
 use crate::model::cancel::on_few_threads;
 use crate::workspace::{self, Found, LoadError, Loaded, Texts};
 
@@ -93,14 +93,10 @@ pub fn for_each<T: Send>(
     work: impl Fn(Loaded) -> T + Sync,
     mut take: impl FnMut(Result<T, LoadError>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // Shown on stderr, if that is a terminal.
-    let progress = if found.len() > BATCH {
-        ProgressBar::new(found.len() as u64)
-    } else {
-        ProgressBar::hidden()
-    };
+    let progress = Progress::of(found.len());
     let mut rest = found;
     while !rest.is_empty() {
+        progress.show(found.len() - rest.len());
         let batch;
         (batch, rest) = rest.split_at(batch_length(rest));
         let loaded = batch
@@ -108,11 +104,43 @@ pub fn for_each<T: Send>(
             .flat_map_iter(|found| found.load(texts, &work));
         // A dump that is alone would be read on this thread.
         let done: Vec<Result<T, LoadError>> = on_few_threads(|| loaded.collect());
-        progress.suspend(|| done.into_iter().try_for_each(&mut take))?;
-        progress.inc(batch.len() as u64);
+        progress.hide();
+        done.into_iter().try_for_each(&mut take)?;
     }
-    progress.finish_and_clear();
     Ok(())
+}
+
+/// How far a long reading is, in a line on stderr that what is told replaces.
+struct Progress {
+    /// So many dumps there are; `None` where nothing is shown: of few, and where no terminal is.
+    of: Option<usize>,
+}
+
+impl Progress {
+    fn of(count: usize) -> Self {
+        let is_shown = count > BATCH && io::stderr().is_terminal();
+        Self {
+            of: is_shown.then_some(count),
+        }
+    }
+
+    fn line(done: usize, of: usize) -> String {
+        format!("{} of {} dumps", grouped(done as u64), grouped(of as u64))
+    }
+
+    fn show(&self, done: usize) {
+        if let Some(of) = self.of {
+            // Nothing is lost if it cannot be written.
+            let _ = write!(io::stderr(), "\r{}", Self::line(done, of));
+        }
+    }
+
+    /// With blanks and not with an escape, which some terminals show.
+    fn hide(&self) {
+        if let Some(of) = self.of {
+            let _ = write!(io::stderr(), "\r{}\r", " ".repeat(Self::line(of, of).len()));
+        }
+    }
 }
 
 /// Gives the memory of a dump back aside. Nobody waits for that, least of all the end of the process.
