@@ -18,6 +18,7 @@ pub const SECTION: &str = "buflens";
 const OF_EDITORS: [&str; 3] = ["path", "server", "trace"];
 
 const NO_SETTING: &str = "there is no such setting";
+const NO_OBJECT: &str = "expected an object";
 
 /// So many bytes of dumps are read for the index if nothing is chosen.
 const INDEX_BYTES: u64 = 2 << 30;
@@ -57,6 +58,11 @@ impl Config {
             .get(SECTION)
             .filter(|section| section.is_object())
             .unwrap_or(settings);
+        // An empty list is how some write an empty object.
+        let is_nothing = settings.is_null() || settings.as_array().is_some_and(Vec::is_empty);
+        if !settings.is_object() && !is_nothing {
+            problems.push(format!("`{SECTION}`: {NO_OBJECT}"));
+        }
         for (key, value) in settings.as_object().into_iter().flat_map(chosen) {
             let told = config.choose(key, value).into_iter();
             problems.extend(told.map(|(at, problem)| format!("`buflens.{key}{at}`: {problem}")));
@@ -78,6 +84,9 @@ impl Config {
             "inlayHints" if value.is_boolean() => {
                 self.hints = [value.as_bool(); Kind::ALL.len()];
                 Vec::new()
+            }
+            "inlayHints" if !value.is_object() => {
+                own(Err("expected true, false or an object".to_owned()))
             }
             "inlayHints" => each(value, |name, value| {
                 let kind = Kind::ALL.iter().position(|kind| kind.name() == name);
@@ -122,9 +131,9 @@ impl Config {
         let paths = value.as_array().ok_or("expected a list")?;
         let texts = paths.iter().filter_map(Value::as_str).map(str::to_owned);
         let texts: Vec<String> = texts.collect();
-        let is_whole = texts.len() == paths.len();
+        let is_whole = texts.len() == paths.len() && !texts.iter().any(String::is_empty);
         self.library_paths = Some(texts);
-        let problem = "what is no text in the list is left out";
+        let problem = "what is no text in the list, or an empty one, is left out";
         is_whole.then_some(()).ok_or_else(|| problem.to_owned())
     }
 
@@ -268,7 +277,7 @@ type Wrong = (String, String);
 /// Has `take` take each entry of a setting that is an object.
 fn each(setting: &Value, mut take: impl FnMut(&str, &Value) -> Result<(), String>) -> Vec<Wrong> {
     let Some(entries) = setting.as_object() else {
-        return vec![(String::new(), "expected an object".to_owned())];
+        return vec![(String::new(), NO_OBJECT.to_owned())];
     };
     let problem = |(name, value): (&String, &Value)| {
         let problem = take(name, value).err()?;
@@ -392,7 +401,22 @@ mod tests {
         assert!(config.libraries().hold("/a/b.py"));
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(problems.len(), 9, "{problems:?}");
-        assert_eq!(Config::read(&Value::Null), (Config::default(), vec![]));
+        for (settings, told) in [
+            (json!("all"), "`buflens`: expected an object"),
+            (
+                json!({ "inlayHints": "all" }),
+                "`buflens.inlayHints`: expected true, false or an object",
+            ),
+            (
+                json!({ "libraryPaths": [""] }),
+                "`buflens.libraryPaths`: what is no text in the list, or an empty one, is left out",
+            ),
+        ] {
+            assert_eq!(Config::read(&settings).1, [told]);
+        }
+        for nothing in [Value::Null, json!([]), json!({})] {
+            assert_eq!(Config::read(&nothing), (Config::default(), vec![]));
+        }
     }
 
     #[test]
