@@ -7,10 +7,13 @@
   const root = /** @type {HTMLElement} */ (document.getElementById('map'));
   /** @type {ReturnType<typeof buflensMap> | undefined} */
   let map;
+  /** The values that the extension knows to be left out. @type {number[]} */
+  let known = [];
 
   addEventListener('message', ({ data: message }) => {
     if (message.type === 'leftOut') {
-      map?.setWithout(message.without);
+      known = message.without;
+      map?.setWithout(known);
       return;
     }
     const { uri } = message;
@@ -19,6 +22,7 @@
     if (message.type === 'note' && map === undefined) root.replaceChildren(buflensMapElement('p', 'map-nothing', message.text));
     if (message.type !== 'data') return;
     const isFirst = map === undefined;
+    known = message.without;
     // It saves what is looked at, for the one that follows.
     map?.destroy();
     const before = code.getState();
@@ -32,6 +36,10 @@
         code.setState({ uri, map: state });
       },
       leftOut: (without) => {
+        const ids = without.flatMap(([, ids]) => ids);
+        // What has been heard is not said again: the extension may know of more by now.
+        if (ids.length === known.length && ids.every((id) => known.includes(id))) return;
+        known = ids;
         code.postMessage({ type: 'leftOut', without });
       },
       restore: () => before?.map && { ...before.map, without },
