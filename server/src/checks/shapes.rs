@@ -270,8 +270,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
         let values = dump.held_by(allocation);
         let mut counts: Option<FxHashMap<u64, u32>> = None;
         for (at, value) in (allocation.values.start..).zip(values) {
-            let is_odd = |&id: &ShapeId| !dump.shapes.is_possible_size(id, value.size);
-            if value.shape.filter(is_odd).is_none() || doubts.values.contains(&at) {
+            let is_possible = |id: ShapeId| dump.shapes.is_possible_size(id, value.size);
+            if value.shape.is_none_or(is_possible) || doubts.values.contains(&at) {
                 continue;
             }
             // Values that must share one buffer have one size, whatever their shapes.

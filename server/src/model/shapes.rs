@@ -128,7 +128,7 @@ impl ShapeTexts {
         extent.get_or_init(read).as_ref()
     }
 
-    /// Bytes without padding, of a tuple its table alone; see [`logical_bytes`].
+    /// Bytes without padding, of a tuple its table alone.
     pub fn logical_bytes(&self, id: ShapeId) -> Option<u64> {
         match self.extent(id)? {
             Extent::Array { logical_bytes, .. } => *logical_bytes,
@@ -144,9 +144,7 @@ impl ShapeTexts {
         }
     }
 
-    /// Whether a value of the shape can have so many bytes, see [`is_possible_size`]; `true` of what is no shape.
-    ///
-    /// [`is_possible_size`]: super::bytes::is_possible_size
+    /// Whether some rule of the platforms gives a value of the shape so many bytes; `true` of what is no shape.
     pub fn is_possible_size(&self, id: ShapeId, bytes: u64) -> bool {
         self.extent(id).is_none_or(|extent| match extent {
             Extent::Array { sizes, .. } => sizes.have(bytes),
