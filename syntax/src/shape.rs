@@ -421,11 +421,15 @@ struct ElementsSink {
     is_broken: bool,
 }
 
+fn is_shape(kind: SyntaxKind) -> bool {
+    matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape)
+}
+
 impl Sink for ElementsSink {
     const DETAIL: bool = true;
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
-        if !matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape) {
+        if !is_shape(kind) {
             return;
         }
         match self.depth {
@@ -439,7 +443,7 @@ impl Sink for ElementsSink {
     fn token(&mut self, _: SyntaxKind, _: u32, _: u32) {}
 
     fn close(&mut self, kind: SyntaxKind, at: u32) {
-        if !matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape) {
+        if !is_shape(kind) {
             return;
         }
         self.depth -= 1;

@@ -208,9 +208,7 @@ fn step_by_rule(context: &Context) -> Option<u64> {
     let dump = context.dump;
     let mut values = Vec::with_capacity(dump.values.len() + dump.stray_live_ranges.len());
     for value in live_ranges(dump) {
-        let result = dump
-            .used_value(&dump.values[value.value? as usize])?
-            .result?;
+        let result = dump.result_shape(&dump.values[value.value? as usize])?;
         let weight = dump.shapes.logical_bytes(result)?;
         values.push((value.start, value.end, weight));
     }
@@ -559,7 +557,7 @@ fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u6
             .values_of(name)
             .next()
             .filter(|value| !doubts.values.contains(value))?;
-        let result = dump.used_value(&dump.values[at as usize])?.result?;
+        let result = dump.result_shape(&dump.values[at as usize])?;
         return Some((dump.shapes.logical_bytes(result)?, Printed::Result(at)));
     }
     let index = line.index?;

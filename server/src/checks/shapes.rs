@@ -123,7 +123,7 @@ fn layout_space(dump: &Dump, value: &Value) -> Option<u64> {
 pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
     for (at, value) in (0..).zip(&dump.values) {
-        let ids = (value.shape, result_id(dump, value));
+        let ids = (value.shape, dump.result_shape(value));
         // As nearly all are: they need not be read.
         if let (Some(shape), Some(result)) = ids
             && is_part(dump, shape, result, &dump.names[value.index])
@@ -195,11 +195,6 @@ pub(super) fn check_shapes(context: &Context, doubts: &mut Doubts, findings: &mu
     check_results(context, doubts, findings);
 }
 
-/// The shape of the instruction's result that section C prints with the value.
-fn result_id(dump: &Dump, value: &Value) -> Option<ShapeId> {
-    dump.used_value(value)?.result
-}
-
 /// Whether `shape` has the text of all of `result`, or of its element with this index.
 fn is_part(dump: &Dump, shape: ShapeId, result: ShapeId, index: &str) -> bool {
     let element = || match index_numbers(index)[..] {
@@ -212,11 +207,7 @@ fn is_part(dump: &Dump, shape: ShapeId, result: ShapeId, index: &str) -> bool {
 /// `value-shape`: an instruction with several values is printed alike with each of them.
 fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
     let dump = context.dump;
-    // Of what is no shape, nothing is said.
-    let result = |at: u32| {
-        let id = result_id(dump, &dump.values[at as usize])?;
-        context.result(at).map(|_| id)
-    };
+    let result = |at: u32| dump.result_shape(&dump.values[at as usize]);
     for (at, value) in (0..).zip(&dump.values) {
         // The first few of thousands tell.
         let is_other = |other: &u32| *other != at && !doubts.values.contains(other);
@@ -224,13 +215,14 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
         let Some(other) = others.next().filter(|_| !doubts.values.contains(&at)) else {
             continue;
         };
-        let [one, two] = [at, other].map(|at| result_id(dump, &dump.values[at as usize]));
-        if one == two {
-            continue;
-        }
-        let (Some(_), Some(its)) = (result(at), result(other)) else {
+        let (Some(own), Some(its)) = (result(at), result(other)) else {
             continue;
         };
+        // Of what is no shape, nothing is said.
+        let are_shapes = || [at, other].iter().all(|&at| context.result(at).is_some());
+        if own == its || !are_shapes() {
+            continue;
+        }
         let is_in_module = || {
             let in_module = dump.instructions.get(&value.name)?.row;
             let in_module = dump.at::<facts::Instruction>(in_module)?;

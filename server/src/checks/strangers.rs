@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 
 use super::structure::{Section, ends_openly, first_line};
 use super::{Code, Doubts, Finding};
-use crate::model::shapes::ShapeId;
 use crate::model::{Dump, FileId, Part, Place, Value, bytes};
 
 /// So many rows tell whether two files belong together. All are counted only where they do not.
@@ -229,15 +228,10 @@ impl<'a> Pairs<'a> {
         Some((evidence, self.placement(absent.first)?))
     }
 
-    /// The shape of the result of a value's instruction.
-    fn result(&self, value: &Value) -> Option<ShapeId> {
-        self.dump.used_value(value)?.result
-    }
-
     /// Whether the assignment prints an array with the shape of its instruction's result.
     fn has_its_shape(&self, value: &Value) -> bool {
         let shapes = &self.dump.shapes;
-        match (value.shape, self.result(value)) {
+        match (value.shape, self.dump.result_shape(value)) {
             (Some(shape), Some(result)) if &self.dump.names[value.index] == "{}" => {
                 is_same_shape(&shapes[shape], &shapes[result])
             }
@@ -337,7 +331,10 @@ impl<'a> Pairs<'a> {
         }
         let absent = Absent::of(dump.values.len(), |at| {
             let value = &dump.values[at];
-            let result = self.result(value).map(|result| &dump.shapes[result]);
+            let result = self
+                .dump
+                .result_shape(value)
+                .map(|result| &dump.shapes[result]);
             value.is_used().then(|| self.is_in_module(value, result))
         })?;
         let evidence = format!(

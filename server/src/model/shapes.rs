@@ -260,7 +260,7 @@ impl<'d> Shapes<'d> {
 
     /// The shape of the result of the instruction that section C prints with the value.
     pub fn of_result(&self, value: &Value) -> Option<&Shape> {
-        self.with_id(self.dump.used_value(value)?.result?)
+        self.with_id(self.dump.result_shape(value)?)
     }
 
     /// The bytes of the value without padding.

@@ -240,6 +240,11 @@ impl Dump {
         self.used_values.get(value.used?.get() as usize - 1)
     }
 
+    /// The shape of the result of the instruction that section C prints with a value.
+    pub fn result_shape(&self, value: &Value) -> Option<ShapeId> {
+        self.used_value(value)?.result
+    }
+
     /// What section D says of a value.
     pub fn live_range_of(&self, value: &Value) -> Option<&LiveRange> {
         self.live_ranges.get(value.live_range?.get() as usize - 1)
