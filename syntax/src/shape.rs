@@ -204,6 +204,10 @@ impl Shape {
     /// assert_eq!(Shape::elements("f32[2,3]{1,0}"), None);
     /// ```
     pub fn elements(text: &str) -> Option<Vec<Range<u32>>> {
+        // An array's shape, as most are, ends otherwise, and need not be read.
+        if !text.trim_end().ends_with(')') {
+            return None;
+        }
         let mut sink = ElementsSink::default();
         let mut parser = Parser::new(text, &mut sink);
         parser.enter(0, text.len());

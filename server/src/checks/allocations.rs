@@ -449,7 +449,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                     format!("the allocation has {} bytes", allocation.size),
                 );
             findings.push(finding);
-        } else if let Some(finding) = too_short(context, allocation) {
+        } else if let Some(finding) = too_short(dump, allocation) {
             let size = header.place(header.row.size.span);
             findings.push(finding.related(size, "the size of the allocation"));
         } else {
@@ -466,7 +466,7 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                 last.place(last.row.line),
                 format!("this value ends at {largest_end}"),
             );
-            for (place, message) in suspects(context, allocation) {
+            for (place, message) in suspects(dump, allocation) {
                 finding = finding.related(place, message);
             }
             findings.push(finding);
@@ -476,11 +476,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
 
 /// The finding on the value that would fill its allocation with a size of its shape, and has another; or with a
 /// better aligned offset.
-fn too_short(context: &Context, allocation: &Allocation) -> Option<Finding> {
-    let dump = context.dump;
+fn too_short(dump: &Dump, allocation: &Allocation) -> Option<Finding> {
     let by_size = allocation.values.clone().find_map(|at| {
         let offset = dump.values[at as usize].offset;
-        shapes::size_denied(context, at, allocation.size.checked_sub(offset)?)
+        shapes::size_denied(dump, at, allocation.size.checked_sub(offset)?)
     });
     by_size.or_else(|| {
         let value = least_aligned(dump.held_by(allocation))?;
@@ -515,15 +514,13 @@ pub(super) fn alignment(offset: u64) -> u32 {
 
 /// The values that may be to blame for an allocation that its values do not fill: those whose size
 /// is not their shape's, or whose offset is less aligned than all others.
-fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Place, String)> {
-    let dump = context.dump;
+fn suspects(dump: &Dump, allocation: &Allocation) -> Vec<(crate::model::Place, String)> {
     let values = dump.held_by(allocation);
     let least = least_aligned(values);
-    let suspect = |(at, value): (u32, &Value)| {
+    let suspect = |value: &Value| {
         let placement = dump.placement(value)?;
-        let shape = context.placed(at);
-        let is_denied = |shape| !bytes::is_possible_size(shape, value.size, dump.platforms);
-        if shape.is_some_and(is_denied) {
+        let is_denied = |id| !dump.shapes.is_possible_size(id, value.size);
+        if value.shape.is_some_and(is_denied) {
             let size = placement.place(placement.row.size.span);
             Some((size, "this size is not its shape's".to_owned()))
         } else if least.is_some_and(|least| std::ptr::eq(value, least)) {
@@ -533,8 +530,7 @@ fn suspects(context: &Context, allocation: &Allocation) -> Vec<(crate::model::Pl
             None
         }
     };
-    let suspects = (allocation.values.start..).zip(values).filter_map(suspect);
-    suspects.take(8).collect()
+    values.iter().filter_map(suspect).take(8).collect()
 }
 
 #[cfg(test)]

@@ -460,7 +460,7 @@ impl<'d> Report<'_, 'd> {
                     let shape = self.context.placed(value)?;
                     let told = shapes::expected_size(self.context.dump, shape)?;
                     let is_told = bytes::human(told) == at.text(size);
-                    is_told.then(|| shapes::size_denied(self.context, value, told))?
+                    is_told.then(|| shapes::size_denied(self.context.dump, value, told))?
                 };
                 if let Some(finding) = slot.values.iter().find_map(denied) {
                     findings.push(finding.related(at.place(size), "the report"));

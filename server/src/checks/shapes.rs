@@ -289,11 +289,10 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
 }
 
 /// `value-size` of a value that has another size than `told` elsewhere, where its shape allows that alone.
-pub(super) fn size_denied(context: &Context, at: u32, told: u64) -> Option<Finding> {
-    let dump = context.dump;
+pub(super) fn size_denied(dump: &Dump, at: u32, told: u64) -> Option<Finding> {
     let value = &dump.values[at as usize];
-    let shape = context.placed(at)?;
-    let is_possible = |size| bytes::is_possible_size(shape, size, dump.platforms);
+    let shape = value.shape?;
+    let is_possible = |size| dump.shapes.is_possible_size(shape, size);
     let is_denied = is_possible(told) && !is_possible(value.size);
     let placement = dump.placement(value).filter(|_| is_denied)?;
     Some(wrong_size(value.size, Some(told), &placement).fixed_by(told.to_string()))

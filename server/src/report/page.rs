@@ -35,20 +35,21 @@ pub struct Page {
 impl Page {
     /// Adds the answer in one sentence.
     pub fn verdict(&mut self, text: impl Into<String>) {
-        self.parts
-            .push(Part::Verdict(shown(&text.into()).into_owned()));
+        self.push(Part::Verdict, text);
     }
 
     /// Adds a sentence.
     pub fn text(&mut self, text: impl Into<String>) {
-        self.parts
-            .push(Part::Text(shown(&text.into()).into_owned()));
+        self.push(Part::Text, text);
     }
 
     /// Adds a title.
     pub fn heading(&mut self, text: impl Into<String>) {
-        self.parts
-            .push(Part::Heading(shown(&text.into()).into_owned()));
+        self.push(Part::Heading, text);
+    }
+
+    fn push(&mut self, part: fn(String) -> Part, text: impl Into<String>) {
+        self.parts.push(part(shown(&text.into()).into_owned()));
     }
 
     /// Adds a table, if it has rows.
