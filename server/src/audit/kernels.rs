@@ -12,7 +12,8 @@ const TARGET: &str = "tpu_custom_call";
 /// kernel takes for itself of VMEM and SMEM is in no allocation of the dump.
 pub fn kernels(audit: &Audit) -> Vec<NameId> {
     let dump = audit.dump;
-    let names: FxHashSet<NameId> = dump.values.iter().map(|value| value.name).collect();
+    let mut seen = FxHashSet::default();
+    let names = dump.values.iter().map(|value| value.name);
     let is_kernel = |name: &NameId| {
         // Asked before the whole instruction is read: there are many others.
         dump.opcode(*name) == Some("custom-call")
@@ -23,8 +24,9 @@ pub fn kernels(audit: &Audit) -> Vec<NameId> {
                 .attribute("custom_call_target")
                 .is_some_and(|target| target.trim_matches('"') == TARGET)
     };
-    let mut kernels: Vec<NameId> = names.into_iter().filter(is_kernel).collect();
-    kernels.sort_unstable_by_key(|name| (dump.step_of(*name).unwrap_or(u32::MAX), *name));
+    let names = names.filter(|&name| seen.insert(name));
+    let mut kernels: Vec<NameId> = names.filter(is_kernel).collect();
+    kernels.sort_by_key(|&name| dump.step_of(name).unwrap_or(u32::MAX));
     kernels
 }
 

@@ -256,11 +256,15 @@ impl Ends<'_> {
                 break;
             }
         }
-        let readers: FxHashSet<NameId> = dump.uses_of(value).iter().map(|it| it.name).collect();
-        let written = readers.iter().flat_map(|&reader| dump.values_of(reader));
+        let readers = dump.uses_of(value).iter().map(|it| it.name);
+        let mut seen = FxHashSet::default();
+        let written = readers
+            .filter(|&reader| seen.insert(reader))
+            .flat_map(|reader| dump.values_of(reader));
         let written = written.take(MOST_TRIED).map(|at| &dump.values[at as usize]);
         let written = written.filter(|it| place(it) == place(value) && it.has_live_range());
-        let first = written.map(|it| (dump.live(it).0, it.name)).min();
+        let written = written.map(|it| (dump.live(it).0, it.name));
+        let first = written.min_by_key(|&(step, _)| step);
         let end = match first {
             Some((step, name)) if start < step && step < end.step => End {
                 step,

@@ -323,7 +323,7 @@ impl Dump {
     /// The values that `name` defines at `index`, in a sound dump at most one.
     pub fn values_at(&self, name: NameId, index: NameId) -> impl Iterator<Item = u32> + '_ {
         let values = self.by_name.of(name.place());
-        with_index(values, index, |at| self.values[at as usize].index)
+        self.with_index(values, index, |at| self.values[at as usize].index)
     }
 
     /// The values that lie in an allocation, in the order of the text.
@@ -332,7 +332,7 @@ impl Dump {
         self.values.get(values).unwrap_or_default()
     }
 
-    /// All values that `name` defines.
+    /// All values that `name` defines, sorted by [index](Names::compare_indices).
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
         self.by_name.of(name.place()).iter().copied()
     }
@@ -349,7 +349,7 @@ impl Dump {
         index: NameId,
     ) -> impl Iterator<Item = u32> + '_ {
         let positions = self.positions_by_name.of(name.place());
-        with_index(positions, index, |at| self.positions[at as usize].index)
+        self.with_index(positions, index, |at| self.positions[at as usize].index)
     }
 
     /// All uses by `name`, as numbers into [`Dump::uses`].
@@ -395,7 +395,7 @@ impl Dump {
                     let step = live_range.and_then(|it| usize::try_from(step(it)).ok());
                     step.map_or(behind, |step| step.min(behind))
                 };
-                ByNumber::new(self.values.iter().map(step), |_| ())
+                ByNumber::new(self.values.iter().map(step), |one, other| one.cmp(&other))
             };
             [at(|it| it.steps.0), at(|it| it.steps.1)]
         });
@@ -571,15 +571,16 @@ impl Dump {
     pub fn knows_instructions(&self) -> bool {
         self.has_used_values() || !self.instructions.is_empty()
     }
-}
 
-/// Those of `rows`, sorted by index, that have this one.
-fn with_index<'r>(
-    rows: &'r [u32],
-    index: NameId,
-    index_of: impl Fn(u32) -> NameId + 'r,
-) -> impl Iterator<Item = u32> + 'r {
-    let start = rows.partition_point(|&at| index_of(at) < index);
-    let rows = rows[start..].iter().copied();
-    rows.take_while(move |&at| index_of(at) == index)
+    /// Those of `rows`, sorted by index, that have this one.
+    fn with_index<'r>(
+        &'r self,
+        rows: &'r [u32],
+        index: NameId,
+        index_of: impl Fn(u32) -> NameId + 'r,
+    ) -> impl Iterator<Item = u32> {
+        let is_before = |&at: &u32| self.names.compare_indices(index_of(at), index).is_lt();
+        let rows = rows[rows.partition_point(is_before)..].iter().copied();
+        rows.take_while(move |&at| index_of(at) == index)
+    }
 }

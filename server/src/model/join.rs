@@ -517,15 +517,25 @@ impl Dump {
 
     fn sort(&mut self) {
         let (values, positions, uses) = (&self.values, &self.positions, &self.uses);
+        let names = &self.names;
         let by_name = || {
-            let names = values.iter().map(|value| value.name.place());
-            ByNumber::new(names, |at| values[at as usize].index)
+            let numbers = values.iter().map(|value| value.name.place());
+            let index = |at: u32| values[at as usize].index;
+            ByNumber::new(numbers, |one, other| {
+                names.compare_indices(index(one), index(other))
+            })
         };
         let positions_by_name = || {
-            let names = positions.iter().map(|position| position.name.place());
-            ByNumber::new(names, |at| positions[at as usize].index)
+            let numbers = positions.iter().map(|position| position.name.place());
+            let index = |at: u32| positions[at as usize].index;
+            ByNumber::new(numbers, |one, other| {
+                names.compare_indices(index(one), index(other))
+            })
         };
-        let uses_by_name = || ByNumber::new(uses.iter().map(|entry| entry.name.place()), |_| ());
+        let uses_by_name = || {
+            let numbers = uses.iter().map(|entry| entry.name.place());
+            ByNumber::new(numbers, |one, other| one.cmp(&other))
+        };
         ((self.by_name, self.uses_by_name), self.positions_by_name) =
             cancel::join(|| (by_name(), uses_by_name()), positions_by_name);
     }

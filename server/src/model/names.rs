@@ -1,5 +1,6 @@
 //! Interned names.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -49,6 +50,16 @@ impl Names {
         let id = NameId::at(ends.len() - 1);
         table.insert_unique(hash, id, |&id| self::hash(lookup(text, ends, id)));
         id
+    }
+
+    /// The order of two indices: elements by their number, those within an element behind the others. (The ids themselves
+    /// are in the order in which they came up, in states of the dump before an edit as well.)
+    pub fn compare_indices(&self, one: NameId, other: NameId) -> Ordering {
+        if one == other {
+            return Ordering::Equal;
+        }
+        let (one, other) = (&self[one], &self[other]);
+        one.len().cmp(&other.len()).then_with(|| one.cmp(other))
     }
 
     /// How many there are.
@@ -105,11 +116,11 @@ pub(super) struct ByNumber {
 }
 
 impl ByNumber {
-    /// The rows whose numbers are `numbers`, those of one number in the order of `key` and of the table.
+    /// The rows whose numbers are `numbers`, those of one number in the order of `compare` and of the table.
     /// Takes as much memory as the largest number says.
-    pub(super) fn new<K: Ord>(
+    pub(super) fn new(
         numbers: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
-        key: impl Fn(u32) -> K,
+        compare: impl Fn(u32, u32) -> Ordering,
     ) -> Self {
         let most = numbers.clone().max().map_or(0, |number| number + 1);
         let mut starts = vec![0_u32; most + 1];
@@ -130,7 +141,7 @@ impl ByNumber {
         for number in 0..most {
             let of_number = &mut rows[starts[number] as usize..starts[number + 1] as usize];
             if of_number.len() > 1 {
-                of_number.sort_by_key(|&row| key(row));
+                of_number.sort_by(|&one, &other| compare(one, other));
             }
         }
         Self { rows, starts }
@@ -234,7 +245,9 @@ mod tests {
     fn rows_are_found_by_number_in_the_order_of_a_key() {
         let of_rows = [1, 0, 1, 2, 1];
         let keys = [3, 0, 1, 0, 1];
-        let by_number = ByNumber::new(of_rows.into_iter(), |row| keys[row as usize]);
+        let by_number = ByNumber::new(of_rows.into_iter(), |one, other| {
+            keys[one as usize].cmp(&keys[other as usize])
+        });
         assert_eq!(by_number.of(0), [1]);
         assert_eq!(by_number.of(1), [2, 4, 0]);
         assert_eq!(by_number.of(2), [3]);

@@ -127,12 +127,7 @@ impl Cursor<'_, '_> {
     /// What `name` stands for: its values, or those that are visible there, or the bare instruction.
     pub(super) fn named(&self, name: NameId) -> Option<String> {
         let (context, dump) = (self.context, self.context.dump);
-        let mut values: Vec<u32> = dump.values_of(name).collect();
-        // Elements by their number: longer indices are larger ones or deeper ones.
-        values.sort_by_key(|&at| {
-            let index = &dump.names[dump.values[at as usize].index];
-            (index.len(), index)
-        });
+        let values: Vec<u32> = dump.values_of(name).collect();
         let title = code(&cut(&dump.names[name], 100));
         match values.as_slice() {
             [] => {}

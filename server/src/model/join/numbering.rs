@@ -134,6 +134,34 @@ mod tests {
     }
 
     #[test]
+    fn values_of_one_name_are_in_an_order_that_no_earlier_state_tells() {
+        let element = |id, index| {
+            format!(
+                " value: <{id} a{{{index}}} @0> (size=4,offset={}): f32[]\n",
+                4 * id
+            )
+        };
+        let heading = "BufferAssignment:\nallocation 0: size 16, thread-local:\n";
+        let lines = [heading, &element(0, 10), &element(1, 2)].concat();
+        let mut numbering = Numbering::default();
+        let document = Document::new(&lines).expect("a short text");
+        state(&document, &mut numbering);
+        let at = heading.len() as u32;
+        let document = document.edit(at..at, &element(2, 1)).expect("a short text");
+        let states = [
+            state(&document, &mut numbering),
+            state(&document, &mut Numbering::default()),
+        ];
+        for dump in states {
+            let name = dump.names.get("a").expect("it stands there");
+            let ids = dump.values_of(name).map(|at| dump.values[at as usize].id);
+            assert_eq!(ids.collect::<Vec<_>>(), [2, 1, 0]);
+            let third = dump.names.get("{10}").expect("it stands there");
+            assert_eq!(dump.values_at(name, third).collect::<Vec<_>>(), [1]);
+        }
+    }
+
+    #[test]
     fn what_edits_have_taken_away_is_forgotten() {
         let mut numbering = Numbering::default();
         let mut document = assignment();

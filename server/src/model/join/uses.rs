@@ -49,7 +49,7 @@ impl Uses {
             }
         }
         let mut odd: Vec<NameId> = odd.into_iter().collect();
-        odd.sort_unstable();
+        odd.sort_unstable_by_key(|&name| dump.uses_by(name).next());
         odd
     }
 }
