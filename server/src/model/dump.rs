@@ -332,7 +332,7 @@ impl Dump {
         self.values.get(values).unwrap_or_default()
     }
 
-    /// All values that `name` defines, sorted by [index](Names::compare_indices).
+    /// All values that `name` defines, sorted by [index](Names::index_order).
     pub fn values_of(&self, name: NameId) -> impl Iterator<Item = u32> + '_ {
         self.by_name.of(name.place()).iter().copied()
     }
@@ -395,7 +395,7 @@ impl Dump {
                     let step = live_range.and_then(|it| usize::try_from(step(it)).ok());
                     step.map_or(behind, |step| step.min(behind))
                 };
-                ByNumber::new(self.values.iter().map(step), |one, other| one.cmp(&other))
+                ByNumber::new(self.values.iter().map(step), |_| ())
             };
             [at(|it| it.steps.0), at(|it| it.steps.1)]
         });
@@ -579,8 +579,9 @@ impl Dump {
         index: NameId,
         index_of: impl Fn(u32) -> NameId + 'r,
     ) -> impl Iterator<Item = u32> {
-        let is_before = |&at: &u32| self.names.compare_indices(index_of(at), index).is_lt();
-        let rows = rows[rows.partition_point(is_before)..].iter().copied();
+        let order = |index| self.names.index_order(index);
+        let start = rows.partition_point(|&at| order(index_of(at)) < order(index));
+        let rows = rows[start..].iter().copied();
         rows.take_while(move |&at| index_of(at) == index)
     }
 }

@@ -517,25 +517,16 @@ impl Dump {
 
     fn sort(&mut self) {
         let (values, positions, uses) = (&self.values, &self.positions, &self.uses);
-        let names = &self.names;
+        let order = |index| self.names.index_order(index);
         let by_name = || {
-            let numbers = values.iter().map(|value| value.name.place());
-            let index = |at: u32| values[at as usize].index;
-            ByNumber::new(numbers, |one, other| {
-                names.compare_indices(index(one), index(other))
-            })
+            let names = values.iter().map(|value| value.name.place());
+            ByNumber::new(names, |at| order(values[at as usize].index))
         };
         let positions_by_name = || {
-            let numbers = positions.iter().map(|position| position.name.place());
-            let index = |at: u32| positions[at as usize].index;
-            ByNumber::new(numbers, |one, other| {
-                names.compare_indices(index(one), index(other))
-            })
+            let names = positions.iter().map(|position| position.name.place());
+            ByNumber::new(names, |at| order(positions[at as usize].index))
         };
-        let uses_by_name = || {
-            let numbers = uses.iter().map(|entry| entry.name.place());
-            ByNumber::new(numbers, |one, other| one.cmp(&other))
-        };
+        let uses_by_name = || ByNumber::new(uses.iter().map(|entry| entry.name.place()), |_| ());
         ((self.by_name, self.uses_by_name), self.positions_by_name) =
             cancel::join(|| (by_name(), uses_by_name()), positions_by_name);
     }

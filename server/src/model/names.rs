@@ -1,6 +1,5 @@
 //! Interned names.
 
-use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -52,14 +51,11 @@ impl Names {
         id
     }
 
-    /// The order of two indices: elements by their number, those within an element behind the others. (The ids themselves
-    /// are in the order in which they came up, in states of the dump before an edit as well.)
-    pub fn compare_indices(&self, one: NameId, other: NameId) -> Ordering {
-        if one == other {
-            return Ordering::Equal;
-        }
-        let (one, other) = (&self[one], &self[other]);
-        one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+    /// What orders indices: elements by their number, those within an element behind the others. (The ids themselves are
+    /// in the order in which they came up, in states of the dump before an edit as well.)
+    pub fn index_order(&self, index: NameId) -> (usize, &str) {
+        let text = &self[index];
+        (text.len(), text)
     }
 
     /// How many there are.
@@ -116,11 +112,11 @@ pub(super) struct ByNumber {
 }
 
 impl ByNumber {
-    /// The rows whose numbers are `numbers`, those of one number in the order of `compare` and of the table.
+    /// The rows whose numbers are `numbers`, those of one number in the order of `key` and of the table.
     /// Takes as much memory as the largest number says.
-    pub(super) fn new(
+    pub(super) fn new<K: Ord>(
         numbers: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
-        compare: impl Fn(u32, u32) -> Ordering,
+        key: impl Fn(u32) -> K,
     ) -> Self {
         let most = numbers.clone().max().map_or(0, |number| number + 1);
         let mut starts = vec![0_u32; most + 1];
@@ -141,7 +137,7 @@ impl ByNumber {
         for number in 0..most {
             let of_number = &mut rows[starts[number] as usize..starts[number + 1] as usize];
             if of_number.len() > 1 {
-                of_number.sort_by(|&one, &other| compare(one, other));
+                of_number.sort_by_key(|&row| key(row));
             }
         }
         Self { rows, starts }
@@ -245,9 +241,7 @@ mod tests {
     fn rows_are_found_by_number_in_the_order_of_a_key() {
         let of_rows = [1, 0, 1, 2, 1];
         let keys = [3, 0, 1, 0, 1];
-        let by_number = ByNumber::new(of_rows.into_iter(), |one, other| {
-            keys[one as usize].cmp(&keys[other as usize])
-        });
+        let by_number = ByNumber::new(of_rows.into_iter(), |row| keys[row as usize]);
         assert_eq!(by_number.of(0), [1]);
         assert_eq!(by_number.of(1), [2, 4, 0]);
         assert_eq!(by_number.of(2), [3]);
