@@ -222,6 +222,11 @@ impl Document {
         self.origin.as_ref().is_some_and(|origin| origin.is_lost())
     }
 
+    /// Whether it is the same as `other`, or a clone. Documents of the same text that were cut on their own are not.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.blocks, &other.blocks)
+    }
+
     /// The whole text, put together from the blocks.
     pub fn text(&self) -> String {
         self.blocks.iter().map(|block| &*block.text).collect()

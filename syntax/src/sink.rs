@@ -52,6 +52,51 @@ pub(crate) trait Sink {
     fn error(&mut self, error: SyntaxError);
 }
 
+/// Both, in one pass.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    const DETAIL: bool = A::DETAIL || B::DETAIL;
+    const SHAPES: bool = A::SHAPES || B::SHAPES;
+    const INSIDE: bool = A::INSIDE || B::INSIDE;
+
+    fn knows_shape(&mut self, shape: &str) -> bool {
+        self.0.knows_shape(shape) && self.1.knows_shape(shape)
+    }
+
+    fn learn_shape(&mut self, shape: &str) {
+        self.0.learn_shape(shape);
+        self.1.learn_shape(shape);
+    }
+
+    fn wants_operand(&self) -> bool {
+        self.0.wants_operand() || self.1.wants_operand()
+    }
+
+    fn line(&mut self, number: usize) {
+        self.0.line(number);
+        self.1.line(number);
+    }
+
+    fn open(&mut self, kind: SyntaxKind, at: u32) {
+        self.0.open(kind, at);
+        self.1.open(kind, at);
+    }
+
+    fn token(&mut self, kind: SyntaxKind, start: u32, end: u32) {
+        self.0.token(kind, start, end);
+        self.1.token(kind, start, end);
+    }
+
+    fn close(&mut self, kind: SyntaxKind, at: u32) {
+        self.0.close(kind, at);
+        self.1.close(kind, at);
+    }
+
+    fn error(&mut self, error: SyntaxError) {
+        self.0.error(error.clone());
+        self.1.error(error);
+    }
+}
+
 /// Builds the lossless tree. Equal tokens and equal shapes are there once, however often they are printed: a tuple has
 /// thousands of elements and a handful of shapes.
 pub(crate) struct TreeSink<'t> {

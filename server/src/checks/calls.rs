@@ -9,25 +9,25 @@ use super::inference::difference;
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
 use crate::model::origin::called;
-use crate::model::{At, Place};
+use crate::model::{At, Place, Row};
 
 /// A shape, if it is known, and the place to tell of it at.
 #[derive(Clone)]
 pub(super) struct Shaped<'d> {
     pub place: Place,
     pub shape: Option<&'d str>,
-    /// Where the shape is printed, in bytes from the start of the file.
-    pub printed: u32,
+    /// The instruction whose result it is the shape of.
+    pub instruction: Option<Row>,
 }
 
 impl<'d> Shaped<'d> {
     /// The shape of the result of `instruction`, if that is there and has one.
-    pub fn new(place: Place, instruction: Option<&At<'d, facts::Instruction>>) -> Self {
-        let shape = instruction.map(|at| at.text(at.row.shape));
+    pub fn new(place: Place, instruction: Option<(Row, &'d str)>) -> Self {
+        let shape = instruction.map(|(_, shape)| shape);
         Self {
             place,
             shape: shape.filter(|shape| !shape.is_empty()),
-            printed: instruction.map_or(u32::MAX, |at| at.start + at.row.shape.start),
+            instruction: instruction.map(|(row, _)| row),
         }
     }
 }
@@ -35,18 +35,18 @@ impl<'d> Shaped<'d> {
 /// A shape that does not follow from others.
 pub(super) struct Odd {
     pub finding: Finding,
-    /// Where it is printed, if it is that of a result.
-    pub result: Option<u32>,
-    /// Where those are printed that it does not follow from.
-    pub others: Vec<u32>,
+    /// The instruction, if it is that of a result.
+    pub result: Option<Row>,
+    /// The instructions whose shapes it does not follow from.
+    pub others: Vec<Row>,
 }
 
 impl Odd {
     /// The findings of those that do not come of another: what is wrong with a result is told there,
     /// and not where it is read.
     pub fn first(all: Vec<Self>) -> impl Iterator<Item = Finding> {
-        let wrong: FxHashSet<u32> = all.iter().filter_map(|odd| odd.result).collect();
-        let is_first = move |odd: &Self| !odd.others.iter().any(|at| wrong.contains(at));
+        let wrong: FxHashSet<Row> = all.iter().filter_map(|odd| odd.result).collect();
+        let is_first = move |odd: &Self| !odd.others.iter().any(|it| wrong.contains(it));
         all.into_iter().filter(is_first).map(|odd| odd.finding)
     }
 }
@@ -94,7 +94,7 @@ impl<'d> Signature<'d> {
         Some(Odd {
             finding: finding.related(root.place.clone(), "the root"),
             result: None,
-            others: vec![root.printed],
+            others: root.instruction.into_iter().collect(),
         })
     }
 }
@@ -133,7 +133,8 @@ impl<'d> Call<'d> {
             self.parameters(context, signature, name)
                 .or_else(|| self.given(context, signature, name, key))
         })?;
-        odd.others.extend(self.operands.iter().map(|it| it.printed));
+        let operands = self.operands.iter();
+        odd.others.extend(operands.filter_map(|it| it.instruction));
         if self.opcode == "while" {
             // Its result follows from its operand, which is checked already.
             odd.others.extend(odd.result.take());
@@ -167,7 +168,7 @@ impl<'d> Call<'d> {
             Some(Odd {
                 finding: finding.related(parameter.place.clone(), "the parameter"),
                 result: None,
-                others: vec![parameter.printed],
+                others: parameter.instruction.into_iter().collect(),
             })
         })
     }
@@ -197,14 +198,14 @@ impl<'d> Call<'d> {
             (
                 &self.result.place,
                 format!("{expected}, while `{name}` gives {found}"),
-                Some(self.result.printed),
+                self.result.instruction,
             )
         };
         let finding = Finding::new(Code::InstructionShape, place.clone(), message);
         Some(Odd {
             finding: finding.related(given.place.clone(), "its result"),
             result,
-            others: vec![given.printed],
+            others: given.instruction.into_iter().collect(),
         })
     }
 }

@@ -26,7 +26,7 @@ const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 /// and branches merge: their ranges are cut where others take their place.
 pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let sections = [Section::Values, Section::LiveRanges, Section::Module];
-    if dump.instructions.is_empty()
+    if dump.module.instructions.is_empty()
         || doubts.steps_shifted
         || !doubts.are_whole(&sections)
         || findings.has(Code::Sequence)
@@ -66,7 +66,7 @@ fn entry_root(dump: &Dump) -> Option<NameId> {
         let header = dump.at::<facts::Computation>(row);
         header.is_some_and(|header| header.row.entry)
     };
-    let entry = dump.computations.iter().position(is_entry)?;
+    let entry = dump.module.computations.iter().position(is_entry)?;
     let mut rows = dump.instructions_of(entry as u32).rev();
     let (text, root) = rows.find(|(text, row)| is_root(text, row))?;
     dump.names.get(root.name.text(text))
@@ -304,7 +304,7 @@ impl Ends<'_> {
         if !dump.is_root(name)? {
             return Some((dump.step_of(name).map(u64::from), Reason::Seen));
         }
-        let computation = dump.instructions.get(&name)?.computation?;
+        let computation = dump.module.instructions.get(&name)?.computation?;
         let (_, last) = (self.computations)(computation)?;
         let end = (Some(u64::from(last) + 1), Reason::Given);
         (!dump.is_in_branch(last)).then_some(end)
@@ -326,7 +326,7 @@ impl Ends<'_> {
     /// it the parameter of another value (the command buffers of jax-cuda12-plugin 0.6.0), and no line tells why.
     fn is_handed_on(&self, step: u64) -> bool {
         let dump = self.dump;
-        let computation = |name| dump.instructions.get(&name)?.computation;
+        let computation = |name| dump.module.instructions.get(&name)?.computation;
         let at = dump.steps.get(step as usize).map(|it| it.name);
         at.filter(|&name| dump.opcode(name) == Some("parameter"))
             .and_then(computation)

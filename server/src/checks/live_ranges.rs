@@ -218,13 +218,18 @@ pub(super) fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
     let is_elsewhere = |instruction: &Instruction| {
         let computation = instruction
             .computation
-            .and_then(|at| dump.computations.get(at as usize));
+            .and_then(|at| dump.module.computations.get(at as usize));
         computation
             .and_then(|&row| dump.at::<facts::Computation>(row))
             .is_some_and(|computation| !computation.row.entry)
     };
     is_result
-        || (dump.has_async_calls && dump.instructions.get(&value.name).is_none_or(is_elsewhere))
+        || (dump.has_async_calls
+            && dump
+                .module
+                .instructions
+                .get(&value.name)
+                .is_none_or(is_elsewhere))
 }
 
 /// Whether an instruction calls a computation that runs asynchronously. (The operand of a `copy-start`

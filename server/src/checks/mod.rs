@@ -29,16 +29,16 @@ mod uses;
 mod values;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use buflens_syntax::{DocumentKind, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
 use crate::model::bytes::counted;
-use crate::model::cancel::join;
+use crate::model::cancel::{join, lock};
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, FileId, NameId, Part, Place};
+use crate::model::{Dump, FileId, Module, NameId, Part, Place};
 
 pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
@@ -140,8 +140,13 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
+    check_next(dump, thresholds, &Standing::default())
+}
+
+/// The same, where `standing` may know some from an earlier state of the dump.
+pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> Vec<Finding> {
     // Only advice asks for occupancy.
-    let (mut findings, _) = join(|| contradictions(dump), || dump.occupancy());
+    let (mut findings, _) = join(|| contradictions(dump, standing), || dump.occupancy());
     // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
     let says_nothing = |finding: &Finding| {
         let file = &dump.files[finding.place.file].document;
@@ -151,6 +156,33 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
         advice::advise(dump, thresholds, &mut findings);
     }
     findings.finish()
+}
+
+/// What was found in a state of a dump and stands in the next one, if what it was found in is the same there.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// In the HLO text, which is known again by what was joined of it.
+    of_module: Mutex<Option<(Weak<Module>, Findings)>>,
+}
+
+impl Standing {
+    /// The findings in `module`, which `find` finds.
+    fn of_module(&self, module: &Arc<Module>, find: impl FnOnce() -> Findings) -> Findings {
+        let is_it = |of: &Weak<Module>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(module));
+        let mut known = lock(&self.of_module);
+        // What has been found elsewhere is not kept beside what is found now.
+        let outdated = known.take_if(|(of, _)| !is_it(of));
+        let found = known.as_ref().map(|(_, findings)| findings.clone());
+        drop(known);
+        drop(outdated);
+        if let Some(findings) = found {
+            return findings;
+        }
+        // Not under the lock: who waits for what others find may do other work, which asks for it again.
+        let findings = find();
+        *lock(&self.of_module) = Some((Arc::downgrade(module), findings.clone()));
+        findings
+    }
 }
 
 /// The files that are of another compilation than the rest of their dump, each with one finding.
@@ -184,7 +216,7 @@ fn damage(dump: &Dump) -> (Findings, Doubts) {
 }
 
 /// Where a dump contradicts itself or the format.
-fn contradictions(dump: &Dump) -> Findings {
+fn contradictions(dump: &Dump, standing: &Standing) -> Findings {
     let (mut findings, mut doubts) = damage(dump);
     let strangers = strangers::strangers(dump, &doubts);
     if !strangers.is_empty() {
@@ -196,7 +228,11 @@ fn contradictions(dump: &Dump) -> Findings {
     cuts::check_values_end(dump, &mut doubts, &mut findings);
     cuts::check_assignment_end(dump, &mut doubts, &mut findings);
     values::check_ids(dump, &mut doubts, &mut findings);
-    let context = Context::new(dump);
+    let context = Context {
+        dump,
+        shapes: Shapes::new(dump),
+        standing,
+    };
     shapes::check_colors(&context, &mut doubts, &mut findings);
     values::check_references(dump, &mut doubts, &mut findings);
     values::check_lines(dump, &doubts, &mut findings);
@@ -245,7 +281,7 @@ fn apart(dump: &Dump, strangers: Vec<Finding>) -> Findings {
     findings.extend(strangers);
     for files in parts {
         let part = Dump::new(files.iter().map(|&file| dump.files[file].clone()).collect());
-        let mut of_part = contradictions(&part);
+        let mut of_part = contradictions(&part, &Standing::default());
         for finding in &mut of_part.list {
             finding.move_to(&files);
         }
@@ -258,16 +294,10 @@ fn apart(dump: &Dump, strangers: Vec<Finding>) -> Findings {
 struct Context<'d> {
     dump: &'d Dump,
     shapes: Shapes<'d>,
+    standing: &'d Standing,
 }
 
 impl<'d> Context<'d> {
-    fn new(dump: &'d Dump) -> Self {
-        Self {
-            dump,
-            shapes: Shapes::new(dump),
-        }
-    }
-
     /// The shape that section A prints with the dump's value `at`.
     fn placed(&self, at: u32) -> Option<&Shape> {
         self.shapes.of(&self.dump.values[at as usize])
@@ -321,7 +351,7 @@ impl Doubts {
 }
 
 /// Findings in the making.
-#[derive(Default)]
+#[derive(Debug, Default, Clone)]
 struct Findings {
     list: Vec<Finding>,
     counts: FxHashMap<Code, usize>,

@@ -13,7 +13,10 @@ use super::structure::Section;
 use super::words::check_words;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::bytes::counted;
-use crate::model::{At, Dump, FileId, Part, Place, Row, cancel, opcodes, source};
+use crate::model::cancel::checkpoint;
+use crate::model::{
+    At, Dump, FileId, Instruction, Located, Part, Place, Row, cancel, opcodes, source,
+};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
 /// so the text must be whole.
@@ -25,12 +28,19 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
     if !doubts.are_whole(&[Section::Module]) {
         return;
     }
+    findings.join(context.standing.of_module(&dump.module, || {
+        let mut found = Findings::default();
+        check_text(context, file, &mut found);
+        found
+    }));
+}
+
+fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
+    let dump = context.dump;
     let document = &dump.files[file].document;
-    let blocks: Vec<(u32, &Block)> = document.blocks().take(one_module(document)).collect();
     // A block needs no other one, only names: so all cores can take part.
-    let all = cancel::map(blocks, |(start, block)| {
-        InBlock::read(context, file, start, block)
-    });
+    let blocks = (0..one_module(document)).collect();
+    let all = cancel::map(blocks, |number| InBlock::read(context, file, number));
     let (mut parameters, mut roots) = (FxHashMap::default(), FxHashMap::default());
     let mut signatures: Signatures = FxHashMap::default();
     let (mut odd, mut calls) = (Vec::new(), Vec::new());
@@ -77,10 +87,14 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
             .iter()
             .filter_map(|call| call.problem(context, &signatures)),
     );
-    odd.extend((0..).zip(&dump.computations).filter_map(|(number, at)| {
-        let header = dump.at::<facts::Computation>(*at)?;
-        signatures.get(&Some(number))?.problem(context, &header)
-    }));
+    odd.extend(
+        (0..)
+            .zip(&dump.module.computations)
+            .filter_map(|(number, at)| {
+                let header = dump.at::<facts::Computation>(*at)?;
+                signatures.get(&Some(number))?.problem(context, &header)
+            }),
+    );
     findings.extend(Odd::first(odd));
     check_computations(dump, findings);
     check_tables(dump, findings);
@@ -97,7 +111,7 @@ fn one_module(document: &Document) -> usize {
         .by_ref()
         .filter(|(_, (_, block))| has_module(block))
         .nth(1);
-    second.map_or(usize::MAX, |(number, _)| number)
+    second.map_or(document.blocks().len(), |(number, _)| number)
 }
 
 /// What one block says.
@@ -115,27 +129,35 @@ struct InBlock<'d> {
 }
 
 impl<'d> InBlock<'d> {
-    fn read(context: &Context<'d>, file: FileId, start: u32, block: &'d Block) -> Self {
+    /// Reads block `number` of the HLO text, file `file` of the dump.
+    fn read(context: &Context<'d>, file: FileId, number: usize) -> Self {
         let dump = context.dump;
         let mut found = Self::default();
+        let Some((start, block)) = dump.files[file].document.block(number) else {
+            return found;
+        };
         let place = |span: Span| Place {
             file,
             range: start + span.start..start + span.end,
         };
-        let mentions = block.mentions();
+        let (instructions, mentions) = dump.instructions_and_mentions(file, number, block);
         let mut mentions = mentions.as_slice();
         let (mut operands, mut attributes) = (Vec::new(), Vec::new());
-        for row in block.rows::<facts::Instruction>() {
+        for located in instructions {
+            checkpoint();
+            let Located {
+                computation, row, ..
+            } = located;
             let at = At {
                 file,
                 start,
                 block,
                 row,
             };
-            let computation = dump.computation_at(file, start + row.span.start);
             let instruction = InModule {
                 dump,
                 computation,
+                row: located.at,
                 at,
             };
             found.findings.extend(instruction.duplicate());
@@ -193,23 +215,30 @@ impl<'d> InBlock<'d> {
 struct InModule<'d> {
     dump: &'d Dump,
     computation: Option<u32>,
+    row: Row,
     at: At<'d, facts::Instruction>,
 }
 
 impl<'d> InModule<'d> {
     /// The shape of the result, to be told of at `span`.
     fn shaped(&self, span: Span) -> Shaped<'d> {
-        Shaped::new(self.at.place(span), Some(&self.at))
+        let shape = self.at.text(self.at.row.shape);
+        Shaped::new(self.at.place(span), Some((self.row, shape)))
+    }
+
+    /// The instruction that `text` names: the one of this computation, else the first one called so.
+    fn named(&self, text: &str) -> Option<Instruction> {
+        let name = self.dump.names.get(text)?;
+        self.dump.instruction_in(self.computation, name)
     }
 
     /// The shape that is printed with an operand's instruction. Of `%t#1`, an element, it is not known.
     fn operand(&self, mention: &Mention) -> Shaped<'d> {
         let is_part = self.at.block.text()[mention.span.end as usize..].starts_with('#');
-        let name = self.dump.names.get(self.at.text(mention.span));
-        let found = name.and_then(|name| self.dump.instruction_in(self.computation, name));
+        let found = self.named(self.at.text(mention.span));
         let found = found.filter(|found| found.computation == self.computation && !is_part);
-        let other = found.and_then(|found| self.dump.at::<facts::Instruction>(found.row));
-        Shaped::new(self.at.place(mention.span), other.as_ref())
+        let found = found.map(|found| (found.row, &self.dump.shapes[found.shape]));
+        Shaped::new(self.at.place(mention.span), found)
     }
 
     /// `instruction-shape`: what follows from the operands and attributes is another shape.
@@ -232,10 +261,11 @@ impl<'d> InModule<'d> {
         let problem = operation.problem()?;
         let wrong = problem.operand.and_then(|number| operands.get(number));
         let place = wrong.unwrap_or(&result).place.clone();
+        let others = operands.iter().filter_map(|operand| operand.instruction);
         Some(Odd {
             finding: Finding::new(Code::InstructionShape, place, problem.message),
-            result: wrong.is_none().then_some(result.printed),
-            others: operands.iter().map(|operand| operand.printed).collect(),
+            result: result.instruction.filter(|_| wrong.is_none()),
+            others: others.collect(),
         })
     }
 
@@ -268,7 +298,7 @@ impl<'d> InModule<'d> {
                 (!is_known).then(|| Finding::new(Code::UnresolvedName, place, message()))
             }
             MentionKind::StackFrame => {
-                let frames = self.dump.tables.stack_frames.len();
+                let frames = self.dump.module.tables.stack_frames.len();
                 let number: u64 = text.parse().ok()?;
                 // A text without tables says nothing of frames.
                 let is_out = frames > 0 && number > frames as u64;
@@ -282,40 +312,32 @@ impl<'d> InModule<'d> {
 
     /// `unresolved-name`: no instruction before this one, in its computation, is called so.
     fn unresolved(&self, place: Place, text: &str) -> Option<Finding> {
-        let dump = self.dump;
-        let found = dump.names.get(text);
-        let found = found.and_then(|name| dump.instruction_in(self.computation, name));
         let shown = cut(text);
-        let Some(found) = found else {
+        let Some(found) = self.named(text) else {
             let message = format!("there is no instruction `{shown}`");
             return Some(Finding::new(Code::UnresolvedName, place, message));
         };
-        let other = dump.at::<facts::Instruction>(found.row)?;
-        let is_before = other.row.name != self.at.row.name || other.start != self.at.start;
-        let is_before = is_before
-            && (other.start, other.row.name.start) < (self.at.start, self.at.row.name.start);
-        if found.computation == self.computation && is_before {
-            return None;
-        }
-        let message = if found.computation == self.computation {
+        let message = if found.computation != self.computation {
+            format!("the computation has no instruction `{shown}`")
+        } else if found.row >= self.row {
             format!("`{shown}` is named before it is defined")
         } else {
-            format!("the computation has no instruction `{shown}`")
+            return None;
         };
         let finding = Finding::new(Code::UnresolvedName, place, message);
+        let other = self.dump.at::<facts::Instruction>(found.row)?;
         Some(finding.related(other.place(other.row.name), "the instruction of that name"))
     }
 
     /// `duplicate-name`: an instruction before this one, in its computation, is called the same.
     fn duplicate(&self) -> Option<Finding> {
-        let (dump, own) = (self.dump, &self.at);
+        let own = &self.at;
         let text = own.text(own.row.name);
-        let first = dump.instruction_in(self.computation, dump.names.get(text)?)?;
-        let other = dump.at::<facts::Instruction>(first.row)?;
-        let is_same = (other.start, other.row.name) == (own.start, own.row.name);
-        if is_same || first.computation != self.computation {
+        let first = self.named(text)?;
+        if first.row == self.row || first.computation != self.computation {
             return None;
         }
+        let other = self.dump.at::<facts::Instruction>(first.row)?;
         let message = format!("`{}` is defined twice in its computation", cut(text));
         let finding = Finding::new(Code::DuplicateName, own.place(own.row.name), message);
         Some(finding.related(other.place(other.row.name), "the first one"))
@@ -364,20 +386,22 @@ fn check_parameters(mut numbers: Vec<(u64, Place)>, findings: &mut Findings) {
 /// `duplicate-name`: two computations of the module are called the same, or both are the entry.
 fn check_computations(dump: &Dump, findings: &mut Findings) {
     let header = |row: Row| dump.at::<facts::Computation>(row);
-    let headers = dump.computations.iter().filter_map(|at| header(*at));
+    let headers = dump.module.computations.iter().filter_map(|at| header(*at));
     let mut entries = headers.filter(|own| own.row.entry);
     if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
         let message = "the module has two `ENTRY` computations";
         let finding = Finding::new(Code::DuplicateName, second.place(second.row.name), message);
         findings.push(finding.related(first.place(first.row.name), "the first one"));
     }
-    for (number, at) in (0..).zip(&dump.computations) {
+    for (number, at) in (0..).zip(&dump.module.computations) {
         let Some(own) = header(*at) else { continue };
         let text = own.text(own.row.name);
         let first = dump.names.get(text);
         let first = first.and_then(|name| dump.computation_named(name));
         let first = first.filter(|&first| first != number);
-        if let Some(other) = first.and_then(|first| header(dump.computations[first as usize])) {
+        if let Some(other) =
+            first.and_then(|first| header(dump.module.computations[first as usize]))
+        {
             let message = format!("the module has two computations `{}`", cut(text));
             let finding = Finding::new(Code::DuplicateName, own.place(own.row.name), message);
             findings.push(finding.related(other.place(other.row.name), "the first one"));
@@ -388,7 +412,7 @@ fn check_computations(dump: &Dump, findings: &mut Findings) {
 /// `stack-frame`: the tables number their rows 1, 2, 3 ..., name rows that are there, and callers stand
 /// before the frames that they call.
 fn check_tables(dump: &Dump, findings: &mut Findings) {
-    let tables = &dump.tables;
+    let tables = &dump.module.tables;
     for table in tables.all() {
         let numbers = table
             .iter()

@@ -38,11 +38,11 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
 
 /// The schedule runs what the HLO text has.
 fn check_known(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    if dump.instructions.is_empty() || !doubts.are_whole(&[Section::Module]) {
+    if dump.module.instructions.is_empty() || !doubts.are_whole(&[Section::Module]) {
         return;
     }
     let unknown = dump.steps.iter().filter(|step| {
-        !dump.instructions.contains_key(&step.name) && !doubts.steps.contains(&step.name)
+        !dump.module.instructions.contains_key(&step.name) && !doubts.steps.contains(&step.name)
     });
     let mut unknown = unknown.peekable();
     if unknown.peek().is_some() && dump.hides_elements() {

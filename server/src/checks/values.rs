@@ -12,10 +12,10 @@ use crate::model::{At, Dump, NameId, Place, Value};
 /// `positions:`, which is the value's own.
 pub(super) fn check_lines(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let sections = [Section::Values, Section::Module];
-    if dump.instructions.is_empty() || !doubts.are_whole(&sections) {
+    if dump.module.instructions.is_empty() || !doubts.are_whole(&sections) {
         return;
     }
-    let places = || dump.instructions.keys().map(|name| name.place());
+    let places = || dump.module.instructions.keys().map(|name| name.place());
     let mut known = vec![false; places().max().map_or(0, |last| last + 1)];
     places().for_each(|place| known[place] = true);
     let hides_elements = LazyCell::new(|| dump.hides_elements());

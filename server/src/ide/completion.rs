@@ -245,7 +245,7 @@ impl<'d> Place<'d> {
     fn computations(self) -> impl Iterator<Item = Item> + 'd {
         let own = self.dump.computation_at(self.file, self.line);
         let own = own.unwrap_or_default() as usize;
-        let all = &self.dump.computations;
+        let all = &self.dump.module.computations;
         let before = all.get(..own).unwrap_or_default().iter().rev();
         let behind = all.get(own + 1..).unwrap_or_default().iter();
         let headers = before

@@ -27,7 +27,7 @@ pub(super) struct Caller {
 /// behind what they call, so only `within` bytes behind the computation's header are searched.
 pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) -> Vec<Caller> {
     let mut callers = Vec::new();
-    let row = dump.computations.get(computation as usize);
+    let row = dump.module.computations.get(computation as usize);
     let Some(header) = row.and_then(|&row| dump.at::<facts::Computation>(row)) else {
         return callers;
     };
@@ -80,7 +80,7 @@ pub(super) fn callers(dump: &Dump, computation: u32, limit: usize, within: u32) 
 /// The computations that the instructions of a computation call, each with where, in the order of the text.
 pub(super) fn callees(dump: &Dump, computation: u32) -> Vec<(NameId, Place)> {
     let mut callees = Vec::new();
-    let file = dump.computations.get(computation as usize).copied();
+    let file = dump.module.computations.get(computation as usize).copied();
     let file = file.and_then(|row| Some(dump.at::<facts::Computation>(row)?.file));
     let Some(file) = file else {
         return callees;

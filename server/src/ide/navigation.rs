@@ -174,7 +174,7 @@ pub(super) fn instruction_in(dump: &Dump, computation: Option<u32>, name: &str) 
 /// The header of a computation in the HLO text.
 pub(super) fn computation(dump: &Dump, name: &str) -> Option<Target> {
     let number = dump.computation_named(dump.names.get(name)?)?;
-    let at = dump.at::<facts::Computation>(dump.computations[number as usize])?;
+    let at = dump.at::<facts::Computation>(dump.module.computations[number as usize])?;
     Some(Target::new(&at, at.row.line, at.row.name))
 }
 

@@ -11,7 +11,7 @@ use tower_lsp::ls_types as lsp;
 
 use super::convert;
 use super::view::View;
-use crate::checks::{self, Finding, Severity, Thresholds};
+use crate::checks::{self, Finding, Severity, Standing, Thresholds};
 use crate::model::bytes::counted;
 use crate::model::cancel::{lock, on_few_threads};
 use crate::model::{Dump, FileId};
@@ -35,6 +35,8 @@ pub struct Checked {
     dump: Weak<Dump>,
     thresholds: Thresholds,
     findings: OnceLock<Vec<Finding>>,
+    /// What stands of an edit's findings behind the next one.
+    standing: Arc<Standing>,
     /// No other dump has this number.
     id: u64,
 }
@@ -43,22 +45,25 @@ impl Checks {
     /// The dump's, with advice from `thresholds` on.
     pub fn of(&self, dump: &Arc<Dump>, thresholds: &Thresholds) -> Arc<Checked> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let new = || {
+        let new = |standing| {
             let id = NEXT.fetch_add(1, Ordering::Relaxed);
             Arc::new(Checked {
                 dump: Arc::downgrade(dump),
                 thresholds: thresholds.clone(),
                 findings: OnceLock::new(),
+                standing,
                 id,
             })
         };
         let Some(first) = dump.files.first() else {
-            return new();
+            return new(Arc::default());
         };
         let mut checks = lock(&self.0);
-        let checked = checks.entry(first.path.clone()).or_insert_with(new);
+        let entry = checks.entry(first.path.clone());
+        let checked = entry.or_insert_with(|| new(Arc::default()));
         let is_known = checked.is_of(dump) && checked.thresholds == *thresholds;
-        let before = (!is_known).then(|| std::mem::replace(checked, new()));
+        let next = (!is_known).then(|| new(Arc::clone(&checked.standing)));
+        let before = next.map(|next| std::mem::replace(checked, next));
         let checked = Arc::clone(checked);
         // Thousands of findings take longer to drop than anybody should wait for the others.
         drop(checks);
@@ -81,7 +86,8 @@ impl Checked {
 
     /// The findings of its dump, which is `dump`; the first to ask has to wait.
     pub fn findings(&self, dump: &Dump) -> &[Finding] {
-        let check = || on_few_threads(|| checks::check_with(dump, &self.thresholds));
+        let check =
+            || on_few_threads(|| checks::check_next(dump, &self.thresholds, &self.standing));
         self.findings.get_or_init(check)
     }
 }

@@ -67,11 +67,11 @@ impl Dump {
         self.branches.get_or_init(|| Branches::new(self))
     }
 
-    /// The first and the last step of each of [`Dump::computations`], of those in the schedule.
+    /// The first and the last step of each of [`Module::computations`], of those in the schedule.
     pub fn steps_of_computations(&self) -> Vec<Option<(u32, u32)>> {
-        let mut extents = vec![None; self.computations.len()];
+        let mut extents = vec![None; self.module.computations.len()];
         for (step, entry) in (0..).zip(&self.steps) {
-            let instruction = self.instructions.get(&entry.name);
+            let instruction = self.module.instructions.get(&entry.name);
             let computation = instruction.and_then(|it| it.computation);
             if let Some(extent) = computation.and_then(|at| extents.get_mut(at as usize)) {
                 extent.get_or_insert((step, step)).1 = step;

@@ -2,17 +2,16 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
-use rustc_hash::FxHashMap;
 
 use super::allocation::Allocation;
 use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
-use super::module::Donors;
+use super::module::Module;
 use super::names::{ByNumber, NameId, Names};
 use super::occupancy::Occupancy;
 use super::platform::Platforms;
@@ -131,15 +130,6 @@ pub struct Step {
 // One for each instruction.
 const _: () = assert!(size_of::<Step>() <= 16);
 
-/// An instruction of the HLO sibling.
-#[derive(Debug, Clone, Copy)]
-pub struct Instruction {
-    /// The line.
-    pub row: Row,
-    /// Its computation, as a number into [`Dump::computations`].
-    pub computation: Option<u32>,
-}
-
 /// The peak that the compiler printed.
 #[derive(Debug, Clone)]
 pub struct Peak {
@@ -156,42 +146,6 @@ pub struct Peak {
 pub(super) struct Sections {
     pub(super) used_values: bool,
     pub(super) live_ranges: bool,
-}
-
-/// The tables that lead from a `stack_frame_id` to a line of source.
-#[derive(Debug, Clone, Default)]
-pub struct Tables {
-    /// `1 "/home/user/model.py"`
-    pub file_names: Vec<Row>,
-    /// `1 "train_step"`
-    pub function_names: Vec<Row>,
-    /// `1 {file_name_id=1 function_name_id=1 line=9 ...}`
-    pub file_locations: Vec<Row>,
-    /// `1 {file_location_id=1 parent_frame_id=1}`
-    pub stack_frames: Vec<Row>,
-}
-
-impl Tables {
-    /// All of them, in the order of the text.
-    pub fn all(&self) -> [&[Row]; 4] {
-        [
-            &self.file_names,
-            &self.function_names,
-            &self.file_locations,
-            &self.stack_frames,
-        ]
-    }
-
-    /// The table under the heading `title`.
-    pub(super) fn under(&mut self, title: &str) -> Option<&mut Vec<Row>> {
-        match title {
-            "FileNames" => Some(&mut self.file_names),
-            "FunctionNames" => Some(&mut self.function_names),
-            "FileLocations" => Some(&mut self.file_locations),
-            "StackFrames" => Some(&mut self.stack_frames),
-            _ => None,
-        }
-    }
 }
 
 /// One compilation.
@@ -244,17 +198,8 @@ pub struct Dump {
     /// Every section heading, in the order of the files and their text.
     pub headings: Vec<(Heading, Place)>,
     pub(super) has: Sections,
-    /// The instructions of the HLO sibling, by name. The first of equal names counts.
-    pub instructions: FxHashMap<NameId, Instruction>,
-    /// Instructions of the HLO sibling whose names another computation has before: no compiler
-    /// writes such, people do. By computation and name; the first of equal names counts.
-    pub(super) repeated: FxHashMap<(u32, NameId), Instruction>,
-    /// The computations of the HLO sibling, in the order of its text.
-    pub computations: Vec<Row>,
-    /// The tables in the header of the HLO sibling; a row's number is one more than its place.
-    pub tables: Tables,
-    /// The computations by name, as numbers into `computations`. The first of equal names counts.
-    pub(super) computations_by_name: FxHashMap<NameId, u32>,
+    /// The HLO text.
+    pub module: Arc<Module>,
     /// Values by id.
     pub(super) by_id: ById,
     /// Values by name, those of one name sorted by index.
@@ -274,10 +219,6 @@ pub struct Dump {
     pub(super) extents: OnceLock<Extents>,
     /// Computed when it is asked for first.
     pub(super) branches: OnceLock<Branches>,
-    /// Computed when it is asked for first.
-    pub(super) donors: OnceLock<Donors>,
-    /// What runs a computation of the HLO text on its own, found when it is asked for first.
-    pub(super) runners: OnceLock<FxHashMap<u32, NameId>>,
 }
 
 impl Dump {
@@ -460,14 +401,14 @@ impl Dump {
         if let Some(opcode) = self.printed_with(name).and_then(|value| value.opcode) {
             return Some(&self.names[opcode]);
         }
-        let at: At<facts::Instruction> = self.at(self.instructions.get(&name)?.row)?;
+        let at: At<facts::Instruction> = self.at(self.module.instructions.get(&name)?.row)?;
         Some(at.text(at.row.opcode))
     }
 
     /// The instruction called `name`: as printed with one of its values, else in the HLO text.
     pub fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
         self.printed_instruction(name)
-            .or_else(|| self.at(self.instructions.get(&name)?.row))
+            .or_else(|| self.at(self.module.instructions.get(&name)?.row))
     }
 
     /// The instruction called `name` as section C prints it with one of its values.
@@ -569,7 +510,7 @@ impl Dump {
 
     /// Whether it is known which instructions there are: from used values or the HLO text.
     pub fn knows_instructions(&self) -> bool {
-        self.has_used_values() || !self.instructions.is_empty()
+        self.has_used_values() || !self.module.instructions.is_empty()
     }
 
     /// Those of `rows`, sorted by index, that have this one.

@@ -116,7 +116,7 @@ impl<'n> Join<'n> {
             }
             Part::Module => {
                 self.parts.push(part);
-                self.read_module(file, document);
+                self.join_module(file, document);
             }
             Part::Report => {
                 self.parts.push(part);

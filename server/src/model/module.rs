@@ -1,6 +1,7 @@
 //! Finding one's way in the HLO text: computations and what is in them.
 
 use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::ast::{AstNode, Attribute};
 use buflens_syntax::facts::Heading;
@@ -8,15 +9,98 @@ use buflens_syntax::{
     Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxNode, SyntaxToken, facts,
 };
 use rowan::NodeOrToken;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocation::Allocation;
 use super::cancel::checkpoint;
-use super::dump::{Dump, FileId, Instruction, Part};
+use super::dump::{Dump, FileId, Part, Place};
+use super::fused::Fusion;
 use super::names::NameId;
 use super::origin::called;
 use super::row::Row;
-use super::shapes::index_numbers;
+use super::shapes::{ShapeId, index_numbers};
+
+/// The HLO text, joined: what it says without the other files. States of a dump in which that text is the same share it.
+#[derive(Debug, Default)]
+pub struct Module {
+    /// The instructions, by name. The first of equal names counts.
+    pub instructions: FxHashMap<NameId, Instruction>,
+    /// Instructions whose names another computation has before: no compiler writes such, people do. By computation and name;
+    /// the first of equal names counts.
+    pub(super) repeated: FxHashMap<(u32, NameId), Instruction>,
+    /// The computations, in the order of the text.
+    pub computations: Vec<Row>,
+    /// The computations by name, as numbers into `computations`. The first of equal names counts.
+    pub(super) computations_by_name: FxHashMap<NameId, u32>,
+    /// The tables in its header; a row's number is one more than its place.
+    pub tables: Tables,
+    /// Where another module begins in the text, if one does: it is not read.
+    pub(super) second: Option<Place>,
+    /// Computed when it is asked for first.
+    donors: OnceLock<Donors>,
+    /// What runs a computation on its own, found when it is asked for first.
+    runners: OnceLock<FxHashMap<u32, NameId>>,
+    /// See [`Dump::needed_by`].
+    pub(super) needed: Mutex<FxHashMap<Fusion, Arc<FxHashSet<u64>>>>,
+}
+
+/// An instruction of the HLO text.
+#[derive(Debug, Clone, Copy)]
+pub struct Instruction {
+    /// The line.
+    pub row: Row,
+    /// Its computation, as a number into [`Module::computations`].
+    pub computation: Option<u32>,
+    /// The shape of its result.
+    pub shape: ShapeId,
+}
+
+/// A line of the HLO text with all its spans.
+#[derive(Debug, Clone, Copy)]
+pub struct Located {
+    /// Which line.
+    pub at: Row,
+    /// Its computation, as a number into [`Module::computations`].
+    pub computation: Option<u32>,
+    /// What stands there.
+    pub row: facts::Instruction,
+}
+
+/// The tables that lead from a `stack_frame_id` to a line of source.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    /// `1 "/home/user/model.py"`
+    pub file_names: Vec<Row>,
+    /// `1 "train_step"`
+    pub function_names: Vec<Row>,
+    /// `1 {file_name_id=1 function_name_id=1 line=9 ...}`
+    pub file_locations: Vec<Row>,
+    /// `1 {file_location_id=1 parent_frame_id=1}`
+    pub stack_frames: Vec<Row>,
+}
+
+impl Tables {
+    /// All of them, in the order of the text.
+    pub fn all(&self) -> [&[Row]; 4] {
+        [
+            &self.file_names,
+            &self.function_names,
+            &self.file_locations,
+            &self.stack_frames,
+        ]
+    }
+
+    /// The table under the heading `title`.
+    pub(super) fn under(&mut self, title: &str) -> Option<&mut Vec<Row>> {
+        match title {
+            "FileNames" => Some(&mut self.file_names),
+            "FunctionNames" => Some(&mut self.function_names),
+            "FileLocations" => Some(&mut self.file_locations),
+            "StackFrames" => Some(&mut self.stack_frames),
+            _ => None,
+        }
+    }
+}
 
 /// A parameter of the entry computation, and the index of a leaf of it.
 type Leaf = (u64, Vec<u64>);
@@ -75,7 +159,7 @@ impl Dump {
 
     /// What the header of the HLO text tells of donation.
     pub fn donors(&self) -> &Donors {
-        self.donors.get_or_init(|| self.read_donors())
+        self.module.donors.get_or_init(|| self.read_donors())
     }
 
     fn read_donors(&self) -> Donors {
@@ -115,9 +199,9 @@ impl Dump {
         }
     }
 
-    /// The first computation of this name, as a number into [`Dump::computations`].
+    /// The first computation of this name, as a number into [`Module::computations`].
     pub fn computation_named(&self, name: NameId) -> Option<u32> {
-        self.computations_by_name.get(&name).copied()
+        self.module.computations_by_name.get(&name).copied()
     }
 
     /// The computation of the HLO text that the byte at `offset` of `file` is in, or behind.
@@ -131,29 +215,60 @@ impl Dump {
         let headers = content.computations();
         let before = headers.partition_point(|header| start + header.line.start <= offset);
         let behind = Row::new(file, block, before);
-        let number = self.computations.partition_point(|&row| row < behind);
+        let number = self
+            .module
+            .computations
+            .partition_point(|&row| row < behind);
         Some(number.checked_sub(1)? as u32)
+    }
+
+    /// The instructions of `block`, block `number` of the HLO text, which is file `file`, in its order, and what they mention.
+    /// A pass over every token.
+    pub fn instructions_and_mentions(
+        &self,
+        file: FileId,
+        number: usize,
+        block: &Block,
+    ) -> (Vec<Located>, Vec<Mention>) {
+        let (rows, mentions) = block.instructions_and_mentions();
+        let computations = &self.module.computations;
+        let before = computations.partition_point(|&row| row < Row::new(file, number, 0));
+        let (mut computation, mut headers) = (before, block.computations().iter().peekable());
+        let located = (0..).zip(rows).map(|(number_of_row, (line, row))| {
+            while headers
+                .next_if(|header| header.instructions <= number_of_row)
+                .is_some()
+            {
+                computation += 1;
+            }
+            Located {
+                at: Row::new(file, number, line),
+                computation: computation.checked_sub(1).map(|number| number as u32),
+                row,
+            }
+        });
+        (located.collect(), mentions)
     }
 
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
     /// it has none of that name, the first one called so.
     pub fn instruction_in(&self, computation: Option<u32>, name: NameId) -> Option<Instruction> {
-        let first = self.instructions.get(&name)?;
-        let in_it = || self.repeated.get(&(computation?, name));
+        let first = self.module.instructions.get(&name)?;
+        let in_it = || self.module.repeated.get(&(computation?, name));
         let own = (first.computation != computation).then(in_it).flatten();
         Some(*own.unwrap_or(first))
     }
 
-    /// The name of a computation, by its number into [`Dump::computations`].
+    /// The name of a computation, by its number into [`Module::computations`].
     pub fn computation_name(&self, number: u32) -> Option<&str> {
-        let at = self.at::<facts::Computation>(*self.computations.get(number as usize)?)?;
+        let at = self.at::<facts::Computation>(*self.module.computations.get(number as usize)?)?;
         Some(at.text(at.row.name))
     }
 
     /// The `while` that runs `computation` of the HLO text, as its body or its condition, or the instruction that runs
     /// it asynchronously.
     pub fn runner_of(&self, computation: u32) -> Option<NameId> {
-        let runners = self.runners.get_or_init(|| {
+        let runners = self.module.runners.get_or_init(|| {
             let all = self.all_instructions().filter_map(|(name, it)| {
                 let line = self.at::<facts::Instruction>(it.row)?;
                 let is_runner = matches!(line.text(line.row.opcode), "while" | "async-start");
@@ -176,13 +291,14 @@ impl Dump {
     pub fn runners_of(&self, name: NameId) -> impl Iterator<Item = NameId> + '_ {
         /// No program has as many loops in loops, and some may go in circles.
         const MOST: usize = 16;
-        let runner = |name: &NameId| self.runner_of(self.instructions.get(name)?.computation?);
+        let runner =
+            |name: &NameId| self.runner_of(self.module.instructions.get(name)?.computation?);
         std::iter::successors(runner(&name), runner).take(MOST)
     }
 
     /// Whether the instruction called `name` gives the result of its computation; `None` without the HLO text's line.
     pub fn is_root(&self, name: NameId) -> Option<bool> {
-        let line = self.at::<facts::Instruction>(self.instructions.get(&name)?.row)?;
+        let line = self.at::<facts::Instruction>(self.module.instructions.get(&name)?.row)?;
         Some(is_root(line.block.text(), &line.row))
     }
 
@@ -214,18 +330,27 @@ impl Dump {
 
     /// All instructions of the HLO text, with their names, in no order.
     pub fn all_instructions(&self) -> impl Iterator<Item = (NameId, &Instruction)> {
-        let first = self.instructions.iter().map(|(&name, it)| (name, it));
-        first.chain(self.repeated.iter().map(|(&(_, name), it)| (name, it)))
+        let first = self
+            .module
+            .instructions
+            .iter()
+            .map(|(&name, it)| (name, it));
+        first.chain(
+            self.module
+                .repeated
+                .iter()
+                .map(|(&(_, name), it)| (name, it)),
+        )
     }
 
     /// Whether `computation` of the HLO text has an instruction called `name`, and one before it has as well.
     pub fn is_repeated_in(&self, computation: u32, name: NameId) -> bool {
-        self.repeated.contains_key(&(computation, name))
+        self.module.repeated.contains_key(&(computation, name))
     }
 
     /// Whether several computations of the HLO text have an instruction called `name`.
     pub fn is_repeated(&self, name: NameId) -> bool {
-        !self.repeated.is_empty() && self.repeated.keys().any(|key| key.1 == name)
+        !self.module.repeated.is_empty() && self.module.repeated.keys().any(|key| key.1 == name)
     }
 
     /// The instructions of a computation of the HLO text, each with the text that its spans count in.
@@ -246,7 +371,7 @@ impl Dump {
         &self,
         computation: u32,
     ) -> impl DoubleEndedIterator<Item = (u32, &Block, Range<usize>)> {
-        let rows = self.computations.get(computation as usize..);
+        let rows = self.module.computations.get(computation as usize..);
         let rows = rows.unwrap_or_default();
         let document = rows
             .first()

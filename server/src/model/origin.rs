@@ -197,7 +197,7 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
             Some((name, parts.attribute("index")?.parse().ok()?))
         }
         "parameter" => {
-            let own = dump.instructions.get(&dump.names.get(parts.name)?)?;
+            let own = dump.module.instructions.get(&dump.names.get(parts.name)?)?;
             let runner = dump.runner_of(own.computation?)?;
             if dump.opcode(runner) == Some("while") {
                 return Some((runner, 0));

@@ -113,7 +113,7 @@ pub(super) struct StackFrame {
 
 /// Row `id` of the table of stack frames, whose parents are printed too high by [`parent_shift`].
 pub(super) fn stack_frame(dump: &Dump, id: u64, shift: u64) -> Option<StackFrame> {
-    let row = row(dump, &dump.tables.stack_frames, id)?;
+    let row = row(dump, &dump.module.tables.stack_frames, id)?;
     let location = row.number("file_location_id");
     let parent = row.number("parent_frame_id").unwrap_or(0);
     let parent = parent.saturating_sub(shift);
@@ -127,7 +127,7 @@ pub(super) fn stack_frame(dump: &Dump, id: u64, shift: u64) -> Option<StackFrame
 /// How much too high `parent_frame_id` is printed: by one, as the first row tells, which nobody calls, but
 /// which names a caller. If it does not, the numbers are meant as they are.
 pub fn parent_shift(dump: &Dump) -> u64 {
-    let first = row(dump, &dump.tables.stack_frames, 1);
+    let first = row(dump, &dump.module.tables.stack_frames, 1);
     let parent = first.and_then(|first| first.number("parent_frame_id"));
     u64::from(parent.is_some_and(|parent| parent > 0))
 }
@@ -144,7 +144,7 @@ pub const TABLE_KEYS: [&str; 5] = [
 /// The table whose rows the numbers behind `key=` select, in metadata and in the tables themselves,
 /// and how much too high these are printed.
 pub fn table_of<'d>(dump: &'d Dump, key: &str) -> Option<(&'d [Row], u64)> {
-    let tables = &dump.tables;
+    let tables = &dump.module.tables;
     Some(match key {
         "stack_frame_id" => (tables.stack_frames.as_slice(), 0),
         "parent_frame_id" => (tables.stack_frames.as_slice(), parent_shift(dump)),
@@ -164,7 +164,7 @@ pub fn row_of(dump: &Dump, key: &str, number: u64) -> Option<Row> {
 
 /// The row of a table whose number stands at `offset` of `file`.
 pub fn row_at(dump: &Dump, file: FileId, offset: u32) -> Option<Row> {
-    dump.tables.all().into_iter().find_map(|table| {
+    dump.module.tables.all().into_iter().find_map(|table| {
         let start = |row: Row| {
             let at = dump.at::<facts::TableRow>(row)?;
             Some((at.file, at.start + at.row.row.span.start))
@@ -178,7 +178,7 @@ pub fn row_at(dump: &Dump, file: FileId, offset: u32) -> Option<Row> {
 
 /// A line of source: row `location` of the table of locations.
 pub fn frame_at(dump: &Dump, location: u64) -> Option<Frame> {
-    let tables = &dump.tables;
+    let tables = &dump.module.tables;
     let location = row(dump, &tables.file_locations, location)?;
     let text = |table: &[Row], key| {
         Some(unescaped(

@@ -11,8 +11,9 @@ use super::cut::is_long;
 use super::text::{Origin, Text};
 use crate::SyntaxKind;
 use crate::facts::{
-    Computation, Facts, FactsSink, Gathered, Heading, Instruction, KnownShapes, Line, OutOfMemory,
-    PackedRows, PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total, TreeNode,
+    Computation, Facts, FactsSink, Gathered, Heading, Instruction, Instructions, KnownShapes, Line,
+    OutOfMemory, PackedRows, PeakValue, Rare, ReportRow, Row, Rows, Span, TableRow, Total,
+    TreeNode,
 };
 use crate::grammar;
 use crate::line::{LineKind, Mode};
@@ -353,6 +354,18 @@ impl Block {
     /// Whether the block begins with a long line.
     pub(super) fn is_long(&self) -> bool {
         is_long(self.text.len(), self.line_starts.get(1))
+    }
+
+    /// The block's instructions, each with the line by which [`Block::row_with`] knows it, and what they
+    /// [mention](Block::mentions). A pass over every token at every call.
+    pub fn instructions_and_mentions(&self) -> (Vec<(usize, Instruction)>, Vec<Mention>) {
+        let (mut instructions, mut shapes) = (Instructions::default(), KNOWN_SHAPES.take());
+        let facts = FactsSink::<_, true>::new(&self.text, &mut instructions, &mut shapes);
+        let mut sink = (facts, MentionSink::new(&self.text));
+        grammar::block(self.lines(), &mut sink);
+        let mentions = sink.1.mentions;
+        KNOWN_SHAPES.set(shapes);
+        (instructions.rows, mentions)
     }
 
     /// What the block's instructions mention, in the order of the text. A pass over every token at

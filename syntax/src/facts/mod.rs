@@ -20,7 +20,7 @@ pub use packed::Facts;
 pub use packed_rows::{Pack, PackedRows};
 
 pub(crate) use gather::Gathered;
-pub(crate) use sink::{FactsSink, KnownShapes, Rows};
+pub(crate) use sink::{FactsSink, Instructions, KnownShapes, Rows};
 
 /// A range of bytes in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

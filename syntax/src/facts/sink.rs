@@ -47,6 +47,25 @@ impl Rows for Vec<Line> {
     }
 }
 
+/// Instructions, each with the line that it stands on, as [`Block::row_with`](crate::Block::row_with) knows it.
+#[derive(Default)]
+pub(crate) struct Instructions {
+    line: usize,
+    pub(crate) rows: Vec<(usize, Instruction)>,
+}
+
+impl Rows for Instructions {
+    fn line(&mut self, number: usize) {
+        self.line = number;
+    }
+
+    fn push(&mut self, _: &str, row: Line) {
+        if let Line::Instruction(row) = row {
+            self.rows.push((self.line, row));
+        }
+    }
+}
+
 /// Makes rows of the grammar's events: of all tokens with `DETAIL`, so that the errors are
 /// all errors, or without what no row needs.
 pub(crate) struct FactsSink<'t, 'f, R, const DETAIL: bool> {

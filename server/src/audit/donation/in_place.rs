@@ -1,13 +1,13 @@
 //! What a program can write over what it reads, and what keeps an output from the place of a parameter.
 
+use std::sync::Arc;
+
 use buflens_syntax::{InstructionParts, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filling;
-use crate::model::cancel::checkpoint;
+use crate::model::fused::{NEEDING, is_needing};
 use crate::model::occupancy::buffer;
-use crate::model::opcodes::is_elementwise;
-use crate::model::origin::called;
 use crate::model::shapes::{index_numbers, shape_text};
 use crate::model::{Dump, NameId, Part, Platform, Value};
 
@@ -37,22 +37,6 @@ pub struct Pairing {
     pub spared: Option<NameId>,
 }
 
-/// Opcodes that need their operands until the result is whole, as any of it may be made from any of them. XLA lets the
-/// two share no bytes. Of custom calls those do that alias no operand.
-const NEEDING: [&str; 10] = [
-    "cholesky",
-    "convolution",
-    "custom-call",
-    "dot",
-    "fft",
-    "gather",
-    "pad",
-    "reverse",
-    "select-and-scatter",
-    "transpose",
-];
-/// Of fusions with more instructions nothing is told.
-const MOST_FUSED: usize = 4096;
 /// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
 const MOST_LOOKS: usize = 1 << 17;
 
@@ -60,11 +44,14 @@ const MOST_LOOKS: usize = 1 << 17;
 pub struct InPlace<'d> {
     pub(super) dump: &'d Dump,
     /// The operands that a fusion needs until its result is whole.
-    fused: FxHashMap<NameId, FxHashSet<u64>>,
+    fused: FxHashMap<NameId, Arc<FxHashSet<u64>>>,
     /// Whether another instruction needs all of them.
     needing: FxHashMap<NameId, bool>,
     /// So many instructions more are looked at to learn what runs before what.
     looks_left: usize,
+    /// By step, the last search that has met it.
+    met_by: Vec<u32>,
+    searches: u32,
 }
 
 impl<'d> InPlace<'d> {
@@ -75,6 +62,8 @@ impl<'d> InPlace<'d> {
             fused: FxHashMap::default(),
             needing: FxHashMap::default(),
             looks_left: MOST_LOOKS,
+            met_by: Vec::new(),
+            searches: 0,
         }
     }
 
@@ -164,7 +153,9 @@ impl<'d> InPlace<'d> {
         let mut readers: FxHashSet<NameId> = readers.map(|it| outermost(dump, it)).collect();
         let waits = outermost(dump, maker);
         let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
-        let (mut known, mut waiting) = (FxHashSet::default(), vec![waits]);
+        self.met_by.resize(dump.steps.len(), 0);
+        self.searches += 1;
+        let mut waiting = vec![waits];
         while let Some(name) = waiting.pop() {
             readers.remove(&name);
             if readers.is_empty() {
@@ -174,12 +165,16 @@ impl<'d> InPlace<'d> {
             let operands = dump.uses_by(name).map(|at| dump.uses[at as usize].value);
             let operands = operands.map(|at| dump.values[at as usize].name);
             // What runs before all readers depends on none.
+            let (met_by, search) = (&mut self.met_by, self.searches);
             waiting.extend(operands.filter(|&it| {
-                dump.step_of(it).is_some_and(|step| step >= first) && known.insert(it)
+                let step = dump.step_of(it).filter(|&step| step >= first);
+                step.is_some_and(|step| {
+                    std::mem::replace(&mut met_by[step as usize], search) != search
+                })
             }));
         }
-        let steps = readers.into_iter().map(|it| (dump.step_of(it), it));
-        let (_, reader) = steps.max()?;
+        let last = |&it: &NameId| (dump.step_of(it), &dump.names[it]);
+        let reader = readers.into_iter().max_by_key(last)?;
         Some(Obstacle::Unordered { reader, maker })
     }
 
@@ -201,7 +196,7 @@ impl<'d> InPlace<'d> {
         };
         match dump.opcode(reader) {
             Some("fusion") => {
-                let of_fusion = || parts().map_or_else(FxHashSet::default, |it| needed(dump, &it));
+                let of_fusion = || parts().map_or_else(Arc::default, |it| dump.needed_by(&it));
                 let mut operands = operands(dump, value, reader);
                 let needed = self.fused.entry(reader).or_insert_with(of_fusion);
                 operands.any(|operand| needed.contains(&operand))
@@ -215,10 +210,6 @@ impl<'d> InPlace<'d> {
     }
 }
 
-fn is_needing(parts: &InstructionParts) -> bool {
-    NEEDING.contains(&parts.opcode) && parts.attribute("output_to_operand_aliasing").is_none()
-}
-
 /// As which operands `reader` reads `value`.
 fn operands(dump: &Dump, value: &Value, reader: NameId) -> impl Iterator<Item = u64> {
     let uses = dump.uses_of(value).iter();
@@ -229,70 +220,6 @@ fn operands(dump: &Dump, value: &Value, reader: NameId) -> impl Iterator<Item = 
 /// The instruction of the program itself that runs `name`: the loop, of what is in its body.
 fn outermost(dump: &Dump, name: NameId) -> NameId {
     dump.runners_of(name).last().unwrap_or(name)
-}
-
-/// Whether an instruction of a fusion of `kind` makes each element of its result from that element of operand `number`
-/// alone, or can sort or reduce the operand in place.
-fn keeps_to(parts: &InstructionParts, kind: &str, number: usize) -> bool {
-    match parts.opcode {
-        "bitcast" | "bitcast-convert" | "copy" | "get-tuple-element" | "map" | "reshape"
-        | "sort" | "tuple" => true,
-        "dynamic-update-slice" | "scatter" => number == 0,
-        // The fusions of a GPU that reduce read each element once, for all that they make.
-        "reduce" => kind == "kInput",
-        opcode => is_elementwise(opcode),
-    }
-}
-
-/// The operands that a fusion needs until its result is whole, by the computation that it calls in the HLO text: those of
-/// which some element is read for another one, unless they are updated in place, or the fusion cuts out slices and no more
-/// (`HloDataflowAnalysis::CanShareOperandBufferWithUser`). A fusion of a TPU can write over more of them.
-fn needed(dump: &Dump, fusion: &InstructionParts) -> FxHashSet<u64> {
-    let kind = fusion.attribute("kind").unwrap_or_default();
-    let is_of_tpu = dump.platforms.only() == Some(Platform::Tpu);
-    let keeps_to = |parts: &InstructionParts, number: usize| {
-        if is_of_tpu {
-            !is_needing(parts)
-        } else {
-            keeps_to(parts, kind, number)
-        }
-    };
-    let body = called(dump, fusion, "calls");
-    let rows = body.into_iter().flat_map(|body| dump.instructions_of(body));
-    let texts = rows.rev().map(|(text, row)| row.span.text(text));
-    let (mut operands, mut names) = (FxHashSet::default(), FxHashSet::default());
-    // The parts of the result, and what is updated in place to become one.
-    let (mut results, mut updated) = (FxHashSet::default(), FxHashSet::default());
-    let mut are_slices = kind == "kInput";
-    for (number, text) in texts.enumerate() {
-        checkpoint();
-        if number == MOST_FUSED {
-            return FxHashSet::default();
-        }
-        let parts = InstructionParts::read(text);
-        let own = || parts.operands.iter().map(|operand| operand.name);
-        if number == 0 || results.contains(parts.name) {
-            match parts.opcode {
-                "tuple" | "bitcast" => results.extend(own()),
-                "dynamic-update-slice" | "scatter" => updated.extend(own().next()),
-                _ => {}
-            }
-            are_slices &= matches!(parts.opcode, "tuple" | "bitcast" | "slice");
-        }
-        if updated.contains(parts.name) && matches!(parts.opcode, "bitcast" | "copy") {
-            updated.extend(own());
-        }
-        let is_needed = names.contains(parts.name);
-        let parameter = parts.parameter.filter(|_| is_needed);
-        operands.extend(parameter.filter(|_| !updated.contains(parts.name)));
-        let read = (0..).zip(own());
-        let read = read.filter(|&(number, _)| is_needed || !keeps_to(&parts, number));
-        names.extend(read.map(|(_, name)| name));
-    }
-    if are_slices {
-        operands.clear();
-    }
-    operands
 }
 
 #[cfg(test)]

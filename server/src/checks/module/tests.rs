@@ -1,10 +1,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use buflens_syntax::Document;
 use expect_test::{Expect, expect};
 
-use crate::checks::check;
-use crate::model::{Dump, File};
+use crate::checks::{Finding, Standing, Thresholds, check, check_next};
+use crate::model::{Dump, File, Numbering};
 
 const SOUND: &str = r#"HloModule jit_f, is_scheduled=true
 
@@ -40,7 +42,7 @@ ENTRY %main (a: f32[2,3]) -> f32[] {
 fn findings(text: &str) -> String {
     let file = File {
         path: PathBuf::from("m.txt"),
-        document: buflens_syntax::Document::new(text).expect("short"),
+        document: Document::new(text).expect("short"),
         lossy: false,
     };
     let mut lines = String::new();
@@ -539,4 +541,38 @@ fn control_predecessors_come_before() {
             27 unresolved-name `sum` `sum` is named before it is defined ["the instruction of that name"]
         "#]],
     );
+}
+
+/// As long as the text is the same, what was found in it stands; where it has changed, it is looked for again.
+#[test]
+fn what_was_found_stands_until_the_text_changes() {
+    let wrong = SOUND.replacen("-> f32[] {", "-> f32[2] {", 1);
+    let document = |text: &str| Document::new(text).expect("a short text");
+    let file = |document: &Document| File {
+        path: PathBuf::from("m.txt"),
+        document: document.clone(),
+        lossy: false,
+    };
+    let (mut numbering, standing) = (Numbering::default(), Standing::default());
+    let mut found = |assignment: &Document, module: &Document| {
+        let dump = Dump::numbered(vec![file(assignment), file(module)], &mut numbering);
+        let found = check_next(&dump, &Thresholds::default(), &standing);
+        assert_eq!(found, check(&dump));
+        let is_of_module = |it: &Finding| it.place.file == 1;
+        (
+            Arc::clone(&dump.module),
+            found.iter().filter(|it| is_of_module(it)).count(),
+        )
+    };
+    let assignment = document("BufferAssignment:\nallocation 0: size 4, thread-local:\n");
+    let module = document(&wrong);
+    let (first, count) = found(&assignment, &module);
+    assert_eq!(count, 1);
+    let size = "BufferAssignment:\nallocation 0: size ".len() as u32;
+    let longer = assignment.edit(size..size, "1").expect("a short text");
+    let (second, count) = found(&longer, &module);
+    assert!(Arc::ptr_eq(&first, &second) && count == 1);
+    let at = wrong.find("-> f32[2] {").expect("it is there") as u32 + "-> f32[".len() as u32;
+    let mended = module.edit(at..at + 1, "").expect("a short text");
+    assert_eq!(found(&longer, &mended).1, 0);
 }

@@ -22,7 +22,7 @@ pub(super) fn hover(context: &Context, text: &str) -> String {
         .names
         .get(text)
         .and_then(|name| dump.computation_named(name));
-    let row = number.and_then(|number| dump.computations.get(number as usize));
+    let row = number.and_then(|number| dump.module.computations.get(number as usize));
     let header = row.and_then(|&row| dump.at::<facts::Computation>(row));
     let (Some(number), Some(header)) = (number, header) else {
         return format!("**{title}**: a computation, to be called or fused by an instruction");
@@ -74,7 +74,7 @@ pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     Some(format!(
         "**{}**: an HLO module, {}, {}",
         code(&cut(text, NAME_LIMIT)),
-        counted(dump.computations.len(), "computation"),
+        counted(dump.module.computations.len(), "computation"),
         counted(instructions, "instruction"),
     ))
 }

@@ -24,7 +24,7 @@ enum Hit {
     Allocation(u32),
     Value(u32),
     Computation(NameId),
-    /// With its computation, as a number into [`Dump::computations`].
+    /// With its computation, as a number into [`Module::computations`].
     Instruction(NameId, Option<u32>),
 }
 
@@ -78,7 +78,7 @@ fn by_name(dump: &Dump, query: &str, limit: usize) -> Vec<Found> {
         });
         hits.extend(of_name.map(|rank| (rank, Hit::Value(number))));
     }
-    for &row in &dump.computations {
+    for &row in &dump.module.computations {
         let name = dump
             .at::<facts::Computation>(row)
             .and_then(|at| dump.names.get(at.text(at.row.name)));

@@ -1,22 +1,48 @@
 //! The HLO text: its tables, computations and instructions.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use buflens_syntax::Document;
 use buflens_syntax::facts::{self, Heading, brief};
+use buflens_syntax::{Block, Document};
 
 use super::one_dump::OneDump;
 use super::{Join, each_in_turn};
-use crate::model::{Dump, FileId, Instruction, Row};
+use crate::model::{FileId, Instruction, Module, Place, Row};
+
+/// The HLO text of a state of a dump, joined.
+#[derive(Debug)]
+pub(super) struct JoinedModule {
+    file: FileId,
+    document: Document,
+    module: Arc<Module>,
+}
 
 impl Join<'_> {
-    pub(super) fn read_module(&mut self, file: FileId, document: &Document) {
+    /// Joins the HLO text, unless it is that of the state before.
+    pub(super) fn join_module(&mut self, file: FileId, document: &Document) {
+        let known = self.numbering.module.take();
+        let known = known.filter(|it| it.file == file && it.document.is_same(document));
+        let joined = known.unwrap_or_else(|| JoinedModule {
+            file,
+            document: document.clone(),
+            module: self.read_module(file, document).into(),
+        });
+        let second = joined.module.second.clone();
+        self.dump.second = self.dump.second.take().or(second);
+        self.dump.module = Arc::clone(&joined.module);
+        self.numbering.module = Some(joined);
+    }
+
+    fn read_module(&mut self, file: FileId, document: &Document) -> Module {
+        let mut module = Module::default();
         let mut computation = None;
         let mut table = "";
         let mut one = OneDump::default();
         each_in_turn(document, |block, start, content| {
             if let Some(line) = one.begins_another(content) {
-                self.add_second(file, Some(start + line.start..start + line.end));
+                let range = start + line.start..start + line.end;
+                module.second = Some(Place { file, range });
                 return ControlFlow::Break(());
             }
             let facts = content.facts();
@@ -31,7 +57,7 @@ impl Join<'_> {
                 while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
                     table = title.text(content.text());
                 }
-                if let Some(rows) = self.dump.tables.under(table) {
+                if let Some(rows) = module.tables.under(table) {
                     rows.push(row(number));
                 }
             }
@@ -39,7 +65,6 @@ impl Join<'_> {
                 table = title.text(content.text());
             }
             let texts = self.texts_of(content, &facts);
-            let dump = &mut self.dump;
             let mut headers = content.computations().iter().enumerate().peekable();
             let instructions = facts.rows().filter_map(|(line, row)| match row {
                 brief::Row::Instruction(instruction) => Some((line, instruction)),
@@ -49,34 +74,93 @@ impl Join<'_> {
                 while let Some((at, header)) =
                     headers.next_if(|(_, header)| header.instructions as usize <= number)
                 {
-                    computation = Some(dump.push_computation(header, content.text(), row(at)));
+                    computation =
+                        Some(self.push_computation(&mut module, header, content, row(at)));
                 }
                 let name = texts.name(instruction.name);
                 let entry = Instruction {
                     row: row(line.into()),
                     computation,
+                    shape: self.shape(&texts, instruction.shape),
                 };
-                let first = dump.instructions.entry(name).or_insert(entry);
+                let first = module.instructions.entry(name).or_insert(entry);
                 if first.computation != computation
                     && let Some(computation) = computation
                 {
-                    dump.repeated.entry((computation, name)).or_insert(entry);
+                    module.repeated.entry((computation, name)).or_insert(entry);
                 }
             }
             for (at, header) in headers {
-                computation = Some(dump.push_computation(header, content.text(), row(at)));
+                computation = Some(self.push_computation(&mut module, header, content, row(at)));
             }
             ControlFlow::Continue(())
         });
+        module
+    }
+
+    fn push_computation(
+        &mut self,
+        module: &mut Module,
+        header: &facts::Computation,
+        block: &Block,
+        row: Row,
+    ) -> u32 {
+        let number = module.computations.len() as u32;
+        let name = self.dump.names.intern(header.name.text(block.text()));
+        module.computations_by_name.entry(name).or_insert(number);
+        module.computations.push(row);
+        number
     }
 }
 
-impl Dump {
-    fn push_computation(&mut self, header: &facts::Computation, text: &str, row: Row) -> u32 {
-        let number = self.computations.len() as u32;
-        let name = self.names.intern(header.name.text(text));
-        self.computations_by_name.entry(name).or_insert(number);
-        self.computations.push(row);
-        number
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::model::{Dump, File, Numbering};
+
+    const MODULE: &str = "HloModule m\n\nENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[2]{0} broadcast(a), dimensions={}\n}\n";
+    const ASSIGNMENT: &str = "BufferAssignment:\nallocation 0: size 4, thread-local:\n value: <0 a @0> (size=4,offset=0): f32[]\n";
+
+    fn state(documents: [&Document; 2], numbering: &mut Numbering) -> Dump {
+        let file = |document: &Document| File {
+            path: PathBuf::from("m.txt"),
+            document: document.clone(),
+            lossy: false,
+        };
+        Dump::numbered(documents.map(file).into(), numbering)
+    }
+
+    fn edited(document: &Document, from: &str, to: &str) -> Document {
+        let at = document.text().find(from).expect("it stands there") as u32;
+        let range = at..at + from.len() as u32;
+        document.clone().edit(range, to).expect("a short text")
+    }
+
+    #[test]
+    fn the_hlo_text_is_joined_again_only_where_it_has_changed() {
+        let mut numbering = Numbering::default();
+        let [assignment, module] =
+            [ASSIGNMENT, MODULE].map(|text| Document::new(text).expect("a short text"));
+        let first = state([&assignment, &module], &mut numbering);
+        let assignment = edited(&assignment, "<0 a ", "<0 b ");
+        let second = state([&assignment, &module], &mut numbering);
+        assert!(Arc::ptr_eq(&first.module, &second.module));
+        let module = edited(&module, "  a = f32[]", "  c = f32[7]");
+        let third = state([&assignment, &module], &mut numbering);
+        let shape = |dump: &Dump, name| {
+            let found = dump.module.instructions.get(&dump.names.get(name)?)?;
+            Some(dump.shapes[found.shape].to_owned())
+        };
+        assert_eq!(shape(&second, "a").as_deref(), Some("f32[]"));
+        assert_eq!(
+            (shape(&third, "a"), shape(&third, "c").as_deref()),
+            (None, Some("f32[7]"))
+        );
+        // As another file of the dump its rows are others.
+        let moved = state([&module, &assignment], &mut numbering);
+        let b = moved.names.get("b").expect("a name");
+        assert_eq!(moved.module.instructions[&b].row.file(), 0);
     }
 }

@@ -7,6 +7,7 @@ use buflens_syntax::Block;
 use buflens_syntax::facts::Facts;
 use buflens_syntax::facts::brief::Text;
 
+use super::module::JoinedModule;
 use crate::model::names::{NameId, Names};
 use crate::model::shapes::{ShapeId, ShapeTexts};
 
@@ -20,6 +21,8 @@ pub struct Numbering {
     pub(super) shapes: ShapeTexts,
     /// The bytes of all of them when the first state was joined; 0 before that.
     pub(super) bytes: usize,
+    /// The HLO text of the last state by these numbers.
+    pub(super) module: Option<JoinedModule>,
 }
 
 impl Default for Numbering {
@@ -30,6 +33,7 @@ impl Default for Numbering {
             names: Names::default(),
             shapes: ShapeTexts::default(),
             bytes: 0,
+            module: None,
         }
     }
 }

@@ -19,7 +19,7 @@ impl<'d> Origins<'d> {
     /// The instruction whose result a loop writes into `value`, a buffer, part by part; `own` is that which defines it.
     /// `None` where there is none, or it tells no other line than the loop.
     pub(super) fn stacked(&self, value: &Value, own: &Origin) -> Option<NameId> {
-        let computation = || self.dump.instructions.get(&value.name)?.computation;
+        let computation = || self.dump.module.instructions.get(&value.name)?.computation;
         let looping = match own.parts.opcode {
             "while" => value.name,
             "parameter" | "fusion" | "dynamic-update-slice" => {
