@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use buflens::audit::attribution::{By, attribution};
 use buflens::audit::{Audit, copies, donation, offload, padding, peak};
-use buflens::checks;
+use buflens::checks::{self, Standing, Thresholds};
 use buflens::ide::hover::{Sources, hover};
 use buflens::ide::navigation::definition;
 use buflens::ide::references::references;
@@ -170,7 +170,8 @@ fn edits(
         None,
         cost(|| (), |()| edited()),
     );
-    let mut numbering = Numbering::default();
+    let (mut numbering, standing) = (Numbering::default(), Standing::default());
+    let thresholds = Thresholds::default();
     let mut state = |edited: Option<Document>| {
         let files = dump.files.iter();
         let mut documents: Vec<Document> = files.map(|file| file.document.clone()).collect();
@@ -185,7 +186,7 @@ fn edits(
             || (),
             |()| {
                 let dump = state(Some(edited()));
-                (checks::check(&dump), dump)
+                (checks::check_next(&dump, &thresholds, &standing), dump)
             },
         ),
     );

@@ -20,7 +20,7 @@ const MAX_CALLERS: usize = 1000;
 /// What the hierarchy is of, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// An instruction; with its computation, as a number into [`Module::computations`], if another one has an
+    /// An instruction; with its computation, as a number into [`Module::computations`](crate::model::Module::computations), if another one has an
     /// instruction of this name before.
     Instruction(NameId, Option<u32>),
     /// One of several values of an instruction, as a number into [`Dump::values`].

@@ -67,7 +67,7 @@ impl Dump {
         self.branches.get_or_init(|| Branches::new(self))
     }
 
-    /// The first and the last step of each of [`Module::computations`], of those in the schedule.
+    /// The first and the last step of each of [`Module::computations`](super::Module::computations), of those in the schedule.
     pub fn steps_of_computations(&self) -> Vec<Option<(u32, u32)>> {
         let mut extents = vec![None; self.module.computations.len()];
         for (step, entry) in (0..).zip(&self.steps) {

@@ -24,7 +24,7 @@ enum Hit {
     Allocation(u32),
     Value(u32),
     Computation(NameId),
-    /// With its computation, as a number into [`Module::computations`].
+    /// With its computation, as a number into [`Module::computations`](crate::model::Module::computations).
     Instruction(NameId, Option<u32>),
 }
 
