@@ -1,5 +1,7 @@
 //! What a program can write over what it reads, and what keeps an output from the place of a parameter.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use buflens_syntax::{InstructionParts, facts};
@@ -150,32 +152,53 @@ impl<'d> InPlace<'d> {
         if !has_module && readers.clone().any(|it| dump.opcode(it) == Some("while")) {
             return None;
         }
-        let mut readers: FxHashSet<NameId> = readers.map(|it| outermost(dump, it)).collect();
+        let readers = readers.map(|it| outermost(dump, it));
+        let mut readers: Vec<_> = readers.map(|it| (dump.step_of(it), it)).collect();
+        readers.sort_unstable_by_key(|&(step, it)| (step, &dump.names[it]));
+        readers.dedup();
+        // Where they run is known of some.
+        readers.iter().find_map(|(step, _)| *step)?;
         let waits = outermost(dump, maker);
-        let first = readers.iter().filter_map(|&it| dump.step_of(it)).min()?;
+        // The last one first: less lies between.
+        for &(step, reader) in readers.iter().rev().filter(|(_, it)| *it != waits) {
+            let is_before = match step {
+                Some(step) => self.depends(waits, step)?,
+                None => false,
+            };
+            if !is_before {
+                return Some(Obstacle::Unordered { reader, maker });
+            }
+        }
+        None
+    }
+
+    /// Whether `name` depends on what runs at `step`. `None` where too much has been looked at to learn it.
+    fn depends(&mut self, name: NameId, step: u32) -> Option<bool> {
+        let dump = self.dump;
         self.met_by.resize(dump.steps.len(), 0);
         self.searches += 1;
-        let mut waiting = vec![waits];
-        while let Some(name) = waiting.pop() {
-            readers.remove(&name);
-            if readers.is_empty() {
-                return None;
-            }
+        // What runs first is looked at first, as it is nearest to that step.
+        let mut waiting = BinaryHeap::new();
+        let mut next = Some(name);
+        while let Some(name) = next {
             self.looks_left = self.looks_left.checked_sub(1)?;
-            let operands = dump.uses_by(name).map(|at| dump.uses[at as usize].value);
-            let operands = operands.map(|at| dump.values[at as usize].name);
-            // What runs before all readers depends on none.
-            let (met_by, search) = (&mut self.met_by, self.searches);
-            waiting.extend(operands.filter(|&it| {
-                let step = dump.step_of(it).filter(|&step| step >= first);
-                step.is_some_and(|step| {
-                    std::mem::replace(&mut met_by[step as usize], search) != search
-                })
-            }));
+            for at in dump.uses_by(name) {
+                let operand = dump.values[dump.uses[at as usize].value as usize].name;
+                // What runs before it does not depend on it.
+                let runs_at = dump.step_of(operand).filter(|&at| at >= step);
+                let Some(runs_at) = runs_at else { continue };
+                if runs_at == step {
+                    return Some(true);
+                }
+                let met_by = &mut self.met_by[runs_at as usize];
+                if std::mem::replace(met_by, self.searches) != self.searches {
+                    waiting.push(Reverse(runs_at));
+                }
+            }
+            let first = waiting.pop();
+            next = first.map(|Reverse(at)| dump.steps[at as usize].name);
         }
-        let last = |&it: &NameId| (dump.step_of(it), &dump.names[it]);
-        let reader = readers.into_iter().max_by_key(last)?;
-        Some(Obstacle::Unordered { reader, maker })
+        Some(false)
     }
 
     /// Whether two values can have no bytes in common, as one is made of the other and has another shape or layout. A GPU

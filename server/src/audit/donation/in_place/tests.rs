@@ -225,3 +225,56 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
         assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
     }
 }
+
+/// As in a training step: each weight is read far ahead, and by what nothing puts before its update. Of the last ones as
+/// much is known as of the first.
+#[test]
+fn what_a_thousand_steps_lie_between_is_found() {
+    const WEIGHTS: usize = 200;
+    const LINKS: usize = 1000;
+    let name = |what: &str, number: usize| format!("{what}.{number}");
+    let weights = (0..WEIGHTS).map(|it| (name("p", it), format!("parameter({it})")));
+    let all = (0..WEIGHTS)
+        .map(|it| format!("%p.{it}"))
+        .collect::<Vec<_>>();
+    let first = (name("link", 0), format!("custom-call({})", all.join(", ")));
+    let link = |it| (name("link", it), format!("negate(%link.{})", it - 1));
+    let late = (0..WEIGHTS).map(|it| (name("late", it), format!("negate(%p.{it})")));
+    let update = |it| {
+        (
+            name("update", it),
+            format!("add(%p.{it}, %link.{})", LINKS - 1),
+        )
+    };
+    let lines = weights
+        .chain([first])
+        .chain((1..LINKS).map(link))
+        .chain(late);
+    let lines: Vec<_> = lines.chain((0..WEIGHTS).map(update)).collect();
+    let end = lines.len();
+    let values = lines.iter().enumerate().map(|(step, (name, made))| {
+        let allocation = match step.checked_sub(end - WEIGHTS) {
+            Some(output) => WEIGHTS + output,
+            None if step < WEIGHTS => step,
+            None => 2 * WEIGHTS,
+        };
+        (allocation, name.as_str(), [step, end], made.as_str())
+    });
+    let parameter = |it| format!("parameter {it}, shape |f32[2,2]| at ShapeIndex {{}}");
+    let parameters: Vec<_> = (0..WEIGHTS).map(parameter).collect();
+    let outputs = [OUTPUT; WEIGHTS];
+    let allocations = parameters.iter().map(String::as_str).chain(outputs);
+    let allocations: Vec<_> = allocations.chain(["preallocated-temp"]).collect();
+    let dump = program("cpu", &allocations, &values.collect::<Vec<_>>());
+    let mut in_place = InPlace::new(&dump);
+    for at in 0..WEIGHTS {
+        let weight = &dump.values[dump.allocations[at].values.start as usize];
+        let pairing = in_place.pairing(weight, (WEIGHTS + at) as u32);
+        let id = |what| dump.names.get(&name(what, at)).expect("a name");
+        let (reader, maker) = (id("late"), id("update"));
+        assert_eq!(
+            pairing.obstacle,
+            Some(Obstacle::Unordered { reader, maker })
+        );
+    }
+}
