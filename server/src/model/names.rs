@@ -47,16 +47,7 @@ impl Names {
         text.push_str(name);
         ends.push(end);
         let id = NameId::at(ends.len() - 1);
-        let hash_of = |&id: &NameId| self::hash(lookup(text, ends, id));
-        if table.len() == table.capacity() {
-            // A table that grows by itself takes them in its own order, which is none of the text's: out of cache.
-            *table = HashTable::new();
-            table.reserve(ends.len(), hash_of);
-            for known in (0..id.place()).map(NameId::at) {
-                table.insert_unique(hash_of(&known), known, hash_of);
-            }
-        }
-        table.insert_unique(hash, id, hash_of);
+        table.insert_unique(hash, id, |&id| self::hash(lookup(text, ends, id)));
         id
     }
 
