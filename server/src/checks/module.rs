@@ -172,8 +172,9 @@ impl<'d> InBlock<'d> {
             let (own, rest) = mentions.split_at(mentions.iter().take_while(is_own).count());
             mentions = rest;
             for mention in own {
+                let named = instruction.named_by(mention);
                 match mention.kind {
-                    MentionKind::Operand => operands.push(instruction.operand(mention)),
+                    MentionKind::Operand => operands.push(instruction.operand(mention, named)),
                     MentionKind::Attribute => attributes.push(at.text(mention.span)),
                     MentionKind::Root => {
                         found.roots.push((computation, place(mention.span)));
@@ -181,7 +182,7 @@ impl<'d> InBlock<'d> {
                     }
                     _ => {}
                 }
-                found.findings.extend(instruction.check(mention));
+                found.findings.extend(instruction.check(mention, named));
             }
             let given = Given {
                 is_root,
@@ -232,11 +233,20 @@ impl<'d> InModule<'d> {
         self.dump.instruction_in(self.computation, name)
     }
 
+    /// The instruction that a mention names, if it is of one.
+    fn named_by(&self, mention: &Mention) -> Option<Instruction> {
+        match mention.kind {
+            MentionKind::Operand | MentionKind::InOperand | MentionKind::Predecessor => {
+                self.named(self.at.text(mention.span))
+            }
+            _ => None,
+        }
+    }
+
     /// The shape that is printed with an operand's instruction. Of `%t#1`, an element, it is not known.
-    fn operand(&self, mention: &Mention) -> Shaped<'d> {
+    fn operand(&self, mention: &Mention, named: Option<Instruction>) -> Shaped<'d> {
         let is_part = self.at.block.text()[mention.span.end as usize..].starts_with('#');
-        let found = self.named(self.at.text(mention.span));
-        let found = found.filter(|found| found.computation == self.computation && !is_part);
+        let found = named.filter(|found| found.computation == self.computation && !is_part);
         let found = found.map(|found| (found.row, &self.dump.shapes[found.shape]));
         Shaped::new(self.at.place(mention.span), found)
     }
@@ -282,14 +292,14 @@ impl<'d> InModule<'d> {
         })
     }
 
-    /// What a mention of the instruction says that is not so.
-    fn check(&self, mention: &Mention) -> Option<Finding> {
+    /// What a mention of the instruction, which names `named`, says that is not so.
+    fn check(&self, mention: &Mention, named: Option<Instruction>) -> Option<Finding> {
         let (place, text) = (self.at.place(mention.span), self.at.text(mention.span));
         match mention.kind {
             // An operand that is not there is printed as `null`.
             MentionKind::Operand if text.is_empty() || text == "null" => None,
             MentionKind::Operand | MentionKind::InOperand | MentionKind::Predecessor => {
-                self.unresolved(place, text)
+                self.unresolved(place, text, named)
             }
             MentionKind::Computation => {
                 let name = self.dump.names.get(text);
@@ -311,9 +321,9 @@ impl<'d> InModule<'d> {
     }
 
     /// `unresolved-name`: no instruction before this one, in its computation, is called so.
-    fn unresolved(&self, place: Place, text: &str) -> Option<Finding> {
+    fn unresolved(&self, place: Place, text: &str, named: Option<Instruction>) -> Option<Finding> {
         let shown = cut(text);
-        let Some(found) = self.named(text) else {
+        let Some(found) = named else {
             let message = format!("there is no instruction `{shown}`");
             return Some(Finding::new(Code::UnresolvedName, place, message));
         };

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocation::Allocation;
 use super::cancel::checkpoint;
-use super::dump::{Dump, FileId, Part, Place};
+use super::dump::{Dump, FileId, Part};
 use super::fused::Fusion;
 use super::names::NameId;
 use super::origin::called;
@@ -35,7 +35,7 @@ pub struct Module {
     /// The tables in its header; a row's number is one more than its place.
     pub tables: Tables,
     /// Where another module begins in the text, if one does: it is not read.
-    pub(super) second: Option<Place>,
+    pub(super) second: Option<Range<u32>>,
     /// Computed when it is asked for first.
     donors: OnceLock<Donors>,
     /// What runs a computation on its own, found when it is asked for first.

@@ -8,7 +8,7 @@ use buflens_syntax::{Block, Document};
 
 use super::one_dump::OneDump;
 use super::{Join, each_in_turn};
-use crate::model::{FileId, Instruction, Module, Place, Row};
+use crate::model::{FileId, Instruction, Module, Row};
 
 /// The HLO text of a state of a dump, joined.
 #[derive(Debug)]
@@ -28,8 +28,7 @@ impl Join<'_> {
             document: document.clone(),
             module: self.read_module(file, document).into(),
         });
-        let second = joined.module.second.clone();
-        self.dump.second = self.dump.second.take().or(second);
+        self.add_second(file, joined.module.second.clone());
         self.dump.module = Arc::clone(&joined.module);
         self.numbering.module = Some(joined);
     }
@@ -41,8 +40,7 @@ impl Join<'_> {
         let mut one = OneDump::default();
         each_in_turn(document, |block, start, content| {
             if let Some(line) = one.begins_another(content) {
-                let range = start + line.start..start + line.end;
-                module.second = Some(Place { file, range });
+                module.second = Some(start + line.start..start + line.end);
                 return ControlFlow::Break(());
             }
             let facts = content.facts();
@@ -110,57 +108,5 @@ impl Join<'_> {
         module.computations_by_name.entry(name).or_insert(number);
         module.computations.push(row);
         number
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use super::*;
-    use crate::model::{Dump, File, Numbering};
-
-    const MODULE: &str = "HloModule m\n\nENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[2]{0} broadcast(a), dimensions={}\n}\n";
-    const ASSIGNMENT: &str = "BufferAssignment:\nallocation 0: size 4, thread-local:\n value: <0 a @0> (size=4,offset=0): f32[]\n";
-
-    fn state(documents: [&Document; 2], numbering: &mut Numbering) -> Dump {
-        let file = |document: &Document| File {
-            path: PathBuf::from("m.txt"),
-            document: document.clone(),
-            lossy: false,
-        };
-        Dump::numbered(documents.map(file).into(), numbering)
-    }
-
-    fn edited(document: &Document, from: &str, to: &str) -> Document {
-        let at = document.text().find(from).expect("it stands there") as u32;
-        let range = at..at + from.len() as u32;
-        document.clone().edit(range, to).expect("a short text")
-    }
-
-    #[test]
-    fn the_hlo_text_is_joined_again_only_where_it_has_changed() {
-        let mut numbering = Numbering::default();
-        let [assignment, module] =
-            [ASSIGNMENT, MODULE].map(|text| Document::new(text).expect("a short text"));
-        let first = state([&assignment, &module], &mut numbering);
-        let assignment = edited(&assignment, "<0 a ", "<0 b ");
-        let second = state([&assignment, &module], &mut numbering);
-        assert!(Arc::ptr_eq(&first.module, &second.module));
-        let module = edited(&module, "  a = f32[]", "  c = f32[7]");
-        let third = state([&assignment, &module], &mut numbering);
-        let shape = |dump: &Dump, name| {
-            let found = dump.module.instructions.get(&dump.names.get(name)?)?;
-            Some(dump.shapes[found.shape].to_owned())
-        };
-        assert_eq!(shape(&second, "a").as_deref(), Some("f32[]"));
-        assert_eq!(
-            (shape(&third, "a"), shape(&third, "c").as_deref()),
-            (None, Some("f32[7]"))
-        );
-        // As another file of the dump its rows are others.
-        let moved = state([&module, &assignment], &mut numbering);
-        let b = moved.names.get("b").expect("a name");
-        assert_eq!(moved.module.instructions[&b].row.file(), 0);
     }
 }

@@ -94,12 +94,16 @@ mod tests {
     use crate::model::{Dump, File};
 
     fn state(document: &Document, numbering: &mut Numbering) -> Dump {
-        let file = File {
+        state_of(&[document], numbering)
+    }
+
+    fn state_of(documents: &[&Document], numbering: &mut Numbering) -> Dump {
+        let file = |document: &&Document| File {
             path: PathBuf::from("m-buffer-assignment.txt"),
-            document: document.clone(),
+            document: Document::clone(document),
             lossy: false,
         };
-        Dump::numbered(vec![file], numbering)
+        Dump::numbered(documents.iter().map(file).collect(), numbering)
     }
 
     fn names(dump: &Dump) -> Vec<&str> {
@@ -163,6 +167,33 @@ mod tests {
             let third = dump.names.get("{10}").expect("it stands there");
             assert_eq!(dump.values_at(name, third).collect::<Vec<_>>(), [1]);
         }
+    }
+
+    #[test]
+    fn the_hlo_text_is_joined_again_only_where_it_has_changed() {
+        let mut numbering = Numbering::default();
+        let text = "HloModule m\n\nENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[2]{0} broadcast(a), dimensions={}\n}\n";
+        let module = Document::new(text).expect("a short text");
+        let assignment = assignment();
+        let first = state_of(&[&assignment, &module], &mut numbering);
+        let assignment = renamed(&assignment, " a.1000 ", " b ");
+        let second = state_of(&[&assignment, &module], &mut numbering);
+        assert!(Arc::ptr_eq(&first.module, &second.module));
+        let module = renamed(&module, "  a = f32[]", "  c = f32[7]");
+        let third = state_of(&[&assignment, &module], &mut numbering);
+        let shape = |dump: &Dump, name| {
+            let found = dump.module.instructions.get(&dump.names.get(name)?)?;
+            Some(dump.shapes[found.shape].to_owned())
+        };
+        assert_eq!(shape(&second, "a").as_deref(), Some("f32[]"));
+        assert_eq!(
+            (shape(&third, "a"), shape(&third, "c").as_deref()),
+            (None, Some("f32[7]"))
+        );
+        // As another file of the dump its rows are others.
+        let moved = state_of(&[&module, &assignment], &mut numbering);
+        let b = moved.names.get("b").expect("a name");
+        assert_eq!(moved.module.instructions[&b].row.file(), 0);
     }
 
     #[test]
