@@ -120,13 +120,15 @@ pub struct Donation {
 /// What becomes of each parameter.
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
-    let allocations = (0..).zip(&dump.allocations);
     let mut in_place = InPlace::new(dump);
-    let matching = Matching::of(audit, allocations.clone(), &mut in_place);
-    let of_parameters = allocations.filter_map(|(at, it)| Some((at, it, it.parameter()?)));
-    let mut parameters = Vec::with_capacity(of_parameters.clone().count());
+    let matching = Matching::of(audit, |_| true, &mut in_place);
+    let mut parameters = Vec::with_capacity(dump.parameters().len());
     let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
-    for (at, allocation, number) in of_parameters {
+    for &at in dump.parameters() {
+        let allocation = &dump.allocations[at as usize];
+        let Some(number) = allocation.parameter() else {
+            continue;
+        };
         let value = value_of(dump, allocation);
         let own = value.map(|at| &dump.values[at as usize]);
         let last_read = own.and_then(|own| dump.last_read(own));
@@ -201,14 +203,13 @@ pub fn donation(audit: &Audit) -> Donation {
 }
 
 /// The output that the parameter in allocation `at` is matched with, as [`donation`] has it, what donating it to that comes
-/// to, and all outputs that have its size, as in [`Parameter::outputs`]. Looks at its memory space alone.
+/// to, and all outputs that have its size, as in [`Parameter::outputs`]. Looks at what has its memory space and size alone.
 pub fn outputs_for(audit: &Audit, at: u32) -> (Option<(u32, Pairing)>, Vec<u32>) {
     let dump = audit.dump;
     let parameter = &dump.allocations[at as usize];
-    let of_space = dump.allocations_in(parameter.color);
-    let of_size = of_space.filter(|(_, other)| other.size == parameter.size);
+    let is_alike = |it: &Allocation| (it.color, it.size) == (parameter.color, parameter.size);
     let mut in_place = InPlace::new(dump);
-    let (output, outputs) = Matching::of(audit, of_size, &mut in_place).of_parameter(at);
+    let (output, outputs) = Matching::of(audit, is_alike, &mut in_place).of_parameter(at);
     let pairing = value_of(dump, parameter).zip(output);
     let pairing = pairing.map(|(at, output)| in_place.pairing(&dump.values[at as usize], output));
     let matched = output.map(|output| (output, pairing.unwrap_or_default()));
@@ -285,18 +286,15 @@ fn saving(dump: &Dump, color: u64, freed: &[(u64, Option<u64>)]) -> Saving {
     }
 }
 
-/// Whether a part of the result that is an array fills the allocation, so that a parameter of its size
+/// Whether a part of the result that is an array fills `allocation`, one of [`Dump::outputs`], so that a parameter of its size
 /// could be donated to it.
 pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
     output_of(audit, allocation).is_some()
 }
 
-/// The array of the result that fills the allocation, where no parameter is donated to it.
+/// The array of the result that fills `allocation`, one of [`Dump::outputs`].
 fn output_of<'a>(audit: &'a Audit, allocation: &Allocation) -> Option<Array<'a>> {
     let dump = audit.dump;
-    if !allocation.kinds().maybe_live_out || allocation.parameter().is_some() {
-        return None;
-    }
     let mut values = all_filling(dump, allocation);
     values.find_map(|at| array(audit, &dump.values[at as usize]))
 }

@@ -219,6 +219,10 @@ pub struct Dump {
     pub(super) extents: OnceLock<Extents>,
     /// Computed when it is asked for first.
     pub(super) branches: OnceLock<Branches>,
+    /// See [`Dump::parameters`].
+    pub(super) parameters: OnceLock<Box<[u32]>>,
+    /// See [`Dump::outputs`].
+    pub(super) outputs: OnceLock<Box<[u32]>>,
 }
 
 impl Dump {

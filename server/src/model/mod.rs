@@ -6,6 +6,7 @@ pub mod bytes;
 pub mod cancel;
 pub mod device;
 mod dump;
+mod entry;
 mod extents;
 pub mod failure;
 pub mod fused;

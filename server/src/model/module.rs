@@ -302,15 +302,6 @@ impl Dump {
         Some(is_root(line.block.text(), &line.row))
     }
 
-    /// The instruction that gives the program's result, as the allocation of that tells it.
-    pub fn result(&self) -> Option<NameId> {
-        let root = self.allocations.iter().find(|it| it.has_output_shape())?;
-        // Others may lie there before it.
-        let values = root.values.clone();
-        let last = values.max_by_key(|&at| self.live(&self.values[at as usize]))?;
-        Some(self.values[last as usize].name)
-    }
-
     /// Whether the HLO text prints elements of tuples as `%tuple#1`, and not the instructions that take them out.
     pub fn hides_elements(&self) -> bool {
         let Some(file) = self.file_of(Part::Module) else {

@@ -219,10 +219,13 @@ impl<'d> InPlace<'d> {
         };
         match dump.opcode(reader) {
             Some("fusion") => {
+                // What it is made of is in the HLO text alone.
+                let parts = || dump.file_of(Part::Module).and_then(|_| parts());
                 let of_fusion = || parts().map_or_else(Arc::default, |it| dump.needed_by(&it));
-                let mut operands = operands(dump, value, reader);
                 let needed = self.fused.entry(reader).or_insert_with(of_fusion);
-                operands.any(|operand| needed.contains(&operand))
+                // Which operand it is takes reading a line.
+                let mut operands = operands(dump, value, reader);
+                !needed.is_empty() && operands.any(|operand| needed.contains(&operand))
             }
             Some(opcode) if NEEDING.contains(&opcode) => {
                 let is_needing = || parts().is_some_and(|it| is_needing(&it));

@@ -6,7 +6,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::in_place::{InPlace, Obstacle};
 use super::{needed_until, output_of, value_of};
 use crate::audit::Audit;
-use crate::model::shapes::index_numbers;
 use crate::model::{Allocation, Dump, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -36,15 +35,20 @@ pub(super) struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    /// Of `allocations`, which come in the order of their numbers. Only those of one memory space and size
-    /// are matched with each other.
+    /// Of those allocations alone for which `is_asked` holds. Only those of one memory space and size are matched with each
+    /// other.
     pub(super) fn of(
         audit: &'a Audit,
-        allocations: impl Iterator<Item = (u32, &'a Allocation)> + Clone,
+        is_asked: impl Fn(&Allocation) -> bool,
         in_place: &mut InPlace,
     ) -> Self {
-        let outputs = Outputs::of(audit, allocations.clone());
-        let candidates = candidates(audit, allocations);
+        let allocation = |&at: &u32| (at, &audit.dump.allocations[at as usize]);
+        let asked = |allocations: &'a [u32]| {
+            let allocations = allocations.iter().map(allocation);
+            allocations.filter(|(_, allocation)| is_asked(allocation))
+        };
+        let outputs = Outputs::of(audit, asked(audit.dump.outputs()));
+        let candidates = candidates(audit, asked(audit.dump.parameters()));
         let matched = outputs.matched(&candidates, in_place);
         let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
         Self {
@@ -92,20 +96,16 @@ struct Candidate<'a> {
     key: Key<'a>,
     /// It, as a number into [`crate::model::Dump::values`].
     value: Option<u32>,
-    /// See [`needed_until`].
-    needed_until: Option<u64>,
 }
 
+/// Of `allocations` of parameters.
 fn candidates<'a>(
     audit: &'a Audit,
     allocations: impl Iterator<Item = (u32, &'a Allocation)>,
 ) -> Vec<Candidate<'a>> {
     let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
-        allocation.parameter().is_some()
-            && !allocation.is_donated()
-            && !dump.is_donated_in_vain(allocation)
-            && allocation.size > 0
+        !allocation.is_donated() && !dump.is_donated_in_vain(allocation) && allocation.size > 0
     };
     allocations
         .filter(|(_, allocation)| is_free(allocation))
@@ -118,7 +118,6 @@ fn candidates<'a>(
                 number: allocation.parameter(),
                 key: key(dump, allocation, array),
                 value: at_value,
-                needed_until: value.and_then(|value| needed_until(dump, value)),
             }
         })
         .collect()
@@ -160,17 +159,10 @@ impl<'a> Outputs<'a> {
     fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
         let dump = audit.dump;
         let mut outputs = Self::default();
-        let mut found: Vec<_> = allocations
-            .filter_map(|(at, allocation)| Some((at, allocation, output_of(audit, allocation)?)))
-            .collect();
-        let places = if found.is_empty() {
-            FxHashMap::default()
-        } else {
-            places(dump)
-        };
-        // What is in no part of the result that is known comes last.
-        found.sort_by_key(|(at, ..)| (!places.contains_key(at), places.get(at), *at));
-        for (at, allocation, array) in found {
+        for (at, allocation) in allocations {
+            let Some(array) = output_of(audit, allocation) else {
+                continue;
+            };
             let key = key(dump, allocation, Some(array));
             let output = Output { at, array: key.2 };
             outputs.by_shape.entry(key).or_default().push(output);
@@ -220,23 +212,6 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Of each allocation of a part of the result, where in the result that is.
-fn places(dump: &Dump) -> FxHashMap<u32, Vec<u64>> {
-    let mut places: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
-    let all = dump.result().into_iter();
-    for at in all.flat_map(|result| dump.positions_at(result)) {
-        let position = dump.positions[at as usize];
-        if let Some(allocation) = dump.values[position.value as usize].allocation() {
-            let place = index_numbers(&dump.names[position.index]);
-            let first = places.entry(allocation).or_insert_with(|| place.clone());
-            if place < *first {
-                *first = place;
-            }
-        }
-    }
-    places
-}
-
 /// As many candidates as there are outputs, each with one: first those of which the compiler makes an output by a copy, then
 /// those that are needed for the shortest time, of which no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
 /// both.
@@ -256,8 +231,8 @@ fn pairs(
                 })
             };
             let is_unordered = !is_copied && value.is_some_and(&mut is_unordered);
-            let is_unknown = it.needed_until.is_none();
-            let steps = (is_unknown, it.needed_until);
+            let until = value.and_then(|value| needed_until(in_place.dump, value));
+            let steps = (until.is_none(), until);
             (!is_copied, is_unordered, steps, it.allocation)
         });
         candidates.truncate(outputs.len());

@@ -389,12 +389,16 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
 
 /// The output whose size comes nearest to that of a parameter.
 fn nearest(audit: &Audit, allocation: &Allocation) -> String {
+    let dump = audit.dump;
     let distance = |other: &Allocation| other.size.abs_diff(allocation.size);
-    let of_space = audit.dump.allocations_in(allocation.color);
-    let near = of_space.filter(|(_, other)| {
-        distance(other) <= allocation.size / NEAR_SIZE && donation::holds_output(audit, other)
+    let outputs = dump.outputs().iter();
+    let outputs = outputs.map(|&at| (at, &dump.allocations[at as usize]));
+    let near = outputs.filter(|(_, other)| {
+        other.color == allocation.color
+            && distance(other) <= allocation.size / NEAR_SIZE
+            && donation::holds_output(audit, other)
     });
-    match near.min_by_key(|(_, other)| distance(other)) {
+    match near.min_by_key(|(at, other)| (distance(other), *at)) {
         Some((_, other)) if distance(other) == 0 => {
             format!("; the output in allocation {} has its size", other.index)
         }
