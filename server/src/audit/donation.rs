@@ -2,6 +2,7 @@
 
 mod in_place;
 mod matching;
+mod saving;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,9 +10,10 @@ use std::collections::BTreeMap;
 use in_place::InPlace;
 pub use in_place::{Obstacle, Pairing};
 use matching::{Array, Matching, array};
+pub use saving::Saving;
+use saving::{Donated, Savings};
 
 use super::Audit;
-use crate::model::occupancy::Moment;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// What becomes of a parameter's buffer.
@@ -88,18 +90,6 @@ pub struct CopiedOver {
     pub source: u32,
 }
 
-/// By how much less a program could do at most if parameters were donated to the outputs that they are
-/// matched with, and all else stayed when it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Saving {
-    /// Reserved bytes. What lies in an output before it is written has to lie somewhere, so the
-    /// peak that is left stays reserved.
-    pub reserved: u64,
-    /// Bytes occupied at the peaks. A parameter is needed until its last reader, which may write over
-    /// it. `None` where no peak is known, or not how long a parameter is read.
-    pub peak: Option<u64>,
-}
-
 impl Parameter {
     /// The output that it is matched with: it is no other parameter's.
     pub fn output(&self) -> Option<u32> {
@@ -123,7 +113,8 @@ pub fn donation(audit: &Audit) -> Donation {
     let mut in_place = InPlace::new(dump);
     let matching = Matching::of(audit, |_| true, &mut in_place);
     let mut parameters = Vec::with_capacity(dump.parameters().len());
-    let mut of_all: BTreeMap<u64, Vec<(u64, Option<u64>)>> = BTreeMap::new();
+    let mut savings = Savings::new(dump);
+    let mut of_all: BTreeMap<u64, Vec<Donated>> = BTreeMap::new();
     for &at in dump.parameters() {
         let allocation = &dump.allocations[at as usize];
         let Some(number) = allocation.parameter() else {
@@ -169,11 +160,11 @@ pub fn donation(audit: &Audit) -> Donation {
             Some(alone) if pairing.obstacle.is_none() && !is_free_alone(alone) => before,
             _ => Vec::new(),
         };
-        let saving = output.map(|_| {
-            let from = own.and_then(|own| free_from(&mut in_place, own, pairing));
-            let freed = (allocation.size, from);
-            of_all.entry(allocation.color).or_default().push(freed);
-            saving(dump, allocation.color, &[freed])
+        let saving = output.map(|output| {
+            let donated = savings.donated(&mut in_place, allocation, own, output, pairing);
+            let saving = savings.of(allocation.color, std::slice::from_ref(&donated));
+            of_all.entry(allocation.color).or_default().push(donated);
+            saving
         });
         parameters.push(Parameter {
             allocation: at,
@@ -194,11 +185,11 @@ pub fn donation(audit: &Audit) -> Donation {
         let size = dump.allocations[parameter.allocation as usize].size;
         (Reverse(size), parameter.number, parameter.allocation)
     });
-    let savings = of_all.iter();
-    let savings = savings.map(|(&color, freed)| (color, saving(dump, color, freed)));
+    let of_all = of_all.iter();
+    let of_all = of_all.map(|(&color, donated)| (color, savings.of(color, donated)));
     Donation {
         parameters,
-        savings: savings.collect(),
+        savings: of_all.collect(),
     }
 }
 
@@ -248,42 +239,6 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
     let last = dump.last_read(value).map(|(step, _)| step);
     let never = dump.uses_of(value).is_empty().then_some(0);
     Some(last.or(never)?.min(dump.live(value).1))
-}
-
-/// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.
-fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: Pairing) -> Option<u64> {
-    let dump = in_place.dump;
-    let until = needed_until(dump, parameter)?;
-    if let Some(copy) = pairing.spared.and_then(|copy| dump.step_of(copy)) {
-        return Some(until.min(copy.into()));
-    }
-    // What its last reader makes of it lies elsewhere, be it not the output.
-    let is_apart = matches!(pairing.obstacle, Some(Obstacle::Apart(_)));
-    let reader = dump.last_read(parameter).filter(|_| !is_apart);
-    let stays = reader.is_some_and(|(_, reader)| in_place.needs(parameter, reader));
-    Some(until.saturating_add(stays.into()))
-}
-
-/// What it would save if buffers in memory space `color` were not needed beside others: each with its bytes
-/// and the step from which on it is not, where that is known.
-fn saving(dump: &Dump, color: u64, freed: &[(u64, Option<u64>)]) -> Saving {
-    let bytes = freed.iter().map(|(bytes, _)| *bytes);
-    let bytes = bytes.fold(0, u64::saturating_add);
-    let moment = |&(bytes, step): &(u64, Option<u64>)| Some(Moment { step: step?, bytes });
-    let from: Option<Vec<Moment>> = freed.iter().map(moment).collect();
-    let space = dump.occupancy().space(color);
-    let curve = space.and_then(|space| space.curve.as_ref());
-    let Some(((space, curve), from)) = space.zip(curve).zip(from) else {
-        return Saving {
-            reserved: bytes,
-            peak: None,
-        };
-    };
-    let left = curve.peak_if_freed(from).bytes;
-    Saving {
-        reserved: bytes.min(space.reserved.saturating_sub(left)),
-        peak: Some(curve.peak().bytes - left),
-    }
 }
 
 /// Whether a part of the result that is an array fills `allocation`, one of [`Dump::outputs`], so that a parameter of its size

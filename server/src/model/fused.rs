@@ -1,4 +1,4 @@
-//! What fusions, and other instructions, need until their result is whole.
+//! What fusions, and other instructions, need until their result is whole, and what they write it over.
 
 use std::sync::Arc;
 
@@ -26,24 +26,32 @@ pub const NEEDING: [&str; 10] = [
 ];
 /// Of fusions with more instructions nothing is told.
 const MOST_FUSED: usize = 4096;
-/// What decides on what a fusion needs: the computation that it calls, whether its kind is `kInput`, and whether it is a TPU's.
-pub(super) type Fusion = (u32, bool, bool);
+/// What decides on what a fusion needs: the computation that it calls, whether its kind is `kInput`, and whose it is.
+pub(super) type Fusion = (u32, bool, Option<Platform>);
+
+/// What a fusion makes of its operands, by their numbers.
+#[derive(Debug, Default)]
+pub struct Operands {
+    /// Those that it needs until its result is whole.
+    pub needed: FxHashSet<u64>,
+    /// Those that it updates in place: its result can lie nowhere else.
+    pub updated: FxHashSet<u64>,
+}
 
 impl Dump {
-    /// The operands that a fusion needs until its result is whole, by their numbers.
-    pub fn needed_by(&self, fusion: &InstructionParts) -> Arc<FxHashSet<u64>> {
+    /// What the HLO text says that a fusion makes of its operands.
+    pub fn operands_of(&self, fusion: &InstructionParts) -> Arc<Operands> {
         let Some(body) = called(self, fusion, "calls") else {
             return Arc::default();
         };
         let is_input = fusion.attribute("kind") == Some("kInput");
-        let is_of_tpu = self.platforms.only() == Some(Platform::Tpu);
-        let key = (body, is_input, is_of_tpu);
-        if let Some(known) = lock(&self.module.needed).get(&key) {
+        let key = (body, is_input, self.platforms.only());
+        if let Some(known) = lock(&self.module.fused).get(&key) {
             return Arc::clone(known);
         }
-        let needed = Arc::new(needed(self, key));
-        lock(&self.module.needed).insert(key, Arc::clone(&needed));
-        needed
+        let operands = Arc::new(operands(self, key));
+        lock(&self.module.fused).insert(key, Arc::clone(&operands));
+        operands
     }
 }
 
@@ -54,10 +62,11 @@ pub fn is_needing(parts: &InstructionParts) -> bool {
 
 /// Whether an instruction of a fusion makes each element of its result from that element of operand `number`
 /// alone, or can sort or reduce the operand in place.
-fn keeps_to(parts: &InstructionParts, is_input: bool, number: usize) -> bool {
+fn keeps_to(parts: &InstructionParts, is_input: bool, is_of_cpu: bool, number: usize) -> bool {
     match parts.opcode {
-        "bitcast" | "bitcast-convert" | "copy" | "get-tuple-element" | "map" | "reshape"
-        | "sort" | "tuple" => true,
+        "bitcast-convert" | "copy" | "get-tuple-element" | "map" | "sort" | "tuple" => true,
+        // Of a CPU's these count as any that is not elementwise.
+        "bitcast" | "reshape" => !is_of_cpu,
         "dynamic-update-slice" | "scatter" => number == 0,
         // The fusions of a GPU that reduce read each element once, for all that they make.
         "reduce" => is_input,
@@ -65,52 +74,58 @@ fn keeps_to(parts: &InstructionParts, is_input: bool, number: usize) -> bool {
     }
 }
 
-/// The operands that a fusion needs until its result is whole, by the computation that it calls in the HLO text: those of
+/// What a fusion makes of its operands, by the computation that it calls in the HLO text. It needs those of
 /// which some element is read for another one, unless they are updated in place, or the fusion cuts out slices and no more
 /// (`HloDataflowAnalysis::CanShareOperandBufferWithUser`). A fusion of a TPU can write over more of them.
-fn needed(dump: &Dump, (body, is_input, is_of_tpu): Fusion) -> FxHashSet<u64> {
+fn operands(dump: &Dump, (body, is_input, platform): Fusion) -> Operands {
+    let is_of_cpu = platform == Some(Platform::Cpu);
     let keeps_to = |parts: &InstructionParts, number: usize| {
-        if is_of_tpu {
+        if platform == Some(Platform::Tpu) {
             !is_needing(parts)
         } else {
-            keeps_to(parts, is_input, number)
+            keeps_to(parts, is_input, is_of_cpu, number)
         }
     };
     let texts = dump
         .instructions_of(body)
         .rev()
         .map(|(text, row)| row.span.text(text));
-    let (mut operands, mut names) = (FxHashSet::default(), FxHashSet::default());
+    let (mut operands, mut names) = (Operands::default(), FxHashSet::default());
     // The parts of the result, and what is updated in place to become one.
     let (mut results, mut updated) = (FxHashSet::default(), FxHashSet::default());
     let mut are_slices = is_input;
     for (number, text) in texts.enumerate() {
         checkpoint();
         if number == MOST_FUSED {
-            return FxHashSet::default();
+            return Operands::default();
         }
         let parts = InstructionParts::read(text);
         let own = || parts.operands.iter().map(|operand| operand.name);
         if number == 0 || results.contains(parts.name) {
             match parts.opcode {
-                "tuple" | "bitcast" => results.extend(own()),
                 "dynamic-update-slice" | "scatter" => updated.extend(own().next()),
+                "tuple" => results.extend(own()),
+                "bitcast" if !is_of_cpu => results.extend(own()),
                 _ => {}
             }
             are_slices &= matches!(parts.opcode, "tuple" | "bitcast" | "slice");
         }
-        if updated.contains(parts.name) && matches!(parts.opcode, "bitcast" | "copy") {
+        let is_updated = updated.contains(parts.name);
+        if is_updated && !is_of_cpu && matches!(parts.opcode, "bitcast" | "copy") {
             updated.extend(own());
         }
         let is_needed = names.contains(parts.name);
-        let parameter = parts.parameter.filter(|_| is_needed);
-        operands.extend(parameter.filter(|_| !updated.contains(parts.name)));
+        operands
+            .updated
+            .extend(parts.parameter.filter(|_| is_updated));
+        let needed = parts.parameter.filter(|_| is_needed && !is_updated);
+        operands.needed.extend(needed);
         let read = (0..).zip(own());
         let read = read.filter(|&(number, _)| is_needed || !keeps_to(&parts, number));
         names.extend(read.map(|(_, name)| name));
     }
     if are_slices {
-        operands.clear();
+        operands.needed.clear();
     }
     operands
 }

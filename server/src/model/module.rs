@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::allocation::Allocation;
 use super::cancel::checkpoint;
 use super::dump::{Dump, FileId, Part};
-use super::fused::Fusion;
+use super::fused::{Fusion, Operands};
 use super::names::NameId;
 use super::origin::called;
 use super::row::Row;
@@ -40,8 +40,8 @@ pub struct Module {
     donors: OnceLock<Donors>,
     /// What runs a computation on its own, found when it is asked for first.
     runners: OnceLock<FxHashMap<u32, NameId>>,
-    /// See [`Dump::needed_by`].
-    pub(super) needed: Mutex<FxHashMap<Fusion, Arc<FxHashSet<u64>>>>,
+    /// See [`Dump::operands_of`].
+    pub(super) fused: Mutex<FxHashMap<Fusion, Arc<Operands>>>,
 }
 
 /// An instruction of the HLO text.

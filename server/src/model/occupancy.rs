@@ -12,7 +12,7 @@ mod tests;
 
 use rustc_hash::FxHashSet;
 
-pub use self::curve::{Curve, Moment};
+pub use self::curve::{Change, Curve, Moment};
 
 use self::curve::Changes;
 use self::sweep::Block;
@@ -361,6 +361,26 @@ pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
         }
     }
     bytes
+}
+
+/// The bytes that `values` occupy over time, of so many steps, as those of no others.
+pub fn curve_of(dump: &Dump, values: impl Iterator<Item = u32>, steps: u64) -> Curve {
+    let values = values.filter_map(|at| dump.values.get(at as usize));
+    let mut blocks: Vec<(Option<u32>, Block)> = values
+        .filter_map(|value| Some((value.allocation(), block(dump, value, steps)?)))
+        .collect();
+    blocks.sort_by_key(|(allocation, _)| *allocation);
+    let mut changes = Changes::default();
+    for of_allocation in blocks.chunk_by(|(one, _), (other, _)| one == other) {
+        checkpoint();
+        let mut blocks: Vec<Block> = of_allocation.iter().map(|(_, block)| *block).collect();
+        let mut before = 0;
+        sweep::lengths(&mut blocks, |moment| {
+            changes.add(before, moment);
+            before = moment.bytes;
+        });
+    }
+    Curve::new(changes, steps)
 }
 
 /// The sizes of a memory space's allocations, by kind, in the order of [`Kind::OCCUPYING`].

@@ -1,7 +1,7 @@
 //! What programs are compiled for.
 
 /// What a program is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
     /// x86 or ARM.
     Cpu,

@@ -5,15 +5,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use buflens_syntax::{InstructionParts, facts};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::filling;
-use crate::model::fused::{NEEDING, is_needing};
+use crate::model::fused::{NEEDING, Operands, is_needing};
 use crate::model::occupancy::buffer;
 use crate::model::shapes::{index_numbers, shape_text};
 use crate::model::{Dump, NameId, Part, Platform, Value};
 
-/// What may keep an output from being written over a parameter that is donated to it.
+/// What keeps an output from being written over a parameter that is donated to it, so that XLA copies one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
     /// What reads the parameter last makes the output and needs the parameter until that is whole, so the output would have
@@ -27,16 +27,27 @@ pub enum Obstacle {
         /// It makes the output.
         maker: NameId,
     },
+    /// One instruction reads the parameter, and reads what depends on the output as well.
+    After {
+        /// It reads the parameter.
+        reader: NameId,
+        /// It makes the output.
+        maker: NameId,
+    },
+    /// The instruction that makes the output depends on nothing that reads the parameter: XLA copies both.
+    Apiece(NameId),
 }
 
 /// What donating a parameter to an output comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pairing {
-    /// What may keep the output from taking the parameter's place.
+    /// What keeps the output from taking the parameter's place.
     pub obstacle: Option<Obstacle>,
     /// The copy of the parameter that becomes the output, which the compiler has made to keep the parameter. It needs
     /// none of one that is donated.
     pub spared: Option<NameId>,
+    /// The step at which the first of the values is made that have to lie where the output does. `None` where nothing is known.
+    pub begin: Option<u64>,
 }
 
 /// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
@@ -45,10 +56,10 @@ const MOST_LOOKS: usize = 1 << 17;
 /// Which instructions can write over what they read, each read once.
 pub struct InPlace<'d> {
     pub(super) dump: &'d Dump,
-    /// The operands that a fusion needs until its result is whole.
-    fused: FxHashMap<NameId, Arc<FxHashSet<u64>>>,
-    /// Whether another instruction needs all of them.
-    needing: FxHashMap<NameId, bool>,
+    /// What a fusion makes of its operands.
+    fused: FxHashMap<NameId, Arc<Operands>>,
+    /// Whether another instruction says itself which operand it writes over.
+    aliased: FxHashMap<NameId, bool>,
     /// So many instructions more are looked at to learn what runs before what.
     looks_left: usize,
     /// By step, the last search that has met it.
@@ -62,7 +73,7 @@ impl<'d> InPlace<'d> {
         Self {
             dump,
             fused: FxHashMap::default(),
-            needing: FxHashMap::default(),
+            aliased: FxHashMap::default(),
             looks_left: MOST_LOOKS,
             met_by: Vec::new(),
             searches: 0,
@@ -73,17 +84,23 @@ impl<'d> InPlace<'d> {
     /// and a TPU's compiler decides on copies when its instructions are in order already.
     pub fn pairing(&mut self, parameter: &Value, output: u32) -> Pairing {
         let dump = self.dump;
-        // What is written over in turn to become the output.
-        let mut chain = filling(dump, &dump.allocations[output as usize])
-            .map_or_else(Vec::new, |output| buffer(dump, output));
-        chain.sort_by_key(|&at| dump.live(&dump.values[at as usize]));
-        let mut chain = chain.into_iter().map(|at| &dump.values[at as usize]);
-        let (Some((_, last)), Some(first)) = (dump.last_read(parameter), chain.next()) else {
+        let made = self.written_over(parameter, output);
+        let mut made = made.iter().map(|&at| &dump.values[at as usize]);
+        let (Some((_, last)), Some(first)) = (dump.last_read(parameter), made.next()) else {
             return Pairing::default();
         };
-        let spared = self.is_copy(first, parameter).then_some(first.name);
-        let written = spared.and_then(|_| chain.next()).unwrap_or(first);
-        let is_output = chain.next().is_none();
+        let begin = first.has_live_range().then(|| dump.live(first).0);
+        let copy = self.is_copy(first, parameter).then_some(first.name);
+        let written = copy.map_or(Some(first), |_| made.next());
+        let Some(written) = written else {
+            // The parameter is the output as it is.
+            return Pairing {
+                obstacle: None,
+                spared: copy,
+                begin,
+            };
+        };
+        let is_output = made.next().is_none();
         let is_apart = |it: &mut Self| {
             it.is_sorted_apart(parameter, written, is_output)
                 || it.has_another_shape(parameter, written)
@@ -92,9 +109,64 @@ impl<'d> InPlace<'d> {
         let obstacle = if last == written.name && is_apart(self) {
             Some(Obstacle::Apart(last))
         } else {
-            self.unordered(parameter, spared, written.name)
+            self.out_of_order(parameter, copy, written.name)
         };
-        Pairing { obstacle, spared }
+        Pairing {
+            obstacle,
+            spared: copy.filter(|_| obstacle.is_none()),
+            begin,
+        }
+    }
+
+    /// The values that have to lie where the output in allocation `output` does, as each is written over the one before, in the
+    /// order of time. What else lies there before it, even if that is written over, may have another place if `parameter`
+    /// is donated to it.
+    pub(super) fn written_over(&mut self, parameter: &Value, output: u32) -> Vec<u32> {
+        let dump = self.dump;
+        let value = |at: u32| &dump.values[at as usize];
+        let mut chain = filling(dump, &dump.allocations[output as usize])
+            .map_or_else(Vec::new, |output| buffer(dump, output));
+        chain.sort_by_key(|&at| dump.live(value(at)));
+        let mut first = chain.len().saturating_sub(1);
+        while first > 0
+            && self.is_written_over(value(chain[first - 1]), value(chain[first]), parameter)
+        {
+            first -= 1;
+        }
+        chain.split_off(first)
+    }
+
+    /// Whether `made` has to lie where `before` did.
+    fn is_written_over(&mut self, before: &Value, made: &Value, parameter: &Value) -> bool {
+        let dump = self.dump;
+        if self.updates(made.name, before) {
+            return true;
+        }
+        if dump.file_of(Part::Module).is_none() {
+            // What is in loops, and in fusions, is not known.
+            let mut readers = dump.uses_of(parameter).iter();
+            return !readers.any(|it| it.name == made.name);
+        }
+        // A loop's state stays where it is.
+        let is_in_loop = |it: &Value| dump.runners_of(it.name).next().is_some();
+        is_in_loop(before) || is_in_loop(made)
+    }
+
+    /// Whether `maker` has to write what it makes over `value`, which it reads (`HloDataflowAnalysis::GetInPlaceInputOutputPairs`).
+    fn updates(&mut self, maker: NameId, value: &Value) -> bool {
+        let dump = self.dump;
+        match dump.opcode(maker) {
+            Some("fusion") => {
+                let updated = &self.fused(maker).updated;
+                !updated.is_empty() && operands(dump, value, maker).any(|it| updated.contains(&it))
+            }
+            Some("dynamic-update-slice" | "scatter") => {
+                operands(dump, value, maker).any(|it| it == 0)
+            }
+            Some("while" | "conditional") => true,
+            Some("custom-call") => self.is_aliased(maker),
+            _ => false,
+        }
     }
 
     /// Whether the compiler makes a copy of `parameter` in one of the allocations `outputs`.
@@ -131,12 +203,12 @@ impl<'d> InPlace<'d> {
         is_copied || !operands(dump, value, made.name).any(is_own)
     }
 
-    /// Where `maker` does not depend on all readers of `parameter` but `spared`: the last of the others. `None` also where that
-    /// is not known.
-    fn unordered(
+    /// Where `maker` does not depend on all readers of `parameter` but `copy`: the last of the others, and how it stands to
+    /// `maker`. `None` also where that is not known.
+    fn out_of_order(
         &mut self,
         parameter: &Value,
-        spared: Option<NameId>,
+        copy: Option<NameId>,
         maker: NameId,
     ) -> Option<Obstacle> {
         let dump = self.dump;
@@ -144,7 +216,7 @@ impl<'d> InPlace<'d> {
             return None;
         }
         let readers = dump.uses_of(parameter).iter().map(|it| it.name);
-        let readers = readers.filter(|&it| Some(it) != spared);
+        let readers = readers.filter(|&it| Some(it) != copy);
         // What reads it in a computation that is called stands beside the call.
         let readers = readers.filter(|&it| !dump.is_call(it));
         // Of what stands in a loop the loop comes before or behind. Without the HLO text it is not known what does.
@@ -160,16 +232,35 @@ impl<'d> InPlace<'d> {
         readers.iter().find_map(|(step, _)| *step)?;
         let waits = outermost(dump, maker);
         // The last one first: less lies between.
-        for &(step, reader) in readers.iter().rev().filter(|(_, it)| *it != waits) {
+        let mut others = readers.iter().rev().filter(|(_, it)| *it != waits);
+        let (step, reader) = loop {
+            let &(step, reader) = others.next()?;
             let is_before = match step {
                 Some(step) => self.depends(waits, step)?,
                 None => false,
             };
             if !is_before {
-                return Some(Obstacle::Unordered { reader, maker });
+                break (step, reader);
             }
+        };
+        // Where too much has been looked at to learn more, no more is told.
+        let made_at = dump.step_of(waits);
+        if let Some(made_at) = made_at.filter(|&made_at| step.is_some_and(|it| it > made_at))
+            && self.depends(reader, made_at).unwrap_or(false)
+        {
+            return Some(Obstacle::After { reader, maker });
         }
-        None
+        let mut depends = |step: u32| self.depends(waits, step).unwrap_or(true);
+        let is_read = copy.is_some()
+            || readers.iter().any(|(_, it)| *it == waits)
+            || readers
+                .iter()
+                .any(|(step, _)| step.is_none_or(&mut depends));
+        Some(if is_read {
+            Obstacle::Unordered { reader, maker }
+        } else {
+            Obstacle::Apiece(maker)
+        })
     }
 
     /// Whether `name` depends on what runs at `step`. `None` where too much has been looked at to learn it.
@@ -203,36 +294,59 @@ impl<'d> InPlace<'d> {
 
     /// Whether two values can have no bytes in common, as one is made of the other and has another shape or layout. A GPU
     /// asks for less, and of a TPU it is not known.
-    pub(super) fn has_another_shape(&self, value: &Value, made: &Value) -> bool {
+    fn has_another_shape(&self, value: &Value, made: &Value) -> bool {
         let dump = self.dump;
         let shapes = [value, made].map(|it| shape_text(dump, it));
         dump.platforms.only() == Some(Platform::Cpu)
             && matches!(shapes, [Some(one), Some(other)] if one != other)
     }
 
-    /// Whether `reader` needs `value`, which it reads, until its result is whole.
-    pub(super) fn needs(&mut self, value: &Value, reader: NameId) -> bool {
+    /// What the last reader of `parameter` can write over it.
+    pub(super) fn made_over(&mut self, parameter: &Value) -> Option<u32> {
         let dump = self.dump;
-        let parts = || {
-            let text = dump.instruction_text(reader)?;
-            Some(InstructionParts::read_up_to(text, 0))
-        };
+        let (_, reader) = dump.last_read(parameter)?;
+        let mut made = dump.values_of(reader).filter(|&at| {
+            let made = &dump.values[at as usize];
+            made.size == parameter.size && !self.has_another_shape(parameter, made)
+        });
+        made.next().filter(|_| !self.needs(parameter, reader))
+    }
+
+    /// Whether `reader` needs `value`, which it reads, until its result is whole.
+    fn needs(&mut self, value: &Value, reader: NameId) -> bool {
+        let dump = self.dump;
         match dump.opcode(reader) {
             Some("fusion") => {
-                // What it is made of is in the HLO text alone.
-                let parts = || dump.file_of(Part::Module).and_then(|_| parts());
-                let of_fusion = || parts().map_or_else(Arc::default, |it| dump.needed_by(&it));
-                let needed = self.fused.entry(reader).or_insert_with(of_fusion);
+                let needed = &self.fused(reader).needed;
                 // Which operand it is takes reading a line.
-                let mut operands = operands(dump, value, reader);
-                !needed.is_empty() && operands.any(|operand| needed.contains(&operand))
+                !needed.is_empty() && operands(dump, value, reader).any(|it| needed.contains(&it))
             }
-            Some(opcode) if NEEDING.contains(&opcode) => {
-                let is_needing = || parts().is_some_and(|it| is_needing(&it));
-                *self.needing.entry(reader).or_insert_with(is_needing)
-            }
-            _ => false,
+            Some(opcode) => NEEDING.contains(&opcode) && !self.is_aliased(reader),
+            None => false,
         }
+    }
+
+    fn fused(&mut self, fusion: NameId) -> &Operands {
+        let dump = self.dump;
+        self.fused.entry(fusion).or_insert_with(|| {
+            // What it is made of is in the HLO text alone.
+            let text = dump
+                .file_of(Part::Module)
+                .and_then(|_| dump.instruction_text(fusion));
+            let parts = text.map(|text| InstructionParts::read_up_to(text, 0));
+            parts.map_or_else(Arc::default, |it| dump.operands_of(&it))
+        })
+    }
+
+    /// Whether an instruction, one of [`NEEDING`], says itself which operand it writes over.
+    fn is_aliased(&mut self, name: NameId) -> bool {
+        let dump = self.dump;
+        let is_aliased = || {
+            let text = dump.instruction_text(name);
+            let parts = text.map(|text| InstructionParts::read_up_to(text, 0));
+            parts.is_some_and(|it| !is_needing(&it))
+        };
+        *self.aliased.entry(name).or_insert_with(is_aliased)
     }
 }
 

@@ -1,15 +1,19 @@
 //! Which parameter could be donated to which output, in the order in which JAX and XLA pair them.
 
+use std::cmp::Reverse;
+
 use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::in_place::{InPlace, Obstacle};
+use super::in_place::{InPlace, Obstacle, Pairing};
 use super::{needed_until, output_of, value_of};
 use crate::audit::Audit;
 use crate::model::{Allocation, Dump, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
 const MAX_OUTPUTS: usize = 16;
+/// Of so many parameters of one size those are chosen that are worth the most together; of more each on its own.
+const MOST_CHOSEN: usize = 16;
 
 /// An array's type and dimensions.
 pub(super) type Array<'a> = (&'a ElementType, &'a [Dimension]);
@@ -185,14 +189,19 @@ impl<'a> Outputs<'a> {
             let outputs: Vec<_> = outputs.map(|it| it.at).collect();
             matched.extend(pairs(candidates, &outputs, in_place));
         }
+        let taken: FxHashSet<u32> = matched.values().copied().collect();
+        // Not one that had better not be donated to a free one of its shape.
+        let has_output = |it: &Candidate| {
+            let mut outputs = self.by_shape.get(&it.key).into_iter().flatten();
+            outputs.any(|output| !taken.contains(&output.at))
+        };
         let mut of_size: FxHashMap<SizeKey, Vec<&Candidate>> = FxHashMap::default();
         for candidate in candidates {
-            if !matched.contains_key(&candidate.allocation) {
+            if !matched.contains_key(&candidate.allocation) && !has_output(candidate) {
                 let of_size = of_size.entry(size_key(&candidate.key));
                 of_size.or_default().push(candidate);
             }
         }
-        let taken: FxHashSet<u32> = matched.values().copied().collect();
         for (key, candidates) in of_size {
             let outputs = self.all.get(&key).into_iter().flatten();
             let free = outputs.map(|it| it.at).filter(|at| !taken.contains(at));
@@ -212,32 +221,89 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// As many candidates as there are outputs, each with one: first those of which the compiler makes an output by a copy, then
-/// those that are needed for the shortest time, of which no copy may be wanted for want of an order. JAX pairs what is donated with the parts of the result in the order of
-/// both.
+/// Candidates, each with an output: those that had best be donated together, in the order of both, as JAX pairs them.
 fn pairs(
     mut candidates: Vec<&Candidate>,
     outputs: &[u32],
     in_place: &mut InPlace,
 ) -> Vec<(u32, u32)> {
-    if candidates.len() > outputs.len() {
+    candidates.sort_by_key(|it| (it.number, it.allocation));
+    if candidates.len() <= MOST_CHOSEN {
+        candidates = best(&candidates, outputs, in_place);
+    } else if candidates.len() > outputs.len() {
+        // Which output each one gets is known when all are chosen.
         candidates.sort_by_cached_key(|it| {
             let value = it.value.map(|value| &in_place.dump.values[value as usize]);
-            let is_copied = value.is_some_and(|it| in_place.is_copied_to(it, outputs));
-            let mut is_unordered = |parameter: &Value| {
-                outputs.iter().all(|&output| {
-                    let pairing = in_place.pairing(parameter, output);
-                    matches!(pairing.obstacle, Some(Obstacle::Unordered { .. }))
-                })
-            };
-            let is_unordered = !is_copied && value.is_some_and(&mut is_unordered);
-            let until = value.and_then(|value| needed_until(in_place.dump, value));
-            let steps = (until.is_none(), until);
-            (!is_copied, is_unordered, steps, it.allocation)
+            let is_copied = value.is_some_and(|value| in_place.is_copied_to(value, outputs));
+            let first = outputs.iter().take(MOST_CHOSEN);
+            let most = first.map(|&output| worth(it, output, in_place)).max();
+            (Reverse((is_copied, most)), it.allocation)
         });
         candidates.truncate(outputs.len());
+        candidates.sort_by_key(|it| (it.number, it.allocation));
     }
-    candidates.sort_by_key(|it| (it.number, it.allocation));
     let allocations = candidates.into_iter().map(|it| it.allocation);
     allocations.zip(outputs.iter().copied()).collect()
+}
+
+/// What a pair without a copy is worth.
+const FREE: i64 = 4;
+
+/// What pairing a candidate with an output is worth, and the earlier it is needed no longer the more.
+fn worth(candidate: &Candidate, output: u32, in_place: &mut InPlace) -> (i64, Reverse<u64>) {
+    let dump = in_place.dump;
+    let value = candidate.value.map(|value| &dump.values[value as usize]);
+    let until = value.and_then(|value| needed_until(dump, value));
+    let pairing = value.map_or_else(Pairing::default, |value| in_place.pairing(value, output));
+    let worth = match pairing.obstacle {
+        // Even more, as a copy goes that is there now.
+        None if pairing.spared.is_some() => FREE + 2,
+        None => FREE,
+        // The copy may have a place that is free.
+        Some(Obstacle::Unordered { .. }) => 1,
+        Some(Obstacle::Apart(_) | Obstacle::After { .. }) => 0,
+        Some(Obstacle::Apiece(_)) => -FREE,
+    };
+    (worth, Reverse(until.unwrap_or(u64::MAX)))
+}
+
+/// Those of `candidates`, which come in the order in which JAX pairs them, that together with as many first `outputs` are worth
+/// the most; of several such choices the one of the most.
+fn best<'c, 'a>(
+    candidates: &[&'c Candidate<'a>],
+    outputs: &[u32],
+    in_place: &mut InPlace,
+) -> Vec<&'c Candidate<'a>> {
+    /// What is chosen, by number, with what that is worth.
+    type Choice = ((i64, usize, Reverse<u64>), Vec<usize>);
+    let most = candidates.len().min(outputs.len());
+    let mut in_order = candidates.iter().zip(outputs);
+    let is_free = |(it, output): (&&Candidate, &u32)| worth(it, *output, in_place).0 >= FREE;
+    if most == candidates.len() && in_order.all(is_free) {
+        return candidates.to_vec();
+    }
+    // Of those candidates that have been looked at, the best choice of each number of them.
+    let mut choices: Vec<Option<Choice>> = vec![None; most + 1];
+    choices[0] = Some(((0, 0, Reverse(0)), Vec::new()));
+    for (at, candidate) in candidates.iter().enumerate() {
+        for count in (0..most).rev() {
+            let Some(((sum, _, Reverse(late)), chosen)) = &choices[count] else {
+                continue;
+            };
+            let (worth, Reverse(until)) = worth(candidate, outputs[count], in_place);
+            let late = Reverse(late.saturating_add(until));
+            let with = (sum + worth, count + 1, late);
+            if choices[count + 1]
+                .as_ref()
+                .is_none_or(|(other, _)| *other < with)
+            {
+                let mut chosen = chosen.clone();
+                chosen.push(at);
+                choices[count + 1] = Some((with, chosen));
+            }
+        }
+    }
+    let best = choices.into_iter().flatten().max();
+    let chosen = best.map_or_else(Vec::new, |(_, chosen)| chosen);
+    chosen.into_iter().map(|at| candidates[at]).collect()
 }

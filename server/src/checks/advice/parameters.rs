@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Advice, MAX_RELATED};
-use crate::audit::donation::{CopiedOver, Donation, Obstacle, Parameter, Verdict, value_of};
+use crate::audit::donation::{
+    CopiedOver, Donation, Obstacle, Parameter, Verdict, holds_output, value_of,
+};
 use crate::checks::labels::{cut, size_place, space_title, step_title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::Allocation;
@@ -26,8 +28,11 @@ impl Advice<'_, '_> {
             if !parameter.outputs.is_empty() {
                 *parameters.entry(key(parameter)).or_default() += 1;
             }
-            if parameter.output().is_some() {
-                *outputs.entry(key(parameter)).or_default() += 1;
+        }
+        for &at in self.dump.outputs() {
+            let output = &self.dump.allocations[at as usize];
+            if holds_output(&self.audit, output) {
+                *outputs.entry((output.color, output.size)).or_default() += 1;
             }
         }
         // What the findings of a memory space promise one by one, which may be more than can be had of all.
@@ -101,15 +106,24 @@ impl Advice<'_, '_> {
                 None => Ok(()),
                 Some(Obstacle::Apart(reader)) => write!(
                     message,
-                    "; only if what `{}` makes has another place first, since it reads the parameter last and does \
-                     not write over it",
+                    "; beside it, as `{}`, which reads it last and makes that, does not write over what it reads",
                     name(reader)
                 ),
                 Some(Obstacle::Unordered { reader, maker }) => write!(
                     message,
-                    "; only if `{}` still reads it before `{}` makes that output: nothing orders the two, and then the \
-                     compiler may copy it, which takes as much again",
+                    "; beside a copy of it, as nothing has `{}` read it before `{}` makes that",
                     name(reader),
+                    name(maker)
+                ),
+                Some(Obstacle::After { reader, maker }) => write!(
+                    message,
+                    "; beside a copy of it, as `{}` reads it after `{}` has made that",
+                    name(reader),
+                    name(maker)
+                ),
+                Some(Obstacle::Apiece(maker)) => write!(
+                    message,
+                    "; beside copies of both, as `{}` makes that without it",
                     name(maker)
                 ),
             };

@@ -370,13 +370,23 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
                     let (reader, maker) = (name(reader), name(maker));
                     format!(", but nothing has {reader} read it before {maker} makes that")
                 }
+                Some(Obstacle::After { reader, maker }) => {
+                    let (reader, maker) = (name(reader), name(maker));
+                    format!(", but {reader} reads it after {maker} has made that")
+                }
+                Some(Obstacle::Apiece(maker)) => {
+                    format!(", but {} makes that without it", name(maker))
+                }
             };
             format!(
                 "; the output in allocation {} has its size{copied}{apart}",
                 index(output)
             )
         }
-        (None, false) => "; the outputs of its size are matched with other parameters".to_owned(),
+        (None, false) => {
+            "; the outputs of its size are matched with other parameters, or made without it"
+                .to_owned()
+        }
         (None, true) => nearest(&audit, allocation),
     };
     let verdict = if dump.is_donated_in_vain(allocation) {

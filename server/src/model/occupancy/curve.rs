@@ -9,6 +9,15 @@ pub struct Moment {
     pub bytes: u64,
 }
 
+/// More bytes, or fewer, from a step on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The step.
+    pub step: u64,
+    /// By so many bytes.
+    pub by: i128,
+}
+
 /// By how much bytes change at which steps, in any order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Changes {
@@ -149,25 +158,24 @@ impl Curve {
         })
     }
 
-    /// The first step with the most bytes if from the step of each of `freed` on its bytes were not
-    /// occupied.
-    pub fn peak_if_freed(&self, mut freed: Vec<Moment>) -> Moment {
-        freed.sort_unstable();
-        let (mut start, mut sum) = (0, 0_u64);
+    /// The first step with the most bytes if there were more, or fewer, from the step of each of `changes` on.
+    pub fn peak_if_changed(&self, mut changes: Vec<Change>) -> Moment {
+        changes.sort_unstable_by_key(|change| change.step);
+        let (mut start, mut sum) = (0, 0_i128);
         let mut best: Option<Moment> = None;
-        let end = Moment {
+        let end = Change {
             step: self.steps,
-            bytes: 0,
+            by: 0,
         };
-        for next in freed.into_iter().chain([end]) {
+        for next in changes.into_iter().chain([end]) {
             if let Some(most) = self.most_in(start, next.step) {
-                let bytes = most.bytes.saturating_sub(sum);
+                let bytes = (i128::from(most.bytes) + sum).clamp(0, u64::MAX.into()) as u64;
                 if best.is_none_or(|best| best.bytes < bytes) {
                     best = Some(Moment { bytes, ..most });
                 }
             }
             start = next.step;
-            sum = sum.saturating_add(next.bytes);
+            sum += next.by;
         }
         best.unwrap_or(Moment { step: 0, bytes: 0 })
     }

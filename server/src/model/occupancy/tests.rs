@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use buflens_syntax::Document;
 use proptest::prelude::*;
 
-use super::{Kind, Moment, Occupancy, alive, buffer, by_kind};
+use super::{Change, Kind, Moment, Occupancy, alive, buffer, by_kind, curve_of};
 use crate::model::{Allocation, Dump, File};
 
 /// A dump with a temp allocation, a parameter and a thread-local one, and these values in the temp:
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn occupancy_is_the_length_of_the_union(
         values in prop::collection::vec((0_u64..100, 0_u64..60, 0_u64..12, 0_u64..14), 0..25),
-        freed in prop::collection::vec((0_u64..14, 0_u64..80), 0..5),
+        changed in prop::collection::vec((0_u64..14, -80_i128..80), 0..5),
     ) {
         let dump = dump(12, &values);
         let occupancy = dump.occupancy();
@@ -76,14 +76,19 @@ proptest! {
             }
         }
         prop_assert_eq!(curve.peak(), first_peak(&values, 12));
-        let freed: Vec<Moment> = freed.into_iter().map(|(step, bytes)| Moment { step, bytes }).collect();
+        let changes: Vec<Change> = changed.into_iter().map(|(step, by)| Change { step, by }).collect();
         let left = |step: u64| {
-            let gone = freed.iter().filter(|freed| freed.step <= step);
-            curve.at(step).saturating_sub(gone.map(|freed| freed.bytes).sum())
+            let before = changes.iter().filter(|change| change.step <= step);
+            let by: i128 = before.map(|change| change.by).sum();
+            u64::try_from(i128::from(curve.at(step)) + by).unwrap_or(0)
         };
-        let peak = curve.peak_if_freed(freed.clone());
+        let peak = curve.peak_if_changed(changes.clone());
         prop_assert_eq!(Some(peak.bytes), (0..12).map(left).max());
         prop_assert_eq!(left(peak.step), peak.bytes);
+        let is_counted = |allocation: &&Allocation| allocation.kind() != Kind::ThreadLocal;
+        let counted = dump.allocations.iter().filter(is_counted);
+        let counted = counted.flat_map(|it| it.values.clone());
+        prop_assert_eq!(&curve_of(&dump, counted, 12), curve);
         for at in 0..values.len() {
             let (_, size, start, end) = values[at];
             let mut rest = values.clone();

@@ -117,7 +117,8 @@ fn could_match_text(space: &DonationSpace, within: &str) -> String {
         "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
          output counted once. If the caller does not need them any more and donates them \
          (in JAX: `donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with \
-         the schedule as it is, and if what reads them last can write over them, as a dot cannot (`not in place`).",
+         the schedule as it is. Where the output cannot be written over them, XLA copies them or it (`not in place`); that is \
+         counted.",
         rounded(space.could_match_reserved_bytes)
     )
 }
@@ -140,6 +141,8 @@ pub fn parameters<L>(donation: &Donation<L>) -> Table {
         Column::new("", "last_read_step", Place::Exact),
         Column::new("", "last_read_by", Place::Exact),
         Column::new("", "output_allocations", Place::Exact),
+        Column::new("", "saved_reserved_bytes", Place::Exact),
+        Column::new("", "saved_peak_bytes", Place::Exact),
     ]);
     table.rows = donation.parameters.iter().map(parameter).collect();
     table
@@ -188,10 +191,16 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
         parameter.name.clone().into(),
         Cell::Number(parameter.allocation),
         Cell::Number(parameter.space),
-        last_read.map_or(Cell::Empty, |read| Cell::Number(read.step)),
+        number_if_any(last_read.map(|read| read.step)),
         last_read.map(|read| read.instruction.clone()).into(),
         Cell::text(numbers.join(" ")),
+        number_if_any(parameter.saved_reserved_bytes),
+        number_if_any(parameter.saved_peak_bytes),
     ]
+}
+
+fn number_if_any(number: Option<u64>) -> Cell {
+    number.map_or(Cell::Empty, Cell::Number)
 }
 
 fn yes_or_no(answer: Option<bool>) -> Cell {

@@ -104,10 +104,14 @@ pub struct DonationParameter<L> {
     /// The numbers of the allocations of outputs that it could be donated to, of a `could-match` the
     /// one that no other parameter is matched with first.
     pub outputs: Vec<u64>,
-    /// Whether the first of them may be written over it in place: not if what reads it last makes that output and
-    /// needs it until that is whole, or if something reads it that need not run before what makes that output. `null` if it
-    /// is matched with none.
+    /// Whether the first of them can be written over it in place: not if what reads it last makes that output and
+    /// needs it until that is whole, or if something reads it that need not run before what makes that output, or that makes it
+    /// without it. `null` if it is matched with none.
     pub in_place: Option<bool>,
+    /// By how many reserved bytes less it does at most if it is donated to the first of them. `null` if it is matched with none.
+    pub saved_reserved_bytes: Option<u64>,
+    /// The same of the bytes occupied at the peak. `null` as well if that is not known.
+    pub saved_peak_bytes: Option<u64>,
     /// The copy of the parameter that becomes the first of them, and is not needed if the parameter is donated.
     pub spares_copy: Option<String>,
     /// The numbers of the allocations of parameters that have to be donated as well: JAX pairs this one with another output
@@ -380,6 +384,8 @@ pub(super) fn parameter<L>(
         alive_at_peak: found.at_peak,
         outputs: numbers(&found.outputs),
         in_place: found.output().map(|_| found.pairing.obstacle.is_none()),
+        saved_reserved_bytes: found.saving.map(|it| it.reserved),
+        saved_peak_bytes: found.saving.and_then(|it| it.peak),
         spares_copy: found.pairing.spared.map(name),
         only_with: numbers(&found.only_with),
         copied_over_by: found.copied_over.map(|it| name(it.copy)),

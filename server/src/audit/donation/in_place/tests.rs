@@ -67,21 +67,19 @@ fn a_copy_that_keeps_a_parameter_is_not_needed_if_that_is_donated() {
         let parameter = parameters(dump).swap_remove(0);
         assert_eq!(parameter.output(), Some(2));
         let name = |name: NameId| dump.names[name].to_owned();
-        let saved = Saving {
-            reserved: 16,
-            peak: Some(16),
-        };
-        assert_eq!(parameter.saving, Some(saved));
         let late = parameter.pairing.obstacle.map(|it| match it {
             Obstacle::Unordered { reader, maker } => (name(reader), name(maker)),
-            Obstacle::Apart(_) => panic!("nothing writes over what it reads"),
+            other => panic!("{other:?}"),
         });
-        (parameter.pairing.spared.map(name), late)
+        let saving = parameter.saving.map(|it| (it.reserved, it.peak));
+        (parameter.pairing.spared.map(name), late, saving)
     };
     let spared = Some("copy.1".to_owned());
-    assert_eq!(of(&made("negate(%q.1)")), (spared.clone(), None));
+    let saved = Some((16, Some(16)));
+    assert_eq!(of(&made("negate(%q.1)")), (spared, None, saved));
+    // The copy stays where it is read late.
     let late = Some(("late.1".to_owned(), "update.1".to_owned()));
-    assert_eq!(of(&made("negate(%p.1)")), (spared, late));
+    assert_eq!(of(&made("negate(%p.1)")), (None, late, Some((0, Some(0)))));
 }
 
 /// `sin(x), cos(y)`: donated alone, `y` would be paired with the sine, which is made before `y` is read.
@@ -97,7 +95,7 @@ fn a_parameter_is_paired_with_the_first_output_if_it_alone_is_donated() {
     let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &values);
     let [x, y] = parameters(&dump).try_into().unwrap();
     assert_eq!((x.output(), y.output()), (Some(2), Some(3)));
-    assert_eq!((x.pairing, y.pairing), Default::default());
+    assert_eq!((x.pairing.obstacle, y.pairing.obstacle), (None, None));
     assert_eq!((x.only_with, y.only_with), (vec![], vec![0]));
     // Where all that reads it makes that sine, it may have either place.
     let mut both = values;
@@ -105,6 +103,92 @@ fn a_parameter_is_paired_with_the_first_output_if_it_alone_is_donated() {
     both[2].3 = "add(%p.1, %q.1)";
     let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &both);
     assert!(parameters(&dump).iter().all(|it| it.only_with.is_empty()));
+}
+
+/// `y + 1, x * 2`: JAX pairs `x` with the sum, which is made without it; alone, `y` takes its place.
+#[test]
+fn of_parameters_with_swapped_parts_one_is_chosen() {
+    let [p, q] = PARAMETERS;
+    let values = [
+        (0, "p.1", [0, 5], "parameter(0)"),
+        (1, "q.1", [1, 5], "parameter(1)"),
+        (2, "sine.1", [3, 5], "sine(%q.1)"),
+        (3, "cosine.1", [2, 5], "cosine(%p.1)"),
+    ];
+    let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &values);
+    let [x, y] = parameters(&dump).try_into().unwrap();
+    assert_eq!((x.output(), y.output()), (None, Some(2)));
+    assert_eq!(y.pairing.obstacle, None);
+    let mut in_place = InPlace::new(&dump);
+    let mut obstacle = |parameter: usize, output: u32| {
+        let pairing = in_place.pairing(&dump.values[parameter], output);
+        pairing.obstacle.map(|it| match it {
+            Obstacle::Apiece(maker) => dump.names[maker].to_owned(),
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(obstacle(0, 2).as_deref(), Some("sine.1"));
+    assert_eq!(obstacle(1, 3).as_deref(), Some("cosine.1"));
+}
+
+/// `cos(x), sin(cos(x)) + x`: the sum reads what is written over `x`.
+#[test]
+fn what_reads_a_parameter_behind_the_output_is_told() {
+    let [p, q] = PARAMETERS;
+    let values = [
+        (0, "p.1", [0, 6], "parameter(0)"),
+        (1, "q.1", [0, 6], "parameter(1)"),
+        (2, "cosine.1", [1, 6], "cosine(%p.1)"),
+        (3, "add.1", [2, 6], "add(%cosine.1, %p.1)"),
+    ];
+    let dump = program("cpu", &[p, q, OUTPUT, "preallocated-temp"], &values);
+    let pairing = InPlace::new(&dump).pairing(&dump.values[0], 2);
+    let Some(Obstacle::After { reader, maker }) = pairing.obstacle else {
+        panic!("{pairing:?}");
+    };
+    assert_eq!(
+        (&dump.names[reader], &dump.names[maker]),
+        ("add.1", "cosine.1")
+    );
+}
+
+/// A parameter that is a part of the result is read by whom it may be.
+#[test]
+fn nothing_is_written_over_a_parameter_that_is_the_output() {
+    let [p, q] = PARAMETERS;
+    let values = [
+        (0, "p.1", [0, 6], "parameter(0)"),
+        (1, "q.1", [0, 6], "parameter(1)"),
+        (2, "copy.1", [1, 6], "copy(%p.1)"),
+        (3, "sine.1", [3, 6], "sine(%p.1)"),
+    ];
+    let dump = program("cpu", &[p, q, OUTPUT, "preallocated-temp"], &values);
+    let [x, _] = parameters(&dump).try_into().unwrap();
+    assert_eq!((x.output(), x.pairing.obstacle), (Some(2), None));
+    let spared = x.pairing.spared.map(|copy| &dump.names[copy]);
+    assert_eq!(spared, Some("copy.1"));
+}
+
+/// What lies in the output before it is written, and need not, lies elsewhere if it cannot lie between the two.
+#[test]
+fn what_lies_in_the_output_first_has_to_find_a_place() {
+    let saved = |early: [usize; 2], made: &str| {
+        let values = [
+            (0, "p.1", [0, 7], "parameter(0)"),
+            (2, "sine.1", [1, 6], "sine(%p.1)"),
+            (1, "early.1", early, "iota(), iota_dimension=0"),
+            (1, "out.1", [6, 7], made),
+        ];
+        let allocations = [PARAMETERS[0], OUTPUT, "preallocated-temp"];
+        let dump = program("cpu", &allocations, &values);
+        let [x] = parameters(&dump).try_into().unwrap();
+        assert_eq!((x.output(), x.pairing.obstacle), (Some(1), None), "{made}");
+        x.saving.map(|it| it.reserved)
+    };
+    assert_eq!(saved([2, 4], "cosine(%sine.1)"), Some(16));
+    assert_eq!(saved([0, 4], "cosine(%sine.1)"), Some(0));
+    // The parameter is written over instead of it.
+    assert_eq!(saved([2, 6], "add(%sine.1, %p.1)"), Some(0));
 }
 
 #[test]
@@ -223,6 +307,18 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
         let path = format!("module_0001.jit_f.{target}_after_optimizations-buffer-assignment.txt");
         assert_eq!(needs(&[(&*path, &*other)]), [is_apart; 2], "{target}");
         assert_eq!(needs(&[(&*path, &*assignment)]), [false; 2], "{target}");
+        // Nor does a CPU write over what the fusion looks at as another shape.
+        let viewed = module.replace(
+            "%t = f32[2,2]{1,0} negate(%p)",
+            "%t = f32[4]{0} bitcast(%p)",
+        );
+        let viewed = viewed.replace(
+            "dot(%t, %t), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+            "bitcast(%t)",
+        );
+        let text = path.replace("-buffer-assignment", "");
+        let files = [(&*path, &*assignment), (&*text, &*viewed)];
+        assert_eq!(needs(&files), [is_apart, false], "{target}");
     }
 }
 

@@ -240,7 +240,7 @@ fn a_parameter_that_is_not_donated_tells_what_it_could_be_for() {
 Total";
     let twins = SMALL.replace("\nTotal", twin);
     expect!["- not donated: last read at step 2 by `early`, before the host RAM peak; the output in allocation 1 has its size"].assert_eq(&donation(&twins, "allocation 0:"));
-    expect!["- not donated; the outputs of its size are matched with other parameters"]
+    expect!["- not donated; the outputs of its size are matched with other parameters, or made without it"]
         .assert_eq(&donation(&twins, "allocation 4:"));
     let apart = SMALL
         .replace("early, operand 0\n", "out, operand 0\n")

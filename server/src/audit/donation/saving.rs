@@ -1,0 +1,338 @@
+//! How much less a program takes if parameters are donated.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::in_place::{InPlace, Obstacle, Pairing};
+use super::needed_until;
+use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, curve_of};
+use crate::model::{Allocation, Dump, Value};
+
+/// So many temporaries are looked at to learn which of them come and go while a buffer is idle; those behind these are taken to
+/// do so not.
+const MOST_LOOKS: usize = 1 << 14;
+
+/// By how much less a program could do at most if parameters were donated to the outputs that they are
+/// matched with, and all else stayed when it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Saving {
+    /// Reserved bytes. The two have one buffer then, so what lies in the output before it is written lies elsewhere, unless it
+    /// comes and goes between the two; and so does a copy of one of them.
+    pub reserved: u64,
+    /// Bytes occupied at the peaks. A parameter is needed until its last reader, which may write over
+    /// it. `None` where no peak is known, or not how long a parameter is read.
+    pub peak: Option<u64>,
+}
+
+/// What donating a parameter changes.
+pub(super) struct Donated {
+    /// The allocation of the output.
+    output: u32,
+    /// The bytes of its buffer, which are those of the output.
+    bytes: u64,
+    /// The step from which on it takes none beside the output. `None` where that is not known.
+    free_from: Option<u64>,
+    /// What temporaries take more, or less.
+    temporaries: Vec<Change>,
+    /// The copy that is made of it when the program begins.
+    copy: Option<Copy>,
+}
+
+/// A copy of a parameter.
+struct Copy {
+    /// The last step at which it is read.
+    until: u64,
+    /// The allocation of what is written over it then.
+    next: Option<u32>,
+}
+
+impl Donated {
+    fn changes(&self, with_copy: bool) -> impl Iterator<Item = Change> + '_ {
+        let copy = self.copy.iter().filter(move |_| with_copy);
+        let copy = copy.flat_map(|it| lying(0..it.until + 1, self.bytes));
+        self.temporaries.iter().copied().chain(copy)
+    }
+}
+
+/// What so many bytes at some steps change.
+fn lying(steps: Range<u64>, bytes: u64) -> [Change; 2] {
+    let by = i128::from(bytes);
+    let (step, end) = (steps.start, steps.end);
+    [Change { step, by }, Change { step: end, by: -by }]
+}
+
+/// The temporaries of a memory space.
+struct Temporaries {
+    /// The sizes of their allocations.
+    reserved: u64,
+    /// They, by the step at which they begin.
+    values: Vec<u32>,
+    /// What they occupy.
+    curve: Curve,
+}
+
+/// One of [`Dump::outputs`].
+struct Output {
+    at: u32,
+    color: u64,
+    bytes: u64,
+    /// The first step at which anything lies there.
+    begin: u64,
+}
+
+impl Output {
+    fn of(dump: &Dump, at: u32) -> Self {
+        let allocation = &dump.allocations[at as usize];
+        let held = dump.held_by(allocation).iter();
+        let begin = held.map(|value| dump.live(value).0).min();
+        Self {
+            at,
+            color: allocation.color,
+            bytes: allocation.size,
+            begin: begin.unwrap_or(0),
+        }
+    }
+}
+
+/// Of a dump.
+pub(super) struct Savings<'d> {
+    dump: &'d Dump,
+    outputs: Vec<Output>,
+    /// By memory space.
+    temporaries: FxHashMap<u64, Option<Temporaries>>,
+    looks_left: usize,
+}
+
+impl<'d> Savings<'d> {
+    pub(super) fn new(dump: &'d Dump) -> Self {
+        let outputs = dump.outputs().iter();
+        Self {
+            dump,
+            outputs: outputs.map(|&at| Output::of(dump, at)).collect(),
+            temporaries: FxHashMap::default(),
+            looks_left: MOST_LOOKS,
+        }
+    }
+
+    /// What it saves that all of `donated`, in one memory space, are.
+    pub(super) fn of(&mut self, color: u64, donated: &[Donated]) -> Saving {
+        let bytes = donated.iter().map(|it| it.bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        let with_copies = donated.iter().flat_map(|it| it.changes(true));
+        let mut grown = self.growth(color, with_copies.collect());
+        if grown > 0 && donated.iter().any(|it| it.copy.is_some()) {
+            let lie_elsewhere = self.lie_in_outputs(color, donated);
+            let changes = donated.iter().zip(lie_elsewhere);
+            let changes = changes.flat_map(|(it, lies_elsewhere)| it.changes(!lies_elsewhere));
+            grown = self.growth(color, changes.collect());
+        }
+        let freed = |it: &Donated| {
+            let by = -i128::from(it.bytes);
+            it.free_from.map(|step| Change { step, by })
+        };
+        let freed: Option<Vec<Change>> = donated.iter().map(freed).collect();
+        let space = self.dump.occupancy().space(color);
+        let curve = space.and_then(|space| space.curve.as_ref());
+        let peak = curve
+            .zip(freed)
+            .map(|(curve, freed)| curve.peak().bytes - curve.peak_if_changed(freed).bytes);
+        Saving {
+            reserved: bytes.saturating_sub(grown),
+            peak,
+        }
+    }
+
+    /// Which copies of parameters can lie in outputs that no parameter is donated to.
+    fn lie_in_outputs(&self, color: u64, donated: &[Donated]) -> Vec<bool> {
+        let mut taken: FxHashSet<u32> = donated.iter().map(|it| it.output).collect();
+        let mut lies_in_output = |it: &Donated| {
+            let Some(copy) = &it.copy else { return false };
+            let place = self.outputs.iter().find(|output| {
+                let is_next = copy.next == Some(output.at);
+                (output.color, taken.contains(&output.at)) == (color, false)
+                    && output.bytes >= it.bytes
+                    && output.begin >= copy.until + u64::from(!is_next)
+            });
+            place.is_some_and(|output| taken.insert(output.at))
+        };
+        donated.iter().map(&mut lies_in_output).collect()
+    }
+
+    /// By how much the temporaries of a memory space outgrow what is reserved for them.
+    fn growth(&mut self, color: u64, changes: Vec<Change>) -> u64 {
+        let dump = self.dump;
+        if changes.is_empty() {
+            return 0;
+        }
+        let temporaries = self.temporaries.entry(color);
+        let temporaries = temporaries.or_insert_with(|| Temporaries::of(dump, color));
+        temporaries.as_ref().map_or(0, |it| {
+            let needed = it.curve.peak_if_changed(changes).bytes;
+            needed.saturating_sub(it.reserved)
+        })
+    }
+
+    /// What donating `parameter`, in `allocation`, to the output in allocation `output` changes, which comes to `pairing`.
+    pub(super) fn donated(
+        &mut self,
+        in_place: &mut InPlace,
+        allocation: &Allocation,
+        parameter: Option<&Value>,
+        output: u32,
+        pairing: Pairing,
+    ) -> Donated {
+        let dump = self.dump;
+        let (color, bytes) = (allocation.color, allocation.size);
+        let mut donated = Donated {
+            output,
+            bytes,
+            free_from: parameter.and_then(|it| free_from(in_place, it, pairing)),
+            temporaries: Vec::new(),
+            copy: None,
+        };
+        let curve = dump.occupancy().space(color);
+        let curve = curve.and_then(|space| space.curve.as_ref());
+        let Some(((curve, parameter), begin)) = curve.zip(parameter).zip(pairing.begin) else {
+            return donated;
+        };
+        let Some(until) = needed_until(dump, parameter) else {
+            return donated;
+        };
+        let steps = curve.steps();
+        // What else lies in the output, before it is written.
+        let written = in_place.written_over(parameter, output);
+        let held = dump.allocations[output as usize].values.clone();
+        let before: Vec<u32> = held.filter(|at| !written.contains(at)).collect();
+        let changes = &mut donated.temporaries;
+        if !before.is_empty() {
+            let before = curve_of(dump, before.iter().copied(), steps);
+            changes.extend(changes_to(before.changes().iter().copied()));
+        }
+        // The steps at which nothing has to lie in the buffer.
+        let from = donated.free_from.unwrap_or(until);
+        let idle = match pairing.obstacle {
+            None => {
+                // Both are there for a while, which cannot be in one place.
+                if begin < from {
+                    changes.extend(lying(begin..from, bytes));
+                }
+                from..begin
+            }
+            Some(Obstacle::Apart(_)) => {
+                changes.extend(lying(begin..until + 2, bytes));
+                0..0
+            }
+            Some(Obstacle::Unordered { .. } | Obstacle::After { .. }) => 0..begin,
+            Some(Obstacle::Apiece(_)) => {
+                changes.extend(lying(begin..steps, bytes));
+                0..steps
+            }
+        };
+        if !matches!(pairing.obstacle, None | Some(Obstacle::Apart(_))) {
+            let next = in_place
+                .made_over(parameter)
+                .map(|it| &dump.values[it as usize]);
+            let next = next.and_then(Value::allocation);
+            donated.copy = Some(Copy { until, next });
+        }
+        if self.growth(color, donated.changes(true).collect()) > 0 {
+            let within = self.coming_and_going(color, before, &written, idle);
+            let within = curve_of(dump, within.into_iter(), steps);
+            let moments = within.changes().iter().map(|&Moment { step, bytes: own }| {
+                let bytes = own.min(bytes);
+                Moment { step, bytes }
+            });
+            let fewer = changes_to(moments).map(|it| Change { by: -it.by, ..it });
+            donated.temporaries.extend(fewer);
+        }
+        donated
+    }
+
+    /// The temporaries of a memory space that come and go within the steps `idle`, and those of `before` that do, or that
+    /// `written` are written over in turn.
+    fn coming_and_going(
+        &mut self,
+        color: u64,
+        before: Vec<u32>,
+        written: &[u32],
+        idle: Range<u64>,
+    ) -> Vec<u32> {
+        let dump = self.dump;
+        let live = |at: u32| dump.live(&dump.values[at as usize]);
+        let is_within = |&at: &u32| {
+            let (start, end) = live(at);
+            idle.contains(&start) && idle.contains(&end)
+        };
+        let first = written
+            .first()
+            .map_or_else(Vec::new, |&at| buffer(dump, at));
+        let is_before =
+            |at: &u32| is_within(at) || idle.contains(&live(*at).0) && first.contains(at);
+        let mut found: Vec<u32> = before.into_iter().filter(is_before).collect();
+        // Of an output whose buffer holds a parameter's copy first that is rarely more.
+        let temporaries = self.temporaries.get(&color).and_then(Option::as_ref);
+        let temporaries = temporaries.filter(|_| idle.start > 0);
+        let temporaries = temporaries.map_or(&[][..], |it| &it.values);
+        let start = temporaries.partition_point(|&at| live(at).0 < idle.start);
+        let temporaries = temporaries[start..].iter().copied();
+        let temporaries = temporaries.take_while(|&at| live(at).0 < idle.end);
+        for at in temporaries.take(self.looks_left) {
+            self.looks_left -= 1;
+            // What is written over it in turn stays with it.
+            if is_within(&at) && buffer(dump, at).iter().all(is_within) {
+                found.push(at);
+            }
+        }
+        found
+    }
+}
+
+impl Temporaries {
+    fn of(dump: &Dump, color: u64) -> Option<Self> {
+        let space = dump.occupancy().space(color)?;
+        let steps = space.curve.as_ref()?.steps();
+        let (mut reserved, mut values) = (0_u64, Vec::new());
+        let allocations = dump.allocations_in(color);
+        for (_, allocation) in allocations.filter(|(_, it)| it.kind() == Kind::Temp) {
+            reserved = reserved.saturating_add(allocation.size);
+            values.extend(allocation.values.clone());
+        }
+        values.retain(|&at| {
+            dump.values
+                .get(at as usize)
+                .is_some_and(Value::has_live_range)
+        });
+        values.sort_unstable_by_key(|&at| (dump.live(&dump.values[at as usize]).0, at));
+        Some(Self {
+            reserved,
+            curve: curve_of(dump, values.iter().copied(), steps),
+            values,
+        })
+    }
+}
+
+/// From one of `moments` to the next, the first of which comes behind none.
+fn changes_to(moments: impl Iterator<Item = Moment>) -> impl Iterator<Item = Change> {
+    let mut before = 0;
+    moments.map(move |Moment { step, bytes }| {
+        let by = i128::from(bytes) - i128::from(before);
+        before = bytes;
+        Change { step, by }
+    })
+}
+
+/// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.
+fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: Pairing) -> Option<u64> {
+    let dump = in_place.dump;
+    let until = needed_until(dump, parameter)?;
+    if pairing.spared.is_some() {
+        return Some(pairing.begin.map_or(until, |begin| begin.min(until)));
+    }
+    // What its last reader makes of it lies elsewhere, be it not the output.
+    let stays = pairing.obstacle.is_some() || {
+        let reader = dump.last_read(parameter);
+        reader.is_some() && in_place.made_over(parameter).is_none()
+    };
+    Some(until.saturating_add(stays.into()))
+}
