@@ -178,6 +178,8 @@ struct Assigned {
     path: PathBuf,
     /// The folder that it lies in, from the one that was named on.
     folder: PathBuf,
+    /// The program that it is called after, with the number that some frameworks put behind the name.
+    program: Option<String>,
     /// The bytes of all of them.
     bytes: u64,
 }
@@ -190,6 +192,7 @@ fn assigned(found: &Found, named: &Path) -> Option<Assigned> {
     Some(Assigned {
         path: path.clone(),
         folder: folder.unwrap_or(Path::new("")).to_owned(),
+        program: workspace::module_name(path),
         bytes: found.bytes,
     })
 }
@@ -202,16 +205,24 @@ struct Paired {
 }
 
 /// When two dumps of one program are a pair, from the strongest reason to none.
-const PAIRS: [fn(&Assigned, &Assigned) -> bool; 4] = [
+const PAIRS: [fn(&Assigned, &Assigned) -> bool; 8] = [
+    |one, other| is_alike(one, other) && one.folder == other.folder && one.bytes == other.bytes,
+    |one, other| is_alike(one, other) && one.folder == other.folder,
     |one, other| one.folder == other.folder && one.bytes == other.bytes,
     |one, other| one.folder == other.folder,
+    |one, other| is_alike(one, other) && one.bytes == other.bytes,
+    is_alike,
     |one, other| one.bytes == other.bytes,
     |_, _| true,
 ];
 
+fn is_alike(one: &Assigned, other: &Assigned) -> bool {
+    one.program == other.program
+}
+
 /// Pairs dumps of the same program for the same platform. Of several with one name those that lie in the
-/// same folder are paired first, and of these those that are equally long; then the others likewise, in the order
-/// of their paths.
+/// same folder are paired first, and of these those whose number behind the name is the same, and that are equally long; then the
+/// others likewise, in the order of their paths.
 fn paired(sides: [Vec<Assigned>; 2]) -> Paired {
     let mut named: BTreeMap<String, [Vec<Assigned>; 2]> = BTreeMap::new();
     for (side, dumps) in sides.into_iter().enumerate() {
@@ -252,6 +263,7 @@ mod tests {
         let dump = |&(name, bytes): &(&str, u64)| Assigned {
             path: format!("{name}-buffer-assignment.txt").into(),
             folder: Path::new(name).parent().expect("a folder").to_owned(),
+            program: workspace::module_name(Path::new(&format!("{name}-buffer-assignment.txt"))),
             bytes,
         };
         names.iter().map(dump).collect()
@@ -294,6 +306,16 @@ mod tests {
         );
         let alone = alone.map(|paths| paths.iter().map(number).collect::<Vec<_>>());
         assert_eq!(alone, [vec!["0004"], vec!["0014", "0015"]]);
+        // Some frameworks call all of them the same, but for a number.
+        let before = [
+            ("module_0000.Graph.299.cpu_after_optimizations", 9),
+            ("module_0001.Graph.268.cpu_after_optimizations", 5),
+        ];
+        let after = [("module_0001.Graph.268.cpu_after_optimizations", 6)];
+        let Paired { pairs, alone } = paired([dumps(&before), dumps(&after)]);
+        assert_eq!(pairs.len(), 1);
+        assert_eq!(pairs[0][0], pairs[0][1]);
+        assert_eq!(number(&alone[0][0]), "0000");
         // Of several of one program each is that of its folder.
         let [before, after] = [&["eval", "train"][..], &["aux", "eval", "train"]].map(|folders| {
             let names = folders

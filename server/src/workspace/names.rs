@@ -129,9 +129,13 @@ fn program(stem: &str) -> (&str, Option<String>) {
             || part.starts_with("after_")
     };
     let parts: Vec<&str> = rest.split('.').collect();
-    // `0004.PIPELINE.after_PASS`, where a name's number would be followed by a stage.
+    // `0004.PIPELINE.after_PASS`, where a name's number would be followed by a stage. Pipelines may be called like one.
     let is_pass = |at: usize, part: &str| {
-        part.len() >= 4 && is_number(part) && parts.get(at + 1).is_some_and(|next| !is_stage(next))
+        let is_pipeline = |next: &&str| {
+            let behind = parts.get(at + 2);
+            !is_stage(next) || behind.is_some_and(|pass| pass.starts_with("after_"))
+        };
+        part.len() >= 4 && is_number(part) && parts.get(at + 1).is_some_and(is_pipeline)
     };
     let mut stages = parts.iter().enumerate();
     let stage = stages.find(|&(at, part)| is_stage(part) || is_pass(at, part));
@@ -243,6 +247,10 @@ mod tests {
                 "jit_f",
             ),
             ("module_0001.jit_f.total-buffer-assignment.txt", "jit_f"),
+            (
+                "module_0001.Graph.358.0036.after_layout_assignment.after_pipeline-start.before_pipeline-end.txt",
+                "Graph.358",
+            ),
         ] {
             assert_eq!(name(file).as_deref(), Some(expected), "{file}");
         }

@@ -85,9 +85,10 @@ enum Number {
 }
 use Number::{Any, Equal, One};
 
-/// By number first if the name is the same, then by name, and by number alone at last: an argument
-/// that is added in front of others moves their numbers. Some frameworks call all of them the same.
-const PARAMETERS: [(Number, Key); 5] = [
+/// By number first if the name is the same, then by name, and by number or array alone at last: an argument
+/// that is added in front of others moves their numbers, and one that is called otherwise may move as well. Some frameworks call all
+/// of them the same.
+const PARAMETERS: [(Number, Key); 6] = [
     (Any, |it| {
         Some(hash((it.parameter?, it.op_name, it.base, it.array?)))
     }),
@@ -96,7 +97,8 @@ const PARAMETERS: [(Number, Key); 5] = [
     }),
     (One, |it| Some(hash((it.parameter?.1, it.op_name?)))),
     (Any, |it| Some(hash((it.parameter?, it.array?)))),
-    (Any, |it| Some(hash(it.parameter?))),
+    (Equal, |it| Some(hash((it.parameter?.1, it.array?)))),
+    (Any, |it| Some(hash((it.parameter?, it.op_name, it.rank?)))),
 ];
 
 /// What instructions that read the same values must have in common at first.
@@ -111,6 +113,12 @@ const SAME_ARRAY: Key = |it| Some(hash((it.opcode, it.index, it.array)));
 
 /// At last, as of a copy or a constant of another size, which have no trace path.
 const SAME_RANK: Key = |it| Some(hash((it.opcode?, it.index, it.rank?)));
+
+/// The same of what reads nothing; what does has to do the same, too, or to be called the same where no trace path tells.
+const SAME_RANK_OR_MORE: Key = |it| {
+    let does = (!it.is_source).then_some((it.primitive, it.primitive.is_none().then_some(it.base)));
+    Some(hash((SAME_RANK(it)?, does)))
+};
 
 /// What is all the same but for the number in its name, which tells less than where it lies.
 const PLACED: Key = |it| {
@@ -259,7 +267,7 @@ pub(super) fn pairs(before: &Side<'_>, after: &Side<'_>) -> Vec<Pair> {
     matching.passes(&SECOND);
     matching.walk(SAME_ARRAY);
     matching.walk(SAME_RANK);
-    matching.walk_back(SAME_RANK);
+    matching.walk_back(SAME_RANK_OR_MORE);
     matching.passes(&LAST);
     let mut pairs = matching.pairs;
     pairs.sort_unstable_by_key(|pair| pair.before);

@@ -207,6 +207,39 @@ fn a_parameter_that_grew_and_moved_is_known_by_its_name() {
 }
 
 #[test]
+fn parameters_that_are_called_otherwise_are_known_by_their_arrays() {
+    let argument = |path: &str, number: u64| -> &'static str {
+        Box::leak(format!("parameter({number}), metadata={{op_name=\"{path}\"}}").into_boxed_str())
+    };
+    check(
+        &[
+            ("k.1", "f32[16]", argument("p['wk']", 0), Parameter(0)),
+            ("o.1", "f32[8]", argument("p['wo']", 1), Parameter(1)),
+            ("q.1", "f32[16]", argument("p['wq']", 2), Parameter(2)),
+        ],
+        &[
+            ("k.2", "f32[16]", argument("p['attn.k']", 0), Parameter(0)),
+            ("q.2", "f32[16]", argument("p['attn.q']", 1), Parameter(1)),
+            ("o.2", "f32[8]", argument("p['out']", 2), Parameter(2)),
+        ],
+        &expect![[r#"
+            k.1 = k.2 by parameter
+            o.1 = o.2 by parameter
+            q.1 = q.2 by parameter
+        "#]],
+    );
+    // What has another name and another array is another parameter.
+    check(
+        &[("a.1", "f32[16]", argument("a", 0), Parameter(0))],
+        &[("b.1", "f32[8]", argument("b", 0), Parameter(0))],
+        &expect![[r#"
+            gone a.1
+            new b.1
+        "#]],
+    );
+}
+
+#[test]
 fn trace_paths_tell_before_names_do() {
     check(
         &[

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::audit::attribution::By;
 use crate::model::bytes::{display, grouped, rounded};
-use crate::model::occupancy::is_full;
+use crate::model::occupancy::{Kind, is_full};
 use crate::report::page::Page;
 use crate::report::records::{
     Answer, Attributed, Idle, Moment, Peak, PeakValue, PrintedPeak, Value,
@@ -152,6 +152,10 @@ fn keeps_scratch<L>(peak: &Peak<L>) -> bool {
     peak.idle.iter().any(|it| it.is_scratch)
 }
 
+fn is_constant(it: &Idle) -> bool {
+    it.kind == Kind::Constant.name()
+}
+
 /// Where the difference between reserved and occupied bytes lies.
 fn idle<L>(peak: &Peak<L>) -> Option<String> {
     let reserved = peak.reserved_bytes?;
@@ -175,22 +179,24 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
         };
         let holds = match (it.occupied_bytes, it.is_scratch) {
             (0, true) => kept,
+            (0, false) if is_constant(it) => "read at other steps".to_owned(),
             (0, false) => "empty".to_owned(),
             (bytes, true) => format!("{} occupied, {kept}", rounded(bytes)),
-            (bytes, false) => format!("{} occupied", rounded(bytes)),
+            (_, false) => format!("{} of it", rounded(rest)),
         };
         let (kind, number, bytes) = (it.kind, it.allocation, rounded(it.bytes));
         format!("{kind} allocation {number} ({bytes}, {holds})")
     };
     let of_idle = |it: &Idle| it.bytes.saturating_sub(it.occupied_bytes);
-    let telling = peak.idle.iter().filter(|it| is_worth(of_idle(it), gap));
+    let telling = peak.idle.iter();
+    let telling = telling.filter(|it| is_worth(of_idle(it), gap));
     let mut named: Vec<String> = telling.clone().map(one).collect();
-    let told = telling.map(of_idle).fold(0, u64::saturating_add);
+    let told = telling.clone().map(of_idle).fold(0, u64::saturating_add);
     if is_worth(gap.saturating_sub(told), gap) {
         named.push("others".to_owned());
     }
-    // What the compiler keeps is not idle.
-    let are = if keeps_scratch(peak) {
+    // What the compiler keeps is not idle, nor is a constant.
+    let are = if keeps_scratch(peak) || telling.clone().any(is_constant) {
         "in no value"
     } else {
         "idle"
@@ -357,7 +363,7 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("where", "", Place::Below),
         Column::new("shape", "shape", Place::Own),
         Column::new("source", "", Place::Below),
-        Column::new("shared", "", Place::Below),
+        Column::new("notes", "", Place::Below),
         Column::new("op_name", "op_name", Place::Spare),
         Column::new("", "source", Place::Exact),
         Column::new("", "id", Place::Exact),
@@ -376,7 +382,8 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
     } else {
         let largest = peak.largest.iter();
         let no_peak = || [const { Cell::Empty }; 3];
-        largest.map(|value| cells(value, no_peak(), None)).collect()
+        let cells = |value| cells(value, no_peak(), None, String::new());
+        largest.map(cells).collect()
     };
     table
 }
@@ -391,11 +398,29 @@ fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
             Cell::Number(moment.step),
         ]
     });
-    cells(&value.value, if_gone, Some(value.own_bytes))
+    let mut notes = Vec::new();
+    let shared = value
+        .value
+        .bytes
+        .unwrap_or(0)
+        .saturating_sub(value.own_bytes);
+    if shared > 0 {
+        notes.push(format!("{} shared", rounded(shared)));
+    }
+    if value.buffer_what_if.is_some() {
+        let others = counted(value.buffer.len(), "other");
+        notes.push(format!("if gone with {others} of its buffer"));
+    }
+    let own = Some(value.own_bytes);
+    cells(&value.value, if_gone, own, notes.join(", "))
 }
 
-fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>) -> Vec<Cell> {
-    let shared = own.map_or(0, |own| value.bytes.unwrap_or(0).saturating_sub(own));
+fn cells<L>(
+    value: &Value<L>,
+    [if_gone, saved, at]: [Cell; 3],
+    own: Option<u64>,
+    notes: String,
+) -> Vec<Cell> {
     vec![
         Cell::bytes(value.bytes),
         if_gone,
@@ -407,10 +432,7 @@ fn cells<L>(value: &Value<L>, [if_gone, saved, at]: [Cell; 3], own: Option<u64>)
         whereabouts(value).into(),
         value.shape.clone().into(),
         short_source(value.source.as_deref()).into(),
-        match shared {
-            0 => Cell::Empty,
-            bytes => Cell::text(format!("{} shared", rounded(bytes))),
-        },
+        Some(notes).filter(|notes| !notes.is_empty()).into(),
         value.op_name.clone().into(),
         value.source.clone().into(),
         Cell::Number(value.id),

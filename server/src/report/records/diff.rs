@@ -493,7 +493,14 @@ fn spaces(modules: &Both<Module>, found: &compare::Diff, dumps: Both<&Dump>) -> 
         let peaks = found.peaks.binary_search_by_key(&color, |it| it.color);
         let peaks = peaks.ok().map(|place| &found.peaks[place]);
         let peak = |side: usize| space(side).and_then(|space| space.peak.clone());
-        let name = space(1).or(space(0)).map(|space| space.name.clone());
+        let names = [0, 1].map(|side| space(side).map(|space| &space.name));
+        let name = match names {
+            // The same number means another memory on another platform.
+            [Some(before), Some(after)] if before != after => {
+                Some(format!("memory space {color} ({before} -> {after})"))
+            }
+            [before, after] => after.or(before).cloned(),
+        };
         SpaceChange {
             color,
             name: name.unwrap_or_else(|| space::named(color, dumps[1].platforms)),
