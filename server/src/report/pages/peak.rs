@@ -86,9 +86,9 @@ pub fn of_space<L>(
     }
     if peak.values.iter().any(|value| value.what_if.is_some()) {
         page.text(
-            "If gone: where the peak moves to without this value, or without its whole buffer where \
-             others hold the same bytes before or after it, with the schedule and the placement as \
-             they are. 6+512: in allocation 6, from byte 512 on.",
+            "If gone: where the peak moves to without this value, or without it and the others of its \
+             buffer, which hold the same bytes before or after it, with the schedule and the placement \
+             as they are. 6+512: in allocation 6, from byte 512 on.",
         );
     }
     if let Some(occupied) = peak.occupied_bytes.filter(|&bytes| bytes > 0) {
@@ -409,7 +409,7 @@ fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
     }
     if value.buffer_what_if.is_some() {
         let others = counted(value.buffer.len(), "other");
-        notes.push(format!("if gone with {others} of its buffer"));
+        notes.push(format!("with {others} of its buffer"));
     }
     let own = Some(value.own_bytes);
     cells(&value.value, if_gone, own, notes.join(", "))
