@@ -363,23 +363,25 @@ pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
     bytes
 }
 
-/// The bytes that `values` occupy over time, of so many steps, as those of no others.
+/// The bytes that `values` occupy over time, of so many steps, if there were no others. Those of an allocation come together.
 pub fn curve_of(dump: &Dump, values: impl Iterator<Item = u32>, steps: u64) -> Curve {
     let values = values.filter_map(|at| dump.values.get(at as usize));
-    let mut blocks: Vec<(Option<u32>, Block)> = values
-        .filter_map(|value| Some((value.allocation(), block(dump, value, steps)?)))
-        .collect();
-    blocks.sort_by_key(|(allocation, _)| *allocation);
-    let mut changes = Changes::default();
-    for of_allocation in blocks.chunk_by(|(one, _), (other, _)| one == other) {
+    let mut values = values.peekable();
+    let (mut changes, mut blocks) = (Changes::default(), Vec::new());
+    while let Some(first) = values.next() {
         checkpoint();
-        let mut blocks: Vec<Block> = of_allocation.iter().map(|(_, block)| *block).collect();
+        blocks.extend(block(dump, first, steps));
+        while let Some(value) = values.next_if(|it| it.allocation() == first.allocation()) {
+            blocks.extend(block(dump, value, steps));
+        }
         let mut before = 0;
         sweep::lengths(&mut blocks, |moment| {
             changes.add(before, moment);
             before = moment.bytes;
         });
+        blocks.clear();
     }
+    drop(blocks);
     Curve::new(changes, steps)
 }
 

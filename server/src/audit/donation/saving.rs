@@ -201,8 +201,12 @@ impl<'d> Savings<'d> {
         };
         let steps = curve.steps();
         // What else lies in the output, before it is written.
-        let written = in_place.written_over(parameter, output);
         let held = dump.allocations[output as usize].values.clone();
+        let written = if held.len() > 1 {
+            in_place.written_over(parameter, output)
+        } else {
+            held.clone().collect()
+        };
         let before: Vec<u32> = held.filter(|at| !written.contains(at)).collect();
         let changes = &mut donated.temporaries;
         if !before.is_empty() {
@@ -284,6 +288,7 @@ impl<'d> Savings<'d> {
                 found.push(at);
             }
         }
+        found.sort_by_key(|&at| dump.values[at as usize].allocation());
         found
     }
 }
@@ -303,11 +308,12 @@ impl Temporaries {
                 .get(at as usize)
                 .is_some_and(Value::has_live_range)
         });
+        let curve = curve_of(dump, values.iter().copied(), steps);
         values.sort_unstable_by_key(|&at| (dump.live(&dump.values[at as usize]).0, at));
         Some(Self {
             reserved,
-            curve: curve_of(dump, values.iter().copied(), steps),
             values,
+            curve,
         })
     }
 }

@@ -169,7 +169,8 @@ impl Curve {
         };
         for next in changes.into_iter().chain([end]) {
             if let Some(most) = self.most_in(start, next.step) {
-                let bytes = (i128::from(most.bytes) + sum).clamp(0, u64::MAX.into()) as u64;
+                let bytes = (i128::from(most.bytes) + sum).max(0);
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
                 if best.is_none_or(|best| best.bytes < bytes) {
                     best = Some(Moment { bytes, ..most });
                 }

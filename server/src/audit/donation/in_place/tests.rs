@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::Audit;
-use crate::audit::donation::{Parameter, Saving, donation};
+use crate::audit::donation::{Parameter, donation};
 use crate::audit::fixture::{dump, program};
 use crate::model::source::Libraries;
 use crate::real_dumps::{compilations, read};
