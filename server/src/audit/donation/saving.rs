@@ -12,6 +12,8 @@ use crate::model::{Allocation, Dump, Value};
 /// So many temporaries are looked at to learn which of them come and go while a buffer is idle; those behind these are taken to
 /// do so not.
 const MOST_LOOKS: usize = 1 << 14;
+/// In so many outputs is looked for room for a copy.
+const MOST_ROOMS: usize = 64;
 
 /// By how much less a program could do at most if parameters were donated to the outputs that they are
 /// matched with, and all else stayed when it is.
@@ -36,11 +38,11 @@ pub(super) struct Donated {
     /// What temporaries take more, or less.
     temporaries: Vec<Change>,
     /// The copy that is made of it when the program begins.
-    copy: Option<Copy>,
+    copy: Option<Copied>,
 }
 
 /// A copy of a parameter.
-struct Copy {
+struct Copied {
     /// The last step at which it is read.
     until: u64,
     /// The allocation of what is written over it then.
@@ -73,21 +75,19 @@ struct Temporaries {
 }
 
 /// One of [`Dump::outputs`].
-struct Output {
-    at: u32,
+struct Room {
     color: u64,
     bytes: u64,
     /// The first step at which anything lies there.
     begin: u64,
 }
 
-impl Output {
+impl Room {
     fn of(dump: &Dump, at: u32) -> Self {
         let allocation = &dump.allocations[at as usize];
         let held = dump.held_by(allocation).iter();
         let begin = held.map(|value| dump.live(value).0).min();
         Self {
-            at,
             color: allocation.color,
             bytes: allocation.size,
             begin: begin.unwrap_or(0),
@@ -98,7 +98,7 @@ impl Output {
 /// Of a dump.
 pub(super) struct Savings<'d> {
     dump: &'d Dump,
-    outputs: Vec<Output>,
+    rooms: FxHashMap<u32, Room>,
     /// By memory space.
     temporaries: FxHashMap<u64, Option<Temporaries>>,
     looks_left: usize,
@@ -109,7 +109,7 @@ impl<'d> Savings<'d> {
         let outputs = dump.outputs().iter();
         Self {
             dump,
-            outputs: outputs.map(|&at| Output::of(dump, at)).collect(),
+            rooms: outputs.map(|&at| (at, Room::of(dump, at))).collect(),
             temporaries: FxHashMap::default(),
             looks_left: MOST_LOOKS,
         }
@@ -148,13 +148,18 @@ impl<'d> Savings<'d> {
         let mut taken: FxHashSet<u32> = donated.iter().map(|it| it.output).collect();
         let mut lies_in_output = |it: &Donated| {
             let Some(copy) = &it.copy else { return false };
-            let place = self.outputs.iter().find(|output| {
-                let is_next = copy.next == Some(output.at);
-                (output.color, taken.contains(&output.at)) == (color, false)
-                    && output.bytes >= it.bytes
-                    && output.begin >= copy.until + u64::from(!is_next)
-            });
-            place.is_some_and(|output| taken.insert(output.at))
+            let has_room = |at: &&u32| {
+                let is_next = copy.next == Some(**at);
+                let room = self.rooms.get(*at).filter(|_| !taken.contains(*at));
+                room.is_some_and(|room| {
+                    room.color == color
+                        && room.bytes >= it.bytes
+                        && room.begin >= copy.until + u64::from(!is_next)
+                })
+            };
+            let outputs = self.dump.outputs().iter().take(MOST_ROOMS);
+            let place = copy.next.iter().chain(outputs).find(has_room).copied();
+            place.is_some_and(|at| taken.insert(at))
         };
         donated.iter().map(&mut lies_in_output).collect()
     }
@@ -202,8 +207,9 @@ impl<'d> Savings<'d> {
         let steps = curve.steps();
         // What else lies in the output, before it is written.
         let held = dump.allocations[output as usize].values.clone();
-        let written = if held.len() > 1 {
-            in_place.written_over(parameter, output)
+        let written: FxHashSet<u32> = if held.len() > 1 {
+            let written = in_place.written_over(parameter, output);
+            written.into_iter().collect()
         } else {
             held.clone().collect()
         };
@@ -238,7 +244,7 @@ impl<'d> Savings<'d> {
                 .made_over(parameter)
                 .map(|it| &dump.values[it as usize]);
             let next = next.and_then(Value::allocation);
-            donated.copy = Some(Copy { until, next });
+            donated.copy = Some(Copied { until, next });
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
             let within = self.coming_and_going(color, before, &written, idle);
@@ -259,7 +265,7 @@ impl<'d> Savings<'d> {
         &mut self,
         color: u64,
         before: Vec<u32>,
-        written: &[u32],
+        written: &FxHashSet<u32>,
         idle: Range<u64>,
     ) -> Vec<u32> {
         let dump = self.dump;
@@ -268,11 +274,10 @@ impl<'d> Savings<'d> {
             let (start, end) = live(at);
             idle.contains(&start) && idle.contains(&end)
         };
-        let first = written
-            .first()
-            .map_or_else(Vec::new, |&at| buffer(dump, at));
+        let one = written.iter().next();
+        let in_turn: FxHashSet<u32> = one.into_iter().flat_map(|&at| buffer(dump, at)).collect();
         let is_before =
-            |at: &u32| is_within(at) || idle.contains(&live(*at).0) && first.contains(at);
+            |at: &u32| is_within(at) || idle.contains(&live(*at).0) && in_turn.contains(at);
         let mut found: Vec<u32> = before.into_iter().filter(is_before).collect();
         // Of an output whose buffer holds a parameter's copy first that is rarely more.
         let temporaries = self.temporaries.get(&color).and_then(Option::as_ref);
