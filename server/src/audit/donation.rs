@@ -161,7 +161,7 @@ pub fn donation(audit: &Audit) -> Donation {
             _ => Vec::new(),
         };
         let saving = output.map(|output| {
-            let donated = savings.donated(&mut in_place, allocation, own, output, pairing);
+            let donated = savings.donated(&mut in_place, allocation, own, output, &pairing);
             let saving = savings.of(allocation.color, std::slice::from_ref(&donated));
             of_all.entry(allocation.color).or_default().push(donated);
             saving

@@ -166,18 +166,14 @@ impl Occupancy {
                 .filter(|_| allocation.kind() != Kind::ThreadLocal);
             fills.push(place.map_or(Fill::NONE, |place| {
                 let values = allocation.values.clone().filter(is_counted);
-                let values = values.filter_map(|at| dump.values.get(at as usize));
                 blocks.reserve_exact(allocation.values.len());
-                blocks.extend(values.filter_map(|value| block(dump, value, steps)));
-                let (mut fullest, mut before) = (Moment { step: 0, bytes: 0 }, 0);
-                sweep::lengths(&mut blocks, |moment| {
+                let mut fullest = Moment { step: 0, bytes: 0 };
+                occupied(dump, values, steps, &mut blocks, |before, moment| {
                     of_spaces[place].add(before, moment);
-                    before = moment.bytes;
                     if moment.bytes > fullest.bytes {
                         fullest = moment;
                     }
                 });
-                blocks.clear();
                 Fill {
                     fullest,
                     at_peak: 0,
@@ -364,25 +360,37 @@ pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
 }
 
 /// The bytes that `values` occupy over time, of so many steps, if there were no others. Those of an allocation come together.
-pub fn curve_of(dump: &Dump, values: impl Iterator<Item = u32>, steps: u64) -> Curve {
-    let values = values.filter_map(|at| dump.values.get(at as usize));
-    let mut values = values.peekable();
+pub fn curve_of(dump: &Dump, values: &[u32], steps: u64) -> Curve {
+    let allocation = |&at: &u32| dump.values.get(at as usize).and_then(Value::allocation);
     let (mut changes, mut blocks) = (Changes::default(), Vec::new());
-    while let Some(first) = values.next() {
+    for together in values.chunk_by(|one, other| allocation(one) == allocation(other)) {
         checkpoint();
-        blocks.extend(block(dump, first, steps));
-        while let Some(value) = values.next_if(|it| it.allocation() == first.allocation()) {
-            blocks.extend(block(dump, value, steps));
-        }
-        let mut before = 0;
-        sweep::lengths(&mut blocks, |moment| {
+        let together = together.iter().copied();
+        occupied(dump, together, steps, &mut blocks, |before, moment| {
             changes.add(before, moment);
-            before = moment.bytes;
         });
-        blocks.clear();
     }
     drop(blocks);
     Curve::new(changes, steps)
+}
+
+/// Tells from which step on `values`, of one allocation, occupy how many other bytes than before. In `blocks` is nothing, and
+/// nothing is left.
+fn occupied(
+    dump: &Dump,
+    values: impl Iterator<Item = u32>,
+    steps: u64,
+    blocks: &mut Vec<Block>,
+    mut tell: impl FnMut(u64, Moment),
+) {
+    let values = values.filter_map(|at| dump.values.get(at as usize));
+    blocks.extend(values.filter_map(|value| block(dump, value, steps)));
+    let mut before = 0;
+    sweep::lengths(blocks, |moment| {
+        tell(before, moment);
+        before = moment.bytes;
+    });
+    blocks.clear();
 }
 
 /// The sizes of a memory space's allocations, by kind, in the order of [`Kind::OCCUPYING`].

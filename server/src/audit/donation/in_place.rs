@@ -38,16 +38,54 @@ pub enum Obstacle {
     Apiece(NameId),
 }
 
+impl Obstacle {
+    /// `` `fusion.1` makes that without it``, with each instruction as `name` has it: "it" is the parameter, "that" the output.
+    pub fn reason(self, name: impl Fn(NameId) -> String) -> String {
+        match self {
+            Self::Apart(reader) => {
+                format!(
+                    "{} makes that without writing over what it reads",
+                    name(reader)
+                )
+            }
+            Self::Unordered { reader, maker } => format!(
+                "nothing has {} read it before {} makes that",
+                name(reader),
+                name(maker)
+            ),
+            Self::After { reader, maker } => {
+                format!(
+                    "{} reads it after {} has made that",
+                    name(reader),
+                    name(maker)
+                )
+            }
+            Self::Apiece(maker) => format!("{} makes that without it", name(maker)),
+        }
+    }
+}
+
 /// What donating a parameter to an output comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pairing {
     /// What keeps the output from taking the parameter's place.
     pub obstacle: Option<Obstacle>,
     /// The copy of the parameter that becomes the output, which the compiler has made to keep the parameter. It needs
     /// none of one that is donated.
     pub spared: Option<NameId>,
-    /// The step at which the first of the values is made that have to lie where the output does. `None` where nothing is known.
-    pub begin: Option<u64>,
+    /// The values that have to lie where the output does, as each is written over the one before, in the order of time. What
+    /// else lies there before them, even if that is written over, may have another place then. None where nothing is known.
+    pub written: Vec<u32>,
+}
+
+impl Pairing {
+    /// The step at which the first of [`Pairing::written`] is made.
+    pub(super) fn begin(&self, dump: &Dump) -> Option<u64> {
+        let first = self.written.first().map(|&at| &dump.values[at as usize]);
+        first
+            .filter(|it| it.has_live_range())
+            .map(|it| dump.live(it).0)
+    }
 }
 
 /// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
@@ -84,44 +122,35 @@ impl<'d> InPlace<'d> {
     /// and a TPU's compiler decides on copies when its instructions are in order already.
     pub fn pairing(&mut self, parameter: &Value, output: u32) -> Pairing {
         let dump = self.dump;
-        let made = self.written_over(parameter, output);
-        let mut made = made.iter().map(|&at| &dump.values[at as usize]);
+        let written = self.written_over(parameter, output);
+        let mut made = written.iter().map(|&at| &dump.values[at as usize]);
         let (Some((_, last)), Some(first)) = (dump.last_read(parameter), made.next()) else {
             return Pairing::default();
         };
-        let begin = first.has_live_range().then(|| dump.live(first).0);
         let copy = self.is_copy(first, parameter).then_some(first.name);
-        let written = copy.map_or(Some(first), |_| made.next());
-        let Some(written) = written else {
-            // The parameter is the output as it is.
-            return Pairing {
-                obstacle: None,
-                spared: copy,
-                begin,
-            };
-        };
+        // Without one, the parameter is the output as it is.
+        let update = copy.map_or(Some(first), |_| made.next());
         let is_output = made.next().is_none();
-        let is_apart = |it: &mut Self| {
-            it.is_sorted_apart(parameter, written, is_output)
-                || it.has_another_shape(parameter, written)
-                || it.needs(parameter, last)
-        };
-        let obstacle = if last == written.name && is_apart(self) {
-            Some(Obstacle::Apart(last))
-        } else {
-            self.out_of_order(parameter, copy, written.name)
-        };
+        let obstacle = update.and_then(|update| {
+            let is_apart = last == update.name
+                && (self.is_sorted_apart(parameter, update, is_output)
+                    || self.has_another_shape(parameter, update)
+                    || self.needs(parameter, last));
+            if is_apart {
+                Some(Obstacle::Apart(last))
+            } else {
+                self.out_of_order(parameter, copy, update.name)
+            }
+        });
         Pairing {
             obstacle,
             spared: copy.filter(|_| obstacle.is_none()),
-            begin,
+            written,
         }
     }
 
-    /// The values that have to lie where the output in allocation `output` does, as each is written over the one before, in the
-    /// order of time. What else lies there before it, even if that is written over, may have another place if `parameter`
-    /// is donated to it.
-    pub(super) fn written_over(&mut self, parameter: &Value, output: u32) -> Vec<u32> {
+    /// As in [`Pairing::written`].
+    fn written_over(&mut self, parameter: &Value, output: u32) -> Vec<u32> {
         let dump = self.dump;
         let value = |at: u32| &dump.values[at as usize];
         let mut chain = filling(dump, &dump.allocations[output as usize])

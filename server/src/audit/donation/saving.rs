@@ -185,7 +185,7 @@ impl<'d> Savings<'d> {
         allocation: &Allocation,
         parameter: Option<&Value>,
         output: u32,
-        pairing: Pairing,
+        pairing: &Pairing,
     ) -> Donated {
         let dump = self.dump;
         let (color, bytes) = (allocation.color, allocation.size);
@@ -198,7 +198,8 @@ impl<'d> Savings<'d> {
         };
         let curve = dump.occupancy().space(color);
         let curve = curve.and_then(|space| space.curve.as_ref());
-        let Some(((curve, parameter), begin)) = curve.zip(parameter).zip(pairing.begin) else {
+        let Some(((curve, parameter), begin)) = curve.zip(parameter).zip(pairing.begin(dump))
+        else {
             return donated;
         };
         let Some(until) = needed_until(dump, parameter) else {
@@ -207,16 +208,11 @@ impl<'d> Savings<'d> {
         let steps = curve.steps();
         // What else lies in the output, before it is written.
         let held = dump.allocations[output as usize].values.clone();
-        let written: FxHashSet<u32> = if held.len() > 1 {
-            let written = in_place.written_over(parameter, output);
-            written.into_iter().collect()
-        } else {
-            held.clone().collect()
-        };
+        let written: FxHashSet<u32> = pairing.written.iter().copied().collect();
         let before: Vec<u32> = held.filter(|at| !written.contains(at)).collect();
         let changes = &mut donated.temporaries;
         if !before.is_empty() {
-            let before = curve_of(dump, before.iter().copied(), steps);
+            let before = curve_of(dump, &before, steps);
             changes.extend(changes_to(before.changes().iter().copied()));
         }
         // The steps at which nothing has to lie in the buffer.
@@ -247,8 +243,8 @@ impl<'d> Savings<'d> {
             donated.copy = Some(Copied { until, next });
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
-            let within = self.coming_and_going(color, before, &written, idle);
-            let within = curve_of(dump, within.into_iter(), steps);
+            let within = self.coming_and_going(color, before, &pairing.written, idle);
+            let within = curve_of(dump, &within, steps);
             let moments = within.changes().iter().map(|&Moment { step, bytes: own }| {
                 let bytes = own.min(bytes);
                 Moment { step, bytes }
@@ -265,7 +261,7 @@ impl<'d> Savings<'d> {
         &mut self,
         color: u64,
         before: Vec<u32>,
-        written: &FxHashSet<u32>,
+        written: &[u32],
         idle: Range<u64>,
     ) -> Vec<u32> {
         let dump = self.dump;
@@ -274,8 +270,8 @@ impl<'d> Savings<'d> {
             let (start, end) = live(at);
             idle.contains(&start) && idle.contains(&end)
         };
-        let one = written.iter().next();
-        let in_turn: FxHashSet<u32> = one.into_iter().flat_map(|&at| buffer(dump, at)).collect();
+        let in_turn = written.first().map(|&at| buffer(dump, at));
+        let in_turn: FxHashSet<u32> = in_turn.into_iter().flatten().collect();
         let is_before =
             |at: &u32| is_within(at) || idle.contains(&live(*at).0) && in_turn.contains(at);
         let mut found: Vec<u32> = before.into_iter().filter(is_before).collect();
@@ -313,7 +309,7 @@ impl Temporaries {
                 .get(at as usize)
                 .is_some_and(Value::has_live_range)
         });
-        let curve = curve_of(dump, values.iter().copied(), steps);
+        let curve = curve_of(dump, &values, steps);
         values.sort_unstable_by_key(|&at| (dump.live(&dump.values[at as usize]).0, at));
         Some(Self {
             reserved,
@@ -334,11 +330,12 @@ fn changes_to(moments: impl Iterator<Item = Moment>) -> impl Iterator<Item = Cha
 }
 
 /// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.
-fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: Pairing) -> Option<u64> {
+fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: &Pairing) -> Option<u64> {
     let dump = in_place.dump;
     let until = needed_until(dump, parameter)?;
     if pairing.spared.is_some() {
-        return Some(pairing.begin.map_or(until, |begin| begin.min(until)));
+        let begin = pairing.begin(dump);
+        return Some(begin.map_or(until, |begin| begin.min(until)));
     }
     // What its last reader makes of it lies elsewhere, be it not the output.
     let stays = pairing.obstacle.is_some() || {

@@ -1,5 +1,6 @@
 //! Advice on parameters and outputs: donation.
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
@@ -23,18 +24,25 @@ impl Advice<'_, '_> {
             let allocation = &self.dump.allocations[parameter.allocation as usize];
             (allocation.color, allocation.size)
         };
-        let (mut parameters, mut outputs): (FxHashMap<_, u64>, FxHashMap<_, u64>) = <_>::default();
-        for parameter in &donation.parameters {
-            if !parameter.outputs.is_empty() {
+        // How many parameters and outputs there are of each size.
+        let counts = LazyCell::new(|| {
+            let (mut parameters, mut outputs): (FxHashMap<_, u64>, FxHashMap<_, u64>) =
+                <_>::default();
+            for parameter in donation
+                .parameters
+                .iter()
+                .filter(|it| !it.outputs.is_empty())
+            {
                 *parameters.entry(key(parameter)).or_default() += 1;
             }
-        }
-        for &at in self.dump.outputs() {
-            let output = &self.dump.allocations[at as usize];
-            if holds_output(&self.audit, output) {
-                *outputs.entry((output.color, output.size)).or_default() += 1;
+            for &at in self.dump.outputs() {
+                let output = &self.dump.allocations[at as usize];
+                if holds_output(&self.audit, output) {
+                    *outputs.entry((output.color, output.size)).or_default() += 1;
+                }
             }
-        }
+            (parameters, outputs)
+        });
         // What the findings of a memory space promise one by one, which may be more than can be had of all.
         let is_told = |parameter: &&Parameter| {
             let saving = parameter.saving.filter(|_| parameter.output().is_some());
@@ -94,39 +102,22 @@ impl Advice<'_, '_> {
                     rounded(saved)
                 ),
             };
-            let name = |name| cut(&self.dump.names[name]);
+            let name = |name| format!("`{}`", cut(&self.dump.names[name]));
             if let Some(copy) = parameter.pairing.spared {
                 let _ = write!(
                     message,
-                    "; `{}`, the copy that becomes the output, is not needed then",
+                    "; {}, the copy that becomes the output, is not needed then",
                     name(copy)
                 );
             }
-            let _ = match parameter.pairing.obstacle {
-                None => Ok(()),
-                Some(Obstacle::Apart(reader)) => write!(
-                    message,
-                    "; beside it, as `{}`, which reads it last and makes that, does not write over what it reads",
-                    name(reader)
-                ),
-                Some(Obstacle::Unordered { reader, maker }) => write!(
-                    message,
-                    "; beside a copy of it, as nothing has `{}` read it before `{}` makes that",
-                    name(reader),
-                    name(maker)
-                ),
-                Some(Obstacle::After { reader, maker }) => write!(
-                    message,
-                    "; beside a copy of it, as `{}` reads it after `{}` has made that",
-                    name(reader),
-                    name(maker)
-                ),
-                Some(Obstacle::Apiece(maker)) => write!(
-                    message,
-                    "; beside copies of both, as `{}` makes that without it",
-                    name(maker)
-                ),
-            };
+            if let Some(obstacle) = parameter.pairing.obstacle {
+                let beside = match obstacle {
+                    Obstacle::Apart(_) => "it",
+                    Obstacle::Unordered { .. } | Obstacle::After { .. } => "a copy of it",
+                    Obstacle::Apiece(_) => "copies of both",
+                };
+                let _ = write!(message, "; beside {beside}, as {}", obstacle.reason(name));
+            }
             if let [first, others @ ..] = parameter.only_with.as_slice() {
                 let allocation = &self.dump.allocations[*first as usize];
                 let number = allocation.parameter().unwrap_or_default();
@@ -143,7 +134,8 @@ impl Advice<'_, '_> {
                     "; only with {first}{others} donated as well: JAX pairs it with another output otherwise",
                 );
             }
-            let (count, outputs) = (parameters[&key(parameter)], outputs[&key(parameter)]);
+            let (parameters, outputs) = &*counts;
+            let (count, outputs) = (parameters[&(color, size)], outputs[&(color, size)]);
             if count > outputs {
                 let _ = write!(
                     message,

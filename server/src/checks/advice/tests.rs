@@ -239,7 +239,7 @@ fn what_is_not_written_over_its_operand_needs_another_place() {
             .split_once("; beside it, as ")
             .map(|(_, told)| told.to_owned())
     };
-    let told = "`out.1`, which reads it last and makes that, does not write over what it reads";
+    let told = "`out.1` makes that without writing over what it reads";
     assert_eq!(said("dot(%p.1, %p.2)").as_deref(), Some(told));
     assert_eq!(
         said("custom-call(%p.1), custom_call_target=\"x\"").as_deref(),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::value::{self, NAME_LIMIT, title};
 use super::{Context, percent};
-use crate::audit::donation::Obstacle;
 use crate::audit::peak::NEAR;
 use crate::audit::{Audit, donation};
 use crate::ide::markdown::{code, cut, listed};
@@ -360,24 +359,8 @@ pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
             let copied = pairing.spared.map_or_else(String::new, |copy| {
                 format!(" and begins as its copy {}", name(copy))
             });
-            let apart = match pairing.obstacle {
-                None => String::new(),
-                Some(Obstacle::Apart(_)) => {
-                    ", but is made by that reader, which does not write over what it reads"
-                        .to_owned()
-                }
-                Some(Obstacle::Unordered { reader, maker }) => {
-                    let (reader, maker) = (name(reader), name(maker));
-                    format!(", but nothing has {reader} read it before {maker} makes that")
-                }
-                Some(Obstacle::After { reader, maker }) => {
-                    let (reader, maker) = (name(reader), name(maker));
-                    format!(", but {reader} reads it after {maker} has made that")
-                }
-                Some(Obstacle::Apiece(maker)) => {
-                    format!(", but {} makes that without it", name(maker))
-                }
-            };
+            let reason = pairing.obstacle.map(|it| it.reason(name));
+            let apart = reason.map_or_else(String::new, |reason| format!(", but {reason}"));
             format!(
                 "; the output in allocation {} has its size{copied}{apart}",
                 index(output)

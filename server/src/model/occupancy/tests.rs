@@ -87,8 +87,8 @@ proptest! {
         prop_assert_eq!(left(peak.step), peak.bytes);
         let is_counted = |allocation: &&Allocation| allocation.kind() != Kind::ThreadLocal;
         let counted = dump.allocations.iter().filter(is_counted);
-        let counted = counted.flat_map(|it| it.values.clone());
-        prop_assert_eq!(&curve_of(&dump, counted, 12), curve);
+        let counted: Vec<u32> = counted.flat_map(|it| it.values.clone()).collect();
+        prop_assert_eq!(&curve_of(&dump, &counted, 12), curve);
         for at in 0..values.len() {
             let (_, size, start, end) = values[at];
             let mut rest = values.clone();

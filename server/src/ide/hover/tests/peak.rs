@@ -245,7 +245,7 @@ Total";
     let apart = SMALL
         .replace("early, operand 0\n", "out, operand 0\n")
         .replace("slice(%b)", "dot(%p, %b)");
-    expect!["- not donated: last read at step 6 by `out`; the output in allocation 1 has its size, but is made by that reader, which does not write over what it reads"].assert_eq(&donation(&apart, "allocation 0:"));
+    expect!["- not donated: last read at step 6 by `out`; the output in allocation 1 has its size, but `out` makes that without writing over what it reads"].assert_eq(&donation(&apart, "allocation 0:"));
     let donated = SMALL.replace("at ShapeIndex {}:", "at ShapeIndex {}, maybe-live-out:");
     assert!(!told(&donated, "allocation 0:", "allocation").contains("not donated"));
 }
