@@ -162,7 +162,7 @@ pub fn donation(audit: &Audit) -> Donation {
         };
         let saving = output.map(|output| {
             let donated = savings.donated(&mut in_place, allocation, own, output, &pairing);
-            let saving = savings.of(allocation.color, std::slice::from_ref(&donated));
+            let saving = savings.of_one(allocation.color, &donated);
             of_all.entry(allocation.color).or_default().push(donated);
             saving
         });
@@ -186,7 +186,7 @@ pub fn donation(audit: &Audit) -> Donation {
         (Reverse(size), parameter.number, parameter.allocation)
     });
     let of_all = of_all.iter();
-    let of_all = of_all.map(|(&color, donated)| (color, savings.of(color, donated)));
+    let of_all = of_all.map(|(&color, donated)| (color, savings.of_all(color, donated)));
     Donation {
         parameters,
         savings: of_all.collect(),

@@ -39,6 +39,8 @@ pub(super) struct Donated {
     temporaries: Vec<Change>,
     /// The copy that is made of it when the program begins.
     copy: Option<Copied>,
+    /// By how much temporaries outgrow what is reserved for them if it alone is donated.
+    grown: u64,
 }
 
 /// A copy of a parameter.
@@ -116,17 +118,20 @@ impl<'d> Savings<'d> {
     }
 
     /// What it saves that all of `donated`, in one memory space, are.
-    pub(super) fn of(&mut self, color: u64, donated: &[Donated]) -> Saving {
+    pub(super) fn of_all(&mut self, color: u64, donated: &[Donated]) -> Saving {
+        let grown = self.grown(color, donated);
+        self.saving(color, donated, grown)
+    }
+
+    /// What it saves that one parameter, in memory space `color`, is donated.
+    pub(super) fn of_one(&self, color: u64, donated: &Donated) -> Saving {
+        self.saving(color, std::slice::from_ref(donated), donated.grown)
+    }
+
+    /// What `donated` save where the temporaries outgrow by `grown` what is reserved for them.
+    fn saving(&self, color: u64, donated: &[Donated], grown: u64) -> Saving {
         let bytes = donated.iter().map(|it| it.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
-        let with_copies = donated.iter().flat_map(|it| it.changes(true));
-        let mut grown = self.growth(color, with_copies.collect());
-        if grown > 0 && donated.iter().any(|it| it.copy.is_some()) {
-            let lie_elsewhere = self.lie_in_outputs(color, donated);
-            let changes = donated.iter().zip(lie_elsewhere);
-            let changes = changes.flat_map(|(it, lies_elsewhere)| it.changes(!lies_elsewhere));
-            grown = self.growth(color, changes.collect());
-        }
         let freed = |it: &Donated| {
             let by = -i128::from(it.bytes);
             it.free_from.map(|step| Change { step, by })
@@ -141,6 +146,19 @@ impl<'d> Savings<'d> {
             reserved: bytes.saturating_sub(grown),
             peak,
         }
+    }
+
+    /// By how much the temporaries outgrow what is reserved for them if all of `donated` are donated.
+    fn grown(&mut self, color: u64, donated: &[Donated]) -> u64 {
+        let with_copies = donated.iter().flat_map(|it| it.changes(true));
+        let grown = self.growth(color, with_copies.collect());
+        if grown == 0 || donated.iter().all(|it| it.copy.is_none()) {
+            return grown;
+        }
+        let lie_elsewhere = self.lie_in_outputs(color, donated);
+        let changes = donated.iter().zip(lie_elsewhere);
+        let changes = changes.flat_map(|(it, lies_elsewhere)| it.changes(!lies_elsewhere));
+        self.growth(color, changes.collect())
     }
 
     /// Which copies of parameters can lie in outputs that no parameter is donated to.
@@ -195,6 +213,7 @@ impl<'d> Savings<'d> {
             free_from: parameter.and_then(|it| free_from(in_place, it, pairing)),
             temporaries: Vec::new(),
             copy: None,
+            grown: 0,
         };
         let curve = dump.occupancy().space(color);
         let curve = curve.and_then(|space| space.curve.as_ref());
@@ -251,6 +270,7 @@ impl<'d> Savings<'d> {
             });
             let fewer = changes_to(moments).map(|it| Change { by: -it.by, ..it });
             donated.temporaries.extend(fewer);
+            donated.grown = self.grown(color, std::slice::from_ref(&donated));
         }
         donated
     }
