@@ -46,6 +46,8 @@ pub enum Mode {
     Computation,
     /// Inside so many braces of an instruction there that stay open at the end of a line.
     Group(u8),
+    /// In a string within so many of them.
+    Quoted(u8),
     /// In the text of a failure for want of memory, where most lines may be something else.
     OutOfMemory,
     /// In text that is recognised, but not read.
@@ -114,7 +116,9 @@ pub(crate) fn classify(mode: Mode, line: &str) -> LineKind {
         Mode::OutOfMemory => {
             return out_of_memory::part(line).map_or(LineKind::Foreign, |part| part.kind);
         }
-        Mode::Computation | Mode::Group(_) | Mode::Signature => return in_computation(mode, line),
+        Mode::Computation | Mode::Group(_) | Mode::Quoted(_) | Mode::Signature => {
+            return in_computation(mode, line);
+        }
         Mode::Header if !restarts(line) => return LineKind::Continuation,
         Mode::Tree | Mode::TreeLabel => {
             if starts_tree_line(mode, line) {
@@ -181,7 +185,7 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
         LineKind::ComputationHeader => behind_signature(line),
         LineKind::Continuation if mode == Mode::Signature => behind_signature(line),
         // Any other has closed what it opens, or goes on with more that it opens.
-        LineKind::Instruction if line.ends_with('{') => group(0, line),
+        LineKind::Instruction if line.ends_with('{') => group(0, false, line),
         LineKind::Instruction => Mode::Computation,
         LineKind::OutOfMemoryMessage
         | LineKind::OutOfMemoryHeading
@@ -198,28 +202,32 @@ pub(crate) fn mode_after(mode: Mode, kind: LineKind, line: &str) -> Mode {
             _ => mode,
         },
         LineKind::Continuation => match mode {
-            Mode::Computation => group(0, line),
-            Mode::Group(open) => group(open, line),
+            Mode::Computation => group(0, false, line),
+            Mode::Group(open) => group(open, false, line),
+            Mode::Quoted(open) => group(open, true, line),
             _ => mode,
         },
         LineKind::Unknown => mode,
     }
 }
 
-/// Behind a line of an instruction in `open` braces, of which it opens and closes some, but not in strings.
-fn group(mut open: u8, line: &str) -> Mode {
-    let (mut in_string, mut is_escaped) = (false, false);
-    for byte in line.bytes() {
+/// Behind a line of an instruction in `open` braces, of which it opens and closes some, but not in strings nor behind `//`.
+fn group(mut open: u8, mut in_string: bool, line: &str) -> Mode {
+    let mut is_escaped = false;
+    let mut bytes = line.bytes().peekable();
+    while let Some(byte) = bytes.next() {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = in_string,
             b'"' => in_string = !in_string,
             b'{' if !in_string => open = open.saturating_add(1),
             b'}' if !in_string => open = open.saturating_sub(1),
+            b'/' if !in_string && bytes.peek() == Some(&b'/') => break,
             _ => {}
         }
     }
     match open {
+        open if in_string => Mode::Quoted(open),
         0 => Mode::Computation,
         open => Mode::Group(open),
     }
@@ -416,7 +424,7 @@ fn of_live_range(mode: Mode, line: &str) -> LineKind {
 fn in_computation(mode: Mode, line: &str) -> LineKind {
     let text = line.trim_start_matches([' ', '\t']);
     if let Some(rest) = text.strip_prefix('}')
-        && !matches!(mode, Mode::Group(_))
+        && !matches!(mode, Mode::Group(_) | Mode::Quoted(_))
         && (before_comment(rest).is_empty() || rest.starts_with(", execution_thread"))
     {
         return LineKind::ComputationEnd;

@@ -1,5 +1,6 @@
 //! What a failure says beside the dump of the program that failed.
 
+use super::donation::value_of;
 use crate::model::failure::{Entry, Failure, Printed, is_semaphores};
 use crate::model::shapes::shape_text;
 use crate::model::space;
@@ -10,7 +11,7 @@ use crate::model::{Allocation, Dump, Platforms};
 pub struct Match {
     /// Numbers into [`Dump::values`].
     pub values: Vec<u32>,
-    /// Whether name, shape and size are those of the only one.
+    /// Whether name, shape and size are those of the only one, or shape and size those of the only parameter.
     pub is_exact: bool,
 }
 
@@ -86,10 +87,16 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
     };
     let Some(named) = named else {
         let all = 0..u32::try_from(dump.values.len()).unwrap_or(u32::MAX);
-        let values: Vec<u32> = all.filter(in_space).filter(is_alike).collect();
+        let is_parameter = |&at: &u32| {
+            let allocation = dump.allocation_of(&dump.values[at as usize]);
+            let allocation = allocation.filter(|it| it.parameter().is_some());
+            !entry.is_parameter || allocation.and_then(|it| value_of(dump, it)) == Some(at)
+        };
+        let values = all.filter(in_space).filter(is_alike);
+        let values: Vec<u32> = values.filter(is_parameter).collect();
         return Match {
+            is_exact: entry.is_parameter && values.len() == 1,
             values,
-            is_exact: false,
         };
     };
     let mut named: Vec<u32> = named.into_iter().filter(in_space).collect();

@@ -137,22 +137,17 @@ impl Check<'_> {
     /// Nothing can be told of the memory spaces that are limited, for one reason.
     fn nothing(&self, budgets: &Budgets, before: Option<&[Space]>, why: &str) -> Vec<Finding> {
         let platforms = self.dump.platforms;
-        let is_there = |name: &&str| space::called(name, platforms).is_some();
-        let last = |limits: &Limits<u64>| {
-            let mut names = limits.iter().map(|(name, _)| name.as_str());
-            names
-                .rfind(is_there)
-                .map(|name| format!("memory space `{name}`"))
+        let title = |name: &str| {
+            let color = space::called(name, platforms)?;
+            Some(space_title(self.dump, color))
         };
-        let padding = budgets.padding.iter().map(|(name, _)| name.as_str());
-        let padding = padding.rev().find(is_there);
+        let last = |limits: &Limits<u64>| limits.iter().rev().find_map(|(name, _)| title(name));
+        let mut padding = budgets.padding.iter().rev();
+        let padding = padding.find_map(|(name, _)| title(name));
         let limited = [
             (Code::MaxPeak, last(&budgets.peak)),
             (Code::MaxTemp, last(&budgets.temp)),
-            (
-                Code::MaxPadding,
-                padding.map(|name| format!("memory space `{name}`")),
-            ),
+            (Code::MaxPadding, padding),
             (
                 Code::MaxGrowth,
                 budgets

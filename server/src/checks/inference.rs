@@ -67,9 +67,8 @@ impl<'d> Operation<'d, '_> {
         match self.opcode {
             "get-tuple-element" => self.get_tuple_element(),
             "tuple" => self.tuple(),
-            "copy" | "opt-barrier" | "while" | "add-dependency" | "dynamic-update-slice" => {
-                self.like_first()
-            }
+            "copy" | "opt-barrier" | "while" | "add-dependency" => self.like_first(),
+            "dynamic-update-slice" => self.dynamic_update_slice(),
             "select" => self.select(),
             "clamp" => self.clamp(),
             "broadcast" => self.broadcast(),
@@ -135,6 +134,21 @@ impl<'d> Operation<'d, '_> {
             let list = self.attribute(key).unwrap_or_default();
             of_result(format!("`{key}={list}`, where there {has}"))
         })
+    }
+
+    /// The same of `array`, each at most once.
+    fn dimensions_once(&self, key: &str, array: &Array) -> Checked<Vec<usize>> {
+        let dimensions = self.dimensions(key, array.rank())?;
+        let mut each = dimensions.clone();
+        each.sort_unstable();
+        each.dedup();
+        if each.len() == dimensions.len() {
+            return Ok(dimensions);
+        }
+        let list = self.attribute(key).unwrap_or_default();
+        Err(of_result(format!(
+            "`{key}={list}` names a dimension of `{array}` twice"
+        )))
     }
 
     /// The result is `expected`.
@@ -254,7 +268,8 @@ impl<'d> Operation<'d, '_> {
             let message = format!("`{second}`, while the other operand is `{first}`");
             return Err(of_operand(2, message));
         }
-        if predicate.rank() > 0 && !predicate.has_sizes_of(&first) {
+        let is_sized = predicate.rank() == 0 || predicate.has_sizes_of(&first);
+        if !is_sized || predicate.element != "pred" {
             let message = format!("`{predicate}` selects among `{first}`");
             return Err(of_operand(0, message));
         }
@@ -265,7 +280,8 @@ impl<'d> Operation<'d, '_> {
         let among = self.array(1)?;
         for number in [0, 2] {
             let bound = self.array(number)?;
-            if bound.rank() > 0 && !bound.has_sizes_of(&among) {
+            let is_one = bound.with(Vec::new()).is_like(&among.with(Vec::new()));
+            if !is_one || bound.rank() > 0 && !bound.has_sizes_of(&among) {
                 let message = format!("`{bound}` is a bound of `{among}`");
                 return Err(of_operand(number, message));
             }
@@ -275,7 +291,11 @@ impl<'d> Operation<'d, '_> {
 
     fn broadcast(&self) -> Checked {
         let (operand, result) = (self.array(0)?, self.result()?);
-        let dimensions = self.dimensions("dimensions", result.rank())?;
+        if operand.rank() > 0 && self.attribute("dimensions").is_err() {
+            let message = format!("`{operand}` needs `dimensions`: only a scalar does without");
+            return Err(of_operand(0, message));
+        }
+        let dimensions = self.dimensions_once("dimensions", &result)?;
         let taken = dimensions.iter().map(|&it| result.sizes[it]).collect();
         if result.with(taken).is_like(&operand) {
             return Ok(());
@@ -288,10 +308,8 @@ impl<'d> Operation<'d, '_> {
 
     fn transpose(&self) -> Checked {
         let operand = self.array(0)?;
-        let dimensions = self.dimensions("dimensions", operand.rank())?;
-        let mut each = dimensions.clone();
-        each.sort_unstable();
-        if !each.into_iter().eq(0..operand.rank()) {
+        let dimensions = self.dimensions_once("dimensions", &operand)?;
+        if dimensions.len() < operand.rank() {
             let list = self.attribute("dimensions").unwrap_or_default();
             return Err(of_result(format!(
                 "`dimensions={list}` does not name each dimension of `{operand}` once"
@@ -370,12 +388,41 @@ impl<'d> Operation<'d, '_> {
             let message = format!("`{expected}` is no part of `{operand}`");
             return Err(of_operand(0, message));
         }
+        self.indices(&operand, 1)?;
         self.gives(&expected)
+    }
+
+    fn dynamic_update_slice(&self) -> Checked {
+        let (operand, update) = (self.array(0)?, self.array(1)?);
+        let mut sizes = update.sizes.iter().zip(&operand.sizes);
+        let fits = |(size, of): (&Option<u64>, &Option<u64>)| of.is_none() || size <= of;
+        let is_part = update.rank() == operand.rank() && sizes.all(fits);
+        if !is_part || !update.with(Vec::new()).is_like(&operand.with(Vec::new())) {
+            let message = format!("`{update}` is no part of `{operand}`");
+            return Err(of_operand(1, message));
+        }
+        self.indices(&operand, 2)?;
+        self.gives(&operand)
+    }
+
+    /// Where a part of `array` begins: the operands from `first` on, one for each dimension, or one array of all.
+    fn indices(&self, array: &Array, first: usize) -> Checked {
+        let count = self.operands.len().saturating_sub(first);
+        if count == 1 && self.array(first)?.rank() == 1 || count == array.rank() {
+            return Ok(());
+        }
+        let found = counted(count, "index operand");
+        let message = format!("{found} into `{array}`: one for each dimension is expected");
+        Err(of_operand(0, message))
     }
 
     /// `padding=LOW_HIGHxLOW_HIGH_INTERIOR`, for each dimension. What is negative cuts off.
     fn pad(&self) -> Checked {
-        let operand = self.array(0)?;
+        let (operand, with) = (self.array(0)?, self.array(1)?);
+        if !with.is_like(&operand.with(Vec::new())) {
+            let message = format!("`{with}` pads `{operand}`");
+            return Err(of_operand(1, message));
+        }
         let mut sizes = Vec::new();
         for (number, padding) in self.attribute("padding")?.split('x').enumerate() {
             let numbers = padding.trim().split('_').map(str::parse::<i64>);
@@ -401,7 +448,13 @@ impl<'d> Operation<'d, '_> {
     /// Of one operand and its start value. Of several there is a tuple of results, of which nothing is said.
     fn reduce(&self) -> Checked {
         let operand = self.array(0)?;
-        let dimensions = self.dimensions("dimensions", operand.rank())?;
+        let dimensions = self.dimensions_once("dimensions", &operand)?;
+        if let [_, _] = self.operands
+            && self.array(1)?.rank() > 0
+        {
+            let message = format!("`{}` is no scalar to begin with", self.array(1)?);
+            return Err(of_operand(1, message));
+        }
         let sizes = operand.sizes.iter().enumerate();
         let kept = sizes.filter(|(number, _)| !dimensions.contains(number));
         self.gives_sizes(kept.map(|(_, size)| *size).collect())

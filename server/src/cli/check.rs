@@ -19,6 +19,7 @@ use super::{FINDINGS, UNREADABLE, complain, complain_of_none};
 use crate::checks::budgets::{Baseline, Budgets, Percent, Ratio};
 use crate::checks::{self, Code, Finding, Severities, Severity, Thresholds};
 use crate::model::Dump;
+use crate::model::bytes::counted;
 use crate::model::device::{DEVICES, Device};
 use crate::model::space;
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
@@ -318,7 +319,16 @@ impl Check {
             "the baseline is not written, as it would not hold everything".to_owned()
         } else {
             match write_whole(path, |out| now.write(out)) {
-                Ok(()) => return,
+                Ok(()) => {
+                    if now.without_peak() > 0 {
+                        let count = counted(now.without_peak() as u64, "program");
+                        totals.note(format!(
+                            "{}: of {count} the peak is not known, and will not be compared",
+                            path.display()
+                        ));
+                    }
+                    return;
+                }
                 Err(error) => format!("the baseline cannot be written: {error}"),
             }
         };

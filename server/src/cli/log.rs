@@ -9,7 +9,7 @@ use buflens_syntax::{Document, DocumentKind, TooLarge};
 use record::of_record;
 use rustc_hash::FxHashMap;
 
-use crate::model::failure::{Form, failures};
+use crate::model::failure::{Form, Printed, failures};
 use crate::model::source::unescaped;
 
 /// A record may hold another one, so deep at most.
@@ -160,6 +160,38 @@ fn behind_time(mut line: &str) -> &str {
     line
 }
 
+/// Whether a line begins with a date or a time, or as glog has them: `I0501 12:00:00.1 9 a.cc:2] `.
+fn is_record(line: &str) -> bool {
+    let is_glog = |word: &str| {
+        word.len() == 5
+            && word.starts_with(['I', 'W', 'E', 'F'])
+            && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+    };
+    behind_time(line).len() < line.len() || line.split_once(' ').is_some_and(|(it, _)| is_glog(it))
+}
+
+/// Whether a sentence is broken within a number, or between it and its unit: no two numbers stand side by side in one.
+fn is_in_number(before: &str, behind: &str) -> bool {
+    let bytes = before.as_bytes();
+    let is_digit = |at: usize| {
+        bytes
+            .len()
+            .checked_sub(at)
+            .is_some_and(|at| bytes[at].is_ascii_digit())
+    };
+    let is_unit = || {
+        let end = behind.find(|char: char| !char.is_ascii_alphabetic());
+        let unit = &behind[..end.unwrap_or(behind.len())];
+        let rest = unit.trim_start_matches(['K', 'M', 'G', 'T', 'P', 'E']);
+        !unit.is_empty() && matches!(rest, "" | "B" | "iB") && is_digit(1)
+    };
+    match behind.bytes().next() {
+        Some(b'0'..=b'9') => is_digit(1) || before.ends_with('.') && is_digit(2),
+        Some(b'.') => is_digit(1) && behind[1..].starts_with(|next: char| next.is_ascii_digit()),
+        _ => is_unit(),
+    }
+}
+
 fn has_beginning(text: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| text.contains(beginning))
 }
@@ -180,21 +212,25 @@ fn sentence(lines: &[&str]) -> Option<(String, usize)> {
         // A terminal breaks lines where it ends, in the middle of words; people break them between words.
         let width = first.chars().count();
         let before = first[..log_prefix(first, &others[0])].chars().count();
-        let is_hard = (count > 2 || [width, width - before].contains(&TERMINAL))
-            && others[..others.len() - 1]
-                .iter()
-                .all(|part| part.chars().count() == width);
-        let mut sentence = first.clone();
-        for part in others {
-            let part = &part[log_prefix(first, part)..];
-            if is_hard {
-                sentence.push_str(part);
-            } else {
-                sentence.push(' ');
-                sentence.push_str(part.trim());
+        let is_even = others[..others.len() - 1]
+            .iter()
+            .all(|part| part.chars().count() == width);
+        let is_hard = is_even && (count > 2 || [width, width - before].contains(&TERMINAL));
+        let whole = |is_hard: bool| {
+            let mut sentence = first.clone();
+            for part in others {
+                let part = &part[log_prefix(first, part)..];
+                if is_hard || is_in_number(&sentence, part) {
+                    sentence.push_str(part);
+                } else {
+                    sentence.truncate(sentence.trim_end().len());
+                    sentence.push(' ');
+                    sentence.push_str(part.trim());
+                }
             }
-        }
-        is_whole(&sentence).then(|| (sentence + "\n", count))
+            is_whole(&sentence).then(|| (sentence + "\n", count))
+        };
+        whole(is_hard).or_else(|| whole(is_even).filter(|_| !is_hard))
     };
     let mut whole = (2..=parts.len()).filter_map(joined);
     let shortest = whole.next()?;
@@ -218,8 +254,12 @@ fn entry(lines: &[&str]) -> Option<(String, usize)> {
     let mut width = whole.chars().count();
     let mut count = 1;
     for part in others.iter().take(MOST_LINES - 1).map(content) {
-        let is_broken = whole.ends_with(' ') || width == TERMINAL;
+        // A sum has a blank behind it, broken or not.
+        let last = whole.split_ascii_whitespace().next_back();
+        let is_sum = last.is_some_and(|last| Printed(last).bytes().is_some());
+        let is_broken = whole.ends_with(' ') && !is_sum || width == TERMINAL;
         let is_own = part.starts_with("  ") || AT_EDGE.iter().any(|it| part.starts_with(it));
+        let is_own = is_own || is_record(&part);
         if !is_broken || part.trim().is_empty() || is_own {
             break;
         }
@@ -251,7 +291,8 @@ fn is_whole(line: &str) -> bool {
             if message.form == Form::Allocation && !is_described(message.text) {
                 return false;
             }
-            if message.exceeded.is_none() && message.text.contains("Exceeded") {
+            let is_told = message.form == Form::Used && message.text.starts_with("Ran out of");
+            if message.exceeded.is_none() && (is_told || message.text.contains("Exceeded")) {
                 return false;
             }
             let is_alone = message.form == Form::Request && !message.text.starts_with("Attempting");

@@ -69,6 +69,8 @@ impl Ls {
         }
         let limit = self.limit.unwrap_or(usize::MAX);
         if !self.format.is_for_people() {
+            let count = listing.compilations.len();
+            listing.compilations_left_out = count.saturating_sub(limit);
             listing.compilations.truncate(limit);
         }
         if !listing.compilations.is_empty() || self.format == Format::Json {

@@ -57,11 +57,8 @@ impl Oom {
         }
         if !texts.is_empty() {
             let answer = OutOfMemory::new(texts);
-            self.format.write(
-                &answer,
-                || page::page(&answer, self.limit()),
-                || page::entries(&answer),
-            )?;
+            self.format
+                .write(&answer, || page::page(&answer), || page::entries(&answer))?;
         }
         Ok(ExitCode::from(if is_unreadable { UNREADABLE } else { 0 }))
     }

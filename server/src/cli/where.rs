@@ -22,7 +22,7 @@ use crate::workspace::{self, Loaded};
 pub struct Where {
     /// The line, some lines, or all of a file: `model.py:12`, `model.py:10-20`, `model.py`. As much
     /// of the path as tells which file is meant.
-    #[arg(value_name = "FILE[:LINE]")]
+    #[arg(value_name = "FILE[:LINE]", allow_hyphen_values = true, value_parser = lines)]
     lines: Lines,
     /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.
     #[arg(default_value = ".")]
@@ -82,6 +82,14 @@ impl Where {
 }
 
 /// What some platform's memory space is called. Which it is depends on the dump's platform.
+/// `-:4` is a line of what was piped into a compiler; nothing else begins so.
+fn lines(text: &str) -> Result<Lines, String> {
+    if text.starts_with('-') && !text.starts_with("-:") {
+        return Err("there is no such option".to_owned());
+    }
+    text.parse()
+}
+
 fn is_called(space: &str) -> Result<String, String> {
     space::called_anywhere(space).map(|_| space.to_owned())
 }

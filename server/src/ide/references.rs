@@ -28,7 +28,8 @@ pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> 
             declaring.extend(computation(dump, name));
         } else if let Subject::TableRow(row) = &subject {
             declaring.extend(table_row(dump, *row));
-        } else if declaring.is_empty() {
+        } else {
+            // Beside a dump, an instruction is declared there and defined here.
             let name = subject.name();
             declaring.extend(name.and_then(|name| instruction_in(dump, around, name)));
         }

@@ -173,6 +173,36 @@ pub struct Entry<'d> {
     pub kind: Option<&'d str>,
     /// What a kernel has it for.
     pub tag: Option<&'d str>,
+    /// Whether it is a parameter of the program, as the list of a GPU tells.
+    pub is_parameter: bool,
+    /// So many of [`IN_ORDER`] come no more.
+    told: usize,
+}
+
+/// What an entry tells of itself, in this order, and what else anywhere.
+const IN_ORDER: [&[&str]; 8] = [
+    &["Size"],
+    &["Operator"],
+    &["XLA Label"],
+    &["Shape", "Entry Parameter Subshape"],
+    &["Unpadded size"],
+    &["Extra memory due to padding"],
+    &["XLA label"],
+    &["Allocation type"],
+];
+
+impl Entry<'_> {
+    /// Whether a line about `label` can be of this entry, which has told it then. Else it is of another entry, whose beginning
+    /// has been cut off, or a line of the log that looks so.
+    fn tells(&mut self, label: &str) -> bool {
+        let place = IN_ORDER.iter().position(|labels| labels.contains(&label));
+        let Some(place) = place else {
+            return self.tag.is_none();
+        };
+        let is_next = place >= self.told;
+        self.told = self.told.max(place + 1);
+        is_next
+    }
 }
 
 /// One failure.
@@ -289,7 +319,10 @@ fn add<'d>(
             ..Entry::default()
         }),
         Kind::Property => {
-            if let Some(entry) = failure.entries.last_mut() {
+            let label = row.label.text(text);
+            if let Some(entry) = failure.entries.last_mut()
+                && entry.tells(label)
+            {
                 entry.range.end = line.end;
                 property(entry, row, text, line.end == length);
             }
@@ -347,7 +380,11 @@ fn property<'d>(entry: &mut Entry<'d>, row: &OutOfMemory, text: &'d str, is_last
         "Size" => entry.size = size,
         "Unpadded size" => entry.unpadded = size,
         "Extra memory due to padding" => entry.padding = size,
-        "Shape" | "Entry Parameter Subshape" => entry.shape = Some(content),
+        "Shape" => entry.shape = Some(content),
+        "Entry Parameter Subshape" => {
+            entry.shape = Some(content);
+            entry.is_parameter = true;
+        }
         "Allocation type" => entry.kind = Some(content),
         "Tag" => entry.tag = Some(content),
         "XLA label" | "XLA Label" => {
@@ -446,6 +483,26 @@ mod tests {
             (Form::Allocation, Some("smem"))
         );
         assert_eq!(message.wanted, Some(Printed("9")));
+    }
+
+    #[test]
+    fn what_another_entry_tells_is_not_this_one() {
+        let head = "Ran out of memory in memory space hbm. Used 20.0G of 1.0G hbm.\n  1. Size: 10.00G\n     \
+                    Shape: f32[8]\n     XLA label: copy.1 = copy(a)\n     Allocation type: HLO temp\n";
+        let others = "... 60 lines ...\n     Extra memory due to padding: 508B\n     \
+                      XLA label: copy.9 = copy(b)\n     Allocation type: global\n     ======\n\n  10. Size: 512B\n";
+        for between in ["", "W0501 12:00:00.1 9 queue.cc:2] Size: 3.00G\n"] {
+            let document = Document::new(&format!("{head}{between}{others}"));
+            let document = document.expect("a small text");
+            let failures = failures(&document);
+            let [first, last] = &failures[0].entries[..] else {
+                panic!("{failures:?}");
+            };
+            assert_eq!((first.name, first.padding), (Some("copy.1"), None));
+            assert_eq!(first.size, Some(Printed("10.00G")));
+            assert_eq!(first.kind, Some("HLO temp"));
+            assert_eq!((last.number, last.label), (10, None));
+        }
     }
 
     #[test]

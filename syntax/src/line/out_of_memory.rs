@@ -70,7 +70,7 @@ const USES: [&str; 15] = [
 
 /// Which usage, output or requirement is meant: how such an amount begins, and what else is in it.
 const AMOUNTS: [(&str, &str); 3] = [
-    ("Total ", " usage >="),
+    ("Total ", USAGE),
     ("Output size", ""),
     ("Program ", " requirement"),
 ];
@@ -79,10 +79,13 @@ const UNKNOWN: &str = "unknown";
 const SIZE: &str = ". Size: ";
 const BUFFER: &str = "Buffer ";
 
+/// How the sum of a memory space ends, which the message stands before, if it has not been cut off.
+const USAGE: &str = " usage >=";
+
 /// One of these is in each line that [`opens`] the text.
 static OPENING: LazyLock<Words> = LazyLock::new(|| {
     let messages = MESSAGES.iter().map(|(message, _)| *message);
-    Words::new(messages.chain(HEADINGS))
+    Words::new(messages.chain(HEADINGS).chain([USAGE]))
 });
 /// One of these is in each line that is a [`part`].
 static OWN: LazyLock<Words> = LazyLock::new(|| {
@@ -156,6 +159,7 @@ pub(super) fn opens(line: &str) -> bool {
                 let own = &line[..end(line)];
                 !own.ends_with("stats:") && !own.ends_with("buffers:")
             }
+            LineKind::OutOfMemoryAmount => line[part.start..][..part.label].ends_with(USAGE),
             _ => false,
         })
 }
@@ -430,6 +434,8 @@ mod tests {
             assert!(opens(line), "{line}");
         }
         assert!(!opens("Peak buffers:"));
+        assert!(opens("Total hbm usage >= 20.25G:"));
+        assert!(!opens("    arguments        20.00G "));
         assert!(!opens("     Shape: f32[1]"));
     }
 }

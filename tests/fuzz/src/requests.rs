@@ -346,7 +346,7 @@ fn write_failures(source: &Source<'_, '_, FileLocation>) {
             let answer = OutOfMemory::new(vec![text]);
             write(
                 &answer,
-                &pages::oom::page(&answer, LIMIT),
+                &pages::oom::page(&answer),
                 &pages::oom::entries(&answer),
             );
         }

@@ -283,7 +283,7 @@ impl Advice<'_, '_> {
             // Those that one could be donated to are left out.
             let message = format!(
                 "{what} empty at the peak of {}, {}: reserved for a result that does not exist yet, and no \
-                 parameter is left that could be donated to it",
+                 parameter is matched with it",
                 space_title(self.dump, space.color),
                 step_title(self.dump, peak.step)
             );

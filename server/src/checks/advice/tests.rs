@@ -125,7 +125,7 @@ fn parameters_outputs_constants_and_gaps() {
             2 `400` missed-donation: parameter 0 (`params['w']`) is not donated, and allocation 2 holds a part of the result that takes the same 400 B: if the caller needs the parameter no longer, donating it reserves up to 400 B less, and lowers the peak of memory space 0 by up to 400 B
                 6 the output
             4 `800` dead-parameter: parameter 1 is read for the last time at step 3, by `a.1`, but keeps its 800 B at the peak of memory space 0, step 6 (`out.1`): no output could take its place, so its bytes are free before the end only in a program that is split there
-            8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): reserved for a result that does not exist yet, and no parameter is left that could be donated to it
+            8 `1200` idle-output: this output reserves 1.2 KiB, but is empty at the peak of memory space 0, step 6 (`out.1`): reserved for a result that does not exist yet, and no parameter is matched with it
             10 `40` large-constant: the constant `constant.1` (model.py:4) takes 40 B, and as much in the compiled program: if it were an argument, it would not be compiled in
             12 `4000` fragmentation: never more than 50.0 % full: 2.0 KiB of 3.9 KiB are occupied at the fullest, step 6 (`out.1`), so at least 2.0 KiB are gaps at every step
             56 `7` xla-peak-step: the compiler takes step 7 (`out.2`) for the peak, but memory space 0 holds the most at step 6 (`out.1`): 3.2 KiB (3,240 B), which is 400 B more than at step 7
@@ -453,7 +453,7 @@ fn real_dumps() {
         "cpu-no-space/module_0008.",
         &default,
         &expect![[r#"
-            2 `1048576` idle-output: this output reserves 1.0 MiB, but is empty at the peak of host RAM, step 48 (`dot.7`): reserved for a result that does not exist yet, and no parameter is left that could be donated to it
+            2 `1048576` idle-output: this output reserves 1.0 MiB, but is empty at the peak of host RAM, step 48 (`dot.7`): reserved for a result that does not exist yet, and no parameter is matched with it
             4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
                 56 what it copies
             11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)

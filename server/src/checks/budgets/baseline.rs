@@ -113,6 +113,13 @@ impl Baseline {
         self.modules.keys()
     }
 
+    /// How many programs have a memory space of which no peak is known, and so none is compared.
+    pub fn without_peak(&self) -> usize {
+        let is_unknown = |space: &Space| space.reserved_bytes > 0 && space.peak_bytes.is_none();
+        let modules = self.modules.values();
+        modules.filter(|it| it.iter().any(is_unknown)).count()
+    }
+
     /// Whether no program is there.
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()

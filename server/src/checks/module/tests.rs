@@ -116,7 +116,7 @@ fn what_people_write_has_no_finding() {
     let text = "  HloModule m,\n    is_scheduled=true\n\n  /* one line */\n  add {\n    x = f32[] parameter(0)\n    \
                     y = f32[] parameter(1)\n    ROOT\ts = add(x, y)\n    }\n\nmain (a: f32[2],\n    b: f32[2]) -> f32[]\n{\n\
                     %a = f32[2] parameter(0)\nb = f32[2] parameter(1), frontend_attributes={\n  k=\"}\"\n  }\n\
-                    c = add(a, f32[2] negate(b))\nROOT r = reduce(c, f32[] constant(0)),\n  dimensions={0}, to_apply=add\n}\n";
+                    c = add(a, f32[2] negate(b)) // the sum {\nd = negate(c), backend_config=\"{\n  \\\"a\\\": {\n  }\n}\"\nROOT r = reduce(c, f32[] constant(0)),\n  dimensions={0}, to_apply=add\n}\n";
     assert_eq!(findings(text), "");
     // Compilers print the layout on the first line, and the entry last.
     let cut = SOUND[..SOUND.find("ENTRY").expect("an entry")].replace(
@@ -341,6 +341,17 @@ fn shapes_that_do_not_follow_from_operands() {
         "c = f32[1,4] slice(a), slice={[1:2], [0:4]}",
         "c = f32[1,3] dynamic-slice(a, i, i), dynamic_slice_sizes={2,3}",
         "c = f32[3,3] dynamic-slice(a, i, i), dynamic_slice_sizes={3,3}",
+        "c = f32[2,3] select(a, a, a)",
+        "c = f32[2,3] clamp(i, a, z)",
+        "c = f32[2,4,3] broadcast(a)",
+        "c = f32[2,3] broadcast(d), dimensions={0,0}",
+        "c = f32[1,3] dynamic-slice(a, i), dynamic_slice_sizes={1,3}",
+        "c = f32[2,3] dynamic-update-slice(a, b, i, i)",
+        "c = f32[2,3] dynamic-update-slice(a, d, i, i)",
+        "c = f32[2,3] dynamic-update-slice(a, a, i)",
+        "c = f32[4,3] pad(a, i), padding=1_1x0_0",
+        "c = f32[2] reduce(a, a), dimensions={1}, to_apply=add",
+        "c = f32[2] reduce(a, z), dimensions={1,1}, to_apply=add",
         "c = f32[2,3] pad(a, z), padding=1_1x0_0",
         "c = f32[2] reduce(a, z), dimensions={0}, to_apply=add",
         "c = f32[2] reduce(a, z), dimensions={2}, to_apply=add",

@@ -83,8 +83,8 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     for space in &spaces {
         if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
             page.text(format!(
-                "dead: {}{} are not read any more at the peak and occupied all the same. No \
-                 output that fits is left to take their place.",
+                "dead: {}{} are not read any more at the peak and occupied all the same. No output is matched \
+                 with them: none has their size, or others are worth more there.",
                 rounded(dead),
                 within(space, &spaces)
             ));
@@ -159,7 +159,7 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
     let takes = if parameter.verdict == Verdict::CouldMatch.name() {
         "could be"
     } else {
-        "others come first for"
+        "not matched with"
     };
     let apart = match (parameter.in_place, parameter.only_with.len()) {
         (Some(false), _) => ", not in place",

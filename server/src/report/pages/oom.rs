@@ -18,14 +18,14 @@ const MAX_PLACES: usize = 8;
 /// Where something is said: the name of a text and a line in it, from 1.
 type Said<'t> = (&'t str, u32);
 
-/// All texts; at most `limit` rows in a table. What several ranks say, or an exception and its cause, is
+/// All texts. What several ranks say, or an exception and its cause, is
 /// explained once.
-pub fn page<L>(answer: &OutOfMemory<L>, limit: usize) -> Page {
+pub fn page<L>(answer: &OutOfMemory<L>) -> Page {
     let mut told: Vec<(String, Page, Vec<Said>)> = Vec::new();
     let mut by_message: FxHashMap<Option<&str>, Vec<usize>> = FxHashMap::default();
     for text in &answer.texts {
         for failure in &text.failures {
-            let (verdict, explained) = (verdict(failure), failed(text, failure, limit));
+            let (verdict, explained) = (verdict(failure), failed(text, failure));
             let same = by_message.entry(failure.message.as_deref()).or_default();
             let place = (text.file.as_str(), failure.line);
             let is_same = |&&at: &&usize| told[at].0 == verdict && told[at].1 == explained;
@@ -80,7 +80,7 @@ fn at(file: &str, places: &[Said]) -> String {
 }
 
 /// What is said of a failure, wherever it stands.
-fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> Page {
+fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Page {
     let mut page = Page::default();
     if let Some(message) = &failure.message {
         page.text(format!("The message: {message}"));
@@ -92,25 +92,21 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>, limit: usize) -> 
         page.text("More is free than was wanted, but not in one piece.");
     }
     page.table(amounts(failure));
-    if failure.entries.is_empty() && failure.form == Some("scoped") {
+    let count = failure.entries.len() + failure.entries_left_out;
+    if count == 0 && failure.form == Some("scoped") {
         // There is no list of such, and no dump tells of it.
         return page;
     }
-    if failure.entries.is_empty() {
+    if count == 0 {
         // A warning never does.
         if failure.form != Some("rematerialization") {
             page.text("It lists no allocations.");
         }
     } else {
-        page.heading(format!(
-            "It lists {}",
-            counted(failure.entries.len(), "allocation")
-        ));
-        let mut table = entries_of(text, failure);
-        table.rows.truncate(limit);
-        page.table(table);
-        if failure.entries.len() > limit {
-            let more = counted(failure.entries.len() - limit, "allocation");
+        page.heading(format!("It lists {}", counted(count, "allocation")));
+        page.table(entries_of(text, failure));
+        if failure.entries_left_out > 0 {
+            let more = counted(failure.entries_left_out, "allocation");
             page.text(format!("... and {more} more."));
         }
     }
@@ -443,11 +439,11 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     }
     page.text(STATIC);
     if let Some(unlisted) = dump.unlisted_bytes.filter(|&bytes| bytes > 0) {
-        page.text(if failure.entries.is_empty() {
+        page.text(if failure.entries.len() + failure.entries_left_out == 0 {
             "The values there:".to_owned()
         } else {
             format!(
-                "{} of that are values in the list, {} are not:",
+                "{} of that are values that are certainly in the list, {} are others:",
                 rounded(dump.listed_bytes),
                 rounded(unlisted)
             )

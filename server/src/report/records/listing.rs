@@ -17,6 +17,8 @@ pub struct Listing {
     schema: u32,
     /// The compilations.
     pub compilations: Vec<Listed>,
+    /// How many more there are.
+    pub compilations_left_out: usize,
     /// HLO texts that are of no compilation in the list.
     pub texts_alone: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Listing {
         Self {
             schema: SCHEMA,
             compilations,
+            compilations_left_out: 0,
             texts_alone,
         }
     }

@@ -79,6 +79,8 @@ pub struct FailureRecord<L> {
     pub amounts: Vec<AmountRecord>,
     /// The largest allocations, as listed.
     pub entries: Vec<EntryRecord>,
+    /// How many more it lists.
+    pub entries_left_out: usize,
     /// What the dump says; `null` without one, and where it was about the scratch of one instruction, of which no dump
     /// tells. Of failures alike it is the same.
     pub dump: Option<Rc<FailedDump<L>>>,
@@ -204,7 +206,10 @@ pub fn failed<'f, L: Clone>(
                 told.or_insert_with_key(|told| Rc::new(failed_dump(source, told, fullest, limit)));
             Rc::clone(told)
         });
-        failure_record(failure, line, source, &meant, dump)
+        let entries = failure.entries.iter().zip(&meant).take(limit);
+        let audit = source.map(|it| it.audit);
+        let entries = entries.map(|(entry, meant)| entry_record(audit, entry, meant));
+        failure_record(failure, line, entries.collect(), dump)
     };
     failures.map(record).collect()
 }
@@ -277,12 +282,10 @@ impl<'f> Told<'f> {
 fn failure_record<L>(
     failure: &failure::Failure,
     line: u32,
-    source: Option<&Source<'_, '_, L>>,
-    meant: &[Meant],
+    entries: Vec<EntryRecord>,
     dump: Option<Rc<FailedDump<L>>>,
 ) -> FailureRecord<L> {
     let message = failure.message;
-    let entries = failure.entries.iter().zip(meant);
     FailureRecord {
         line,
         message: message.map(|message| message.text.trim().to_owned()),
@@ -307,9 +310,8 @@ fn failure_record<L>(
                 at_least: amount.is_at_least,
             })
             .collect(),
-        entries: entries
-            .map(|(entry, meant)| entry_record(source.map(|it| it.audit), entry, meant))
-            .collect(),
+        entries_left_out: failure.entries.len() - entries.len(),
+        entries,
         dump,
     }
 }
