@@ -74,29 +74,92 @@ pub(super) struct Signature<'d> {
 }
 
 impl<'d> Signature<'d> {
-    /// `instruction-shape`: what `header` says that the computation gives is not what its root gives.
-    pub fn problem(
+    /// `instruction-shape`: what `header` says that the computation takes and gives is not what its parameters and its root
+    /// are. A parameter that others disagree with too, as `is_doubted` tells, is wrong itself.
+    pub fn problems(
         &self,
         context: &Context<'d>,
         header: &At<'d, facts::Computation>,
-    ) -> Option<Odd> {
-        let root = &self.given.as_ref()?.result;
+        is_doubted: impl Fn(Row) -> bool,
+    ) -> Vec<Odd> {
         let line = header.text(header.row.line);
-        let (before, behind) = line.rsplit_once("->")?;
-        let shape = behind.trim_end().strip_suffix('{')?.trim();
-        let (found, expected) = difference(&context.shapes, shape, root.shape?)?;
-        let blanks = behind.len() - behind.trim_start().len();
-        let start = header.row.line.start + (before.len() + "->".len() + blanks) as u32;
-        let end = start + shape.len() as u32;
-        let message = format!("{found}, while the root gives {expected}");
-        let place = header.place(Span { start, end });
-        let finding = Finding::new(Code::InstructionShape, place, message);
-        Some(Odd {
-            finding: finding.related(root.place.clone(), "the root"),
-            result: None,
-            others: root.instruction.into_iter().collect(),
-        })
+        let Some((before, behind)) = line.rsplit_once("->") else {
+            return Vec::new();
+        };
+        let place = |text: &str| {
+            let start =
+                header.row.line.start + (text.as_ptr() as usize - line.as_ptr() as usize) as u32;
+            let end = start + text.len() as u32;
+            header.place(Span { start, end })
+        };
+        let mut odd = Vec::new();
+        let mut parameters: Vec<_> = self.parameters.iter().collect();
+        parameters.sort_by_key(|(number, _)| *number);
+        for (number, shape) in (0..).zip(taken(before)) {
+            let parameter = parameters.binary_search_by_key(&number, |(own, _)| *own);
+            let parameter = parameter.ok().map(|at| parameters[at]);
+            let Some((
+                _,
+                Shaped {
+                    shape: Some(own),
+                    instruction,
+                    place: at,
+                },
+            )) = parameter
+            else {
+                continue;
+            };
+            let Some((found, expected)) = difference(&context.shapes, shape, own) else {
+                continue;
+            };
+            let wrong = instruction.filter(|&it| is_doubted(it));
+            let finding = if wrong.is_some() {
+                let message = format!("{expected}, while the header has {found}");
+                let finding = Finding::new(Code::InstructionShape, at.clone(), message);
+                finding.related(place(shape), "in the header")
+            } else {
+                let message = format!("{found}, while parameter {number} is {expected}");
+                let finding = Finding::new(Code::InstructionShape, place(shape), message);
+                finding.related(at.clone(), "the parameter")
+            };
+            odd.push(Odd {
+                finding,
+                result: wrong,
+                others: Vec::new(),
+            });
+        }
+        odd.extend(self.given.as_ref().and_then(|given| {
+            let root = &given.result;
+            let shape = behind.trim_end().strip_suffix('{')?.trim();
+            let (found, expected) = difference(&context.shapes, shape, root.shape?)?;
+            let message = format!("{found}, while the root gives {expected}");
+            let finding = Finding::new(Code::InstructionShape, place(shape), message);
+            Some(Odd {
+                finding: finding.related(root.place.clone(), "the root"),
+                result: None,
+                others: root.instruction.into_iter().collect(),
+            })
+        }));
+        odd
     }
+}
+
+/// The shapes of the parameters in a computation's header, of which `text` is what stands before the arrow:
+/// `%add (x: f32[], y: (s32[], f32[2])) `.
+fn taken(text: &str) -> impl Iterator<Item = &str> {
+    let list = text.find('(').map_or("", |start| &text[start + 1..]);
+    let list = list.trim_end();
+    let list = list.strip_suffix(')').unwrap_or(list);
+    let mut depth = 0;
+    let items = list.split(move |char| {
+        match char {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        char == ',' && depth == 0
+    });
+    items.map_while(|item| Some(item.split_once(':')?.1.trim()))
 }
 
 /// The signatures of a module's computations, by their numbers.

@@ -4,7 +4,7 @@
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::calls::{Call, Given, Odd, Shaped, Signatures};
 use super::inference::Operation;
@@ -87,14 +87,16 @@ fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
             .iter()
             .filter_map(|call| call.problem(context, &signatures)),
     );
-    odd.extend(
-        (0..)
-            .zip(&dump.module.computations)
-            .filter_map(|(number, at)| {
-                let header = dump.at::<facts::Computation>(*at)?;
-                signatures.get(&Some(number))?.problem(context, &header)
-            }),
-    );
+    let told: FxHashSet<Row> = odd
+        .iter()
+        .flat_map(|it| it.others.iter().copied())
+        .collect();
+    for (number, at) in (0..).zip(&dump.module.computations) {
+        let header = dump.at::<facts::Computation>(*at);
+        if let Some((header, signature)) = header.zip(signatures.get(&Some(number))) {
+            odd.extend(signature.problems(context, &header, |row| told.contains(&row)));
+        }
+    }
     findings.extend(Odd::first(odd));
     check_computations(dump, findings);
     check_tables(dump, findings);

@@ -456,7 +456,7 @@ mod tests {
                 v.txt:51 add.2
                 d.txt:9 add.2
                 d.txt:17 add.2
-                m.txt:34 add.2
+                m.txt:34 add.2 (declares)
                 1 in this file
             "#]],
         );

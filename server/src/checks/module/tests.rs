@@ -406,7 +406,7 @@ fn shapes_that_do_not_follow_from_operands() {
         c = f32[3,2] transpose(a), dimensions={1,2}
           instruction-shape `f32[3,2]` `dimensions={1,2}`, where there are 2 dimensions []
         c = f32[2,2] transpose(a), dimensions={0,0}
-          instruction-shape `f32[2,2]` `dimensions={0,0}` does not name each dimension of `f32[2,3]` once []
+          instruction-shape `f32[2,2]` `dimensions={0,0}` names a dimension of `f32[2,3]` twice []
         c = f32[7] reshape(a)
           instruction-shape `f32[7]` `f32[2,3]` has 6 elements, `f32[7]` has 7 []
         c = f32[2,5] concatenate(a, a), dimensions={1}
@@ -421,6 +421,28 @@ fn shapes_that_do_not_follow_from_operands() {
           instruction-shape `f32[1,3]` `dynamic-slice` gives `f32[2,3]` here, not `f32[1,3]` []
         c = f32[3,3] dynamic-slice(a, i, i), dynamic_slice_sizes={3,3}
           instruction-shape `a` `f32[3,3]` is no part of `f32[2,3]` []
+        c = f32[2,3] select(a, a, a)
+          instruction-shape `a` `f32[2,3]` selects among `f32[2,3]` []
+        c = f32[2,3] clamp(i, a, z)
+          instruction-shape `i` `s32[]` is a bound of `f32[2,3]` []
+        c = f32[2,4,3] broadcast(a)
+          instruction-shape `a` `f32[2,3]` needs `dimensions`: only a scalar does without []
+        c = f32[2,3] broadcast(d), dimensions={0,0}
+          instruction-shape `f32[2,3]` `dimensions={0,0}` names a dimension of `f32[2,3]` twice []
+        c = f32[1,3] dynamic-slice(a, i), dynamic_slice_sizes={1,3}
+          instruction-shape `a` 1 index operand into `f32[2,3]`: one for each dimension is expected []
+        c = f32[2,3] dynamic-update-slice(a, b, i, i)
+          instruction-shape `b` `bf16[3,4]` is no part of `f32[2,3]` []
+        c = f32[2,3] dynamic-update-slice(a, d, i, i)
+          instruction-shape `d` `f32[8,?]` is no part of `f32[2,3]` []
+        c = f32[2,3] dynamic-update-slice(a, a, i)
+          instruction-shape `a` 1 index operand into `f32[2,3]`: one for each dimension is expected []
+        c = f32[4,3] pad(a, i), padding=1_1x0_0
+          instruction-shape `i` `s32[]` pads `f32[2,3]` []
+        c = f32[2] reduce(a, a), dimensions={1}, to_apply=add
+          instruction-shape `a` `f32[2,3]` is no scalar to begin with []
+        c = f32[2] reduce(a, z), dimensions={1,1}, to_apply=add
+          instruction-shape `f32[2]` `dimensions={1,1}` names a dimension of `f32[2,3]` twice []
         c = f32[2,3] pad(a, z), padding=1_1x0_0
           instruction-shape `f32[2,3]` `pad` gives `f32[4,3]` here, not `f32[2,3]` []
         c = f32[2] reduce(a, z), dimensions={0}, to_apply=add
@@ -454,6 +476,33 @@ fn shapes_that_do_not_follow_from_operands() {
         c = (s32[], f32[2,3]) while(t), condition=next, body=next
           instruction-shape `while` the condition `next` gives a tuple of 2 elements, not `pred[]` ["its result"]
     "#]].assert_eq(&told);
+}
+
+#[test]
+fn a_header_says_what_the_parameters_are() {
+    changed(
+        "(a: f32[2,3])",
+        "(a: f32[2,4])",
+        &expect![[r#"
+        23 instruction-shape `f32[2,4]` `f32[2,4]`, while parameter 0 is `f32[2,3]` ["the parameter"]
+    "#]],
+    );
+    let text = "HloModule m\n\n%f (x: f32[2], y: (f32[2], /*index=1*/s32[])) -> f32[2] {\n  %x = f32[2] parameter(0)\n  \
+                %y = (f32[2]{0}, s32[]) parameter(1)\n  %g = f32[2] get-tuple-element(%y), index=0\n  \
+                ROOT %s = f32[2] add(%x, %g)\n}\n\nENTRY %e (a: f32[2], b: (f32[2], s32[])) -> f32[2] {\n  \
+                %a = f32[2] parameter(0)\n  %b = (f32[2], s32[]) parameter(1)\n  \
+                ROOT %c = f32[2] call(%a, %b), to_apply=%f\n}\n";
+    assert_eq!(findings(text), "");
+    // What reads the parameter, and what calls, agree with the header.
+    let parameter = text.replace("%x = f32[2] parameter", "%x = f32[3] parameter");
+    expect![[r#"
+        4 instruction-shape `0` `f32[3]`, while the header has `f32[2]` ["in the header"]
+    "#]]
+    .assert_eq(&findings(&parameter));
+    let header = text.replace("/*index=1*/s32[]", "/*index=1*/s32[4]");
+    expect![[r#"
+        3 instruction-shape `(f32[2], /*index=1*/s32[4])` a tuple with `s32[4]` at {1}, while parameter 1 is a tuple with `s32[]` at {1} ["the parameter"]
+    "#]].assert_eq(&findings(&header));
 }
 
 #[test]
