@@ -308,7 +308,7 @@ fn a_dump_that_is_broken_off_tells_nothing() {
     assert_eq!(budgets(&args, 1), ["max-peak", "max-temp", "max-padding"]);
     let (out, _) = check(&args, 1);
     assert!(
-        out.contains("it cannot be told whether host RAM keeps `max-temp`"),
+        out.contains("it cannot be told whether HBM keeps `max-temp`"),
         "{out}"
     );
     let base = folder.path().join("base.json");

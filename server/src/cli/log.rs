@@ -291,8 +291,9 @@ fn is_whole(line: &str) -> bool {
             if message.form == Form::Allocation && !is_described(message.text) {
                 return false;
             }
-            let is_told = message.form == Form::Used && message.text.starts_with("Ran out of");
-            if message.exceeded.is_none() && (is_told || message.text.contains("Exceeded")) {
+            let is_told = message.text.contains("Exceeded");
+            let has_excess = message.form == Form::Used && message.text.starts_with("Ran out of");
+            if has_excess && !is_told || is_told && message.exceeded.is_none() {
                 return false;
             }
             let is_alone = message.form == Form::Request && !message.text.starts_with("Attempting");

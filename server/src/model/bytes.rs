@@ -12,7 +12,7 @@ use super::{Platforms, space};
 /// Elements to which a TPU rounds up an array without tiles.
 const UNTILED_ELEMENTS: u64 = 1024;
 /// Bytes that a TPU puts before the data of a dynamic array.
-const DYNAMIC_PREFIX: u64 = 1024;
+pub const DYNAMIC_PREFIX: u64 = 1024;
 /// Orders are only tried for arrays of at most so many dimensions; larger ones do not occur.
 const MAX_ORDER_RANK: usize = 12;
 

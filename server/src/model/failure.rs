@@ -177,6 +177,10 @@ pub struct Entry<'d> {
     pub is_parameter: bool,
     /// So many of [`IN_ORDER`] come no more.
     told: usize,
+    /// Where the last line ends that may be of it, in bytes from the start of the document.
+    read: u32,
+    /// Whether somebody has left lines out behind it, and says so.
+    is_cut: bool,
 }
 
 /// What an entry tells of itself, in this order, and what else anywhere.
@@ -313,6 +317,7 @@ fn add<'d>(
         }),
         Kind::Entry => failure.entries.push(Entry {
             head: line.end,
+            read: line.end,
             range: line,
             number: row.number.value,
             size: size(),
@@ -320,9 +325,14 @@ fn add<'d>(
         }),
         Kind::Property => {
             let label = row.label.text(text);
-            if let Some(entry) = failure.entries.last_mut()
-                && entry.tells(label)
-            {
+            if let Some(entry) = failure.entries.last_mut() {
+                let from = entry.read.checked_sub(start).map(|from| from as usize);
+                let between = from.and_then(|from| text.get(from..row.line.start as usize));
+                entry.is_cut |= between.is_some_and(|it| it.contains("..."));
+                entry.read = line.end;
+                if entry.is_cut || !entry.tells(label) {
+                    return;
+                }
                 entry.range.end = line.end;
                 property(entry, row, text, line.end == length);
             }
@@ -491,16 +501,22 @@ mod tests {
                     Shape: f32[8]\n     XLA label: copy.1 = copy(a)\n     Allocation type: HLO temp\n";
         let others = "... 60 lines ...\n     Extra memory due to padding: 508B\n     \
                       XLA label: copy.9 = copy(b)\n     Allocation type: global\n     ======\n\n  10. Size: 512B\n";
-        for between in ["", "W0501 12:00:00.1 9 queue.cc:2] Size: 3.00G\n"] {
-            let document = Document::new(&format!("{head}{between}{others}"));
+        let early = head
+            .split_once("     XLA label")
+            .map_or(head, |(early, _)| early);
+        let noise = "W0501 12:00:00.1 9 queue.cc:2] Size: 3.00G\n";
+        for head in [head.to_owned(), format!("{head}{noise}"), early.to_owned()] {
+            let document = Document::new(&format!("{head}{others}"));
             let document = document.expect("a small text");
             let failures = failures(&document);
             let [first, last] = &failures[0].entries[..] else {
                 panic!("{failures:?}");
             };
-            assert_eq!((first.name, first.padding), (Some("copy.1"), None));
+            let is_whole = head.contains("copy.1");
+            assert_eq!(first.name, is_whole.then_some("copy.1"));
+            assert_eq!(first.padding, None);
             assert_eq!(first.size, Some(Printed("10.00G")));
-            assert_eq!(first.kind, Some("HLO temp"));
+            assert_eq!(first.kind, is_whole.then_some("HLO temp"));
             assert_eq!((last.number, last.label), (10, None));
         }
     }

@@ -248,6 +248,12 @@ impl<'d> InPlace<'d> {
         let readers = readers.filter(|&it| Some(it) != copy);
         // What reads it in a computation that is called stands beside the call.
         let readers = readers.filter(|&it| !dump.is_call(it));
+        // These hand it on as it is to others, which read it.
+        let hands_on = |it: NameId| {
+            let opcode = dump.opcode(it);
+            matches!(opcode, Some("bitcast" | "get-tuple-element"))
+        };
+        let readers = readers.filter(|&it| !hands_on(it));
         // Of what stands in a loop the loop comes before or behind. Without the HLO text it is not known what does.
         let has_module = dump.file_of(Part::Module).is_some();
         if !has_module && readers.clone().any(|it| dump.opcode(it) == Some("while")) {

@@ -74,6 +74,48 @@ fn how_much_is_too_much_may_stand_on_the_next_line() {
 }
 
 #[test]
+fn a_number_that_is_broken_is_one_again() {
+    let whole = "E: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 41.88G of 15.75G hbm. Exceeded hbm \
+                 capacity by 26.13G.";
+    for prefix in ["", "> "] {
+        for at in 40..whole.len() {
+            let (one, other) = whole.split_at(at);
+            let broken = format!("{prefix}{one}\n{prefix}{other}\n\nTotal hbm usage >= 42.00G:\n");
+            let log = Log::new(&broken).expect("a small text");
+            let failures = failures(&log.document);
+            let sizes = failures[0]
+                .message
+                .map(|it| (it.wanted, it.available, it.exceeded));
+            let [wanted, available, exceeded] =
+                ["41.88G", "15.75G", "26.13G"].map(|it| Some(Printed(it)));
+            assert_eq!(sizes, Some((wanted, available, exceeded)), "{broken}");
+        }
+    }
+}
+
+#[test]
+fn what_a_log_says_between_the_lines_is_no_part_of_them() {
+    let sums = [
+        "Total hbm usage >= 42.00G:",
+        "    reserved        258.00M ",
+        "    program          41.88G ",
+    ];
+    let said = [
+        "I0501 12:00:00.000001 77 foo.cc:1] 12.5G",
+        "2026-05-01 12:00:00 INFO mem 12.5G",
+        "step 7, mem 12.5G",
+    ];
+    for said in said {
+        let text = format!("{}\n{said}\n", sums.join("\n"));
+        let log = Log::new(&text).expect("a small text");
+        assert_eq!(log.document.text(), text);
+        let label = format!("     XLA label: a = b(c), \n{said}\n");
+        let log = Log::new(&label).expect("a small text");
+        assert_eq!(log.document.text() == label, !said.starts_with("step"));
+    }
+}
+
+#[test]
 fn a_message_about_one_allocation_is_one_again() {
     let whole = "E: RESOURCE_EXHAUSTED: Allocation (size=153600000000) would exceed memory (size=17179869184) :: \
                  #allocation10 [shape = 'f32[300000000,3]{1,0:T(8,128)}', space=hbm, tag = 'output of reshape.1@{}'] :: \

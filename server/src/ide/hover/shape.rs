@@ -277,6 +277,7 @@ fn array(text: &str, array: &ArrayShape, platforms: Platforms) -> String {
             "dynamic: sizes behind `<=` are bounds, for which memory is kept; run-time sizes take {} more",
             match bytes::run_time_sizes(array) {
                 sizes if platforms.cpu || platforms.gpu => bytes::display(sizes),
+                _ if platforms.tpu => bytes::display(bytes::DYNAMIC_PREFIX),
                 _ => "some bytes".to_owned(),
             }
         ));
