@@ -16,8 +16,10 @@ use crate::model::source::unescaped;
 const MOST_NESTED: u32 = 4;
 /// A sentence is broken into so many lines at most.
 const MOST_LINES: usize = 8;
-/// The columns of most terminals.
+/// The columns of most terminals ...
 const TERMINAL: usize = 80;
+/// ... and of the narrowest.
+const NARROWEST: usize = 40;
 /// How lines of the message begin that stand at its left edge, where a log has left the blank ones before them out.
 const AT_EDGE: [&str; 4] = ["Output size ", "Program ", "Total ", "Largest program "];
 /// What the first line of a broken sentence has, unless it is broken in there.
@@ -49,10 +51,12 @@ impl Log {
         let recorded: Vec<Cow<str>> = text.split_inclusive('\n').map(said).collect();
         let order = untangled(&recorded);
         let all: Vec<&str> = order.iter().map(|&at| &*recorded[at]).collect();
+        let terminal = terminal(&all);
         let mut at = 0;
         while let Some(line) = all.get(at) {
             let before = plain.len();
-            let broken = sentence(&all[at..]).or_else(|| entry(&all[at..]));
+            let broken = sentence(&all[at..], terminal);
+            let broken = broken.or_else(|| entry(&all[at..], terminal));
             let (line, count) = match &broken {
                 Some((whole, count)) => (whole.as_str(), *count),
                 None => (*line, 1),
@@ -74,6 +78,23 @@ impl Log {
     pub fn line_at(&self, offset: u32) -> u32 {
         let line = self.document.line_at(offset);
         self.lines.get(line as usize).copied().unwrap_or(line)
+    }
+}
+
+/// The columns of the terminal that may have broken `lines`: several are as long as that, and none is longer. As most
+/// terminals have where there are no such.
+fn terminal(lines: &[&str]) -> usize {
+    let width = |line: &&&str| line.trim_end_matches(['\r', '\n']).chars().count();
+    let most = lines.iter().map(|line| width(&line)).max().unwrap_or(0);
+    let is_several = lines
+        .iter()
+        .filter(|line| width(line) == most)
+        .nth(1)
+        .is_some();
+    if is_several && most >= NARROWEST {
+        most
+    } else {
+        TERMINAL
     }
 }
 
@@ -198,7 +219,7 @@ fn has_beginning(text: &str) -> bool {
 
 /// The sentence that says what ran out, of which `lines` begin with a part, as one line; and how many it
 /// was broken into. `None` if the first line does not begin one, or has all of it.
-fn sentence(lines: &[&str]) -> Option<(String, usize)> {
+fn sentence(lines: &[&str], terminal: usize) -> Option<(String, usize)> {
     let (first, others) = lines.split_first()?;
     if !has_beginning(first) || is_whole(first) {
         return None;
@@ -215,7 +236,9 @@ fn sentence(lines: &[&str]) -> Option<(String, usize)> {
         let is_even = others[..others.len() - 1]
             .iter()
             .all(|part| part.chars().count() == width);
-        let is_hard = is_even && (count > 2 || [width, width - before].contains(&TERMINAL));
+        let is_of_terminal = |it: usize| it == TERMINAL || it == terminal;
+        let is_hard =
+            is_even && (count > 2 || is_of_terminal(width) || is_of_terminal(width - before));
         let whole = |is_hard: bool| {
             let mut sentence = first.clone();
             for part in others {
@@ -244,7 +267,7 @@ fn sentence(lines: &[&str]) -> Option<(String, usize)> {
 
 /// The line of the list of allocations, or of the sums above it, that `lines` begin with and that a terminal
 /// has broken: what goes on stands at its left edge, where no line of the message does without a blank one before.
-fn entry(lines: &[&str]) -> Option<(String, usize)> {
+fn entry(lines: &[&str], terminal: usize) -> Option<(String, usize)> {
     let content = |line: &&'_ str| line.trim_end_matches(['\r', '\n']).to_owned();
     let (first, others) = lines.split_first()?;
     let mut whole = content(first);
@@ -257,7 +280,8 @@ fn entry(lines: &[&str]) -> Option<(String, usize)> {
         // A sum has a blank behind it, broken or not.
         let last = whole.split_ascii_whitespace().next_back();
         let is_sum = last.is_some_and(|last| Printed(last).bytes().is_some());
-        let is_broken = whole.ends_with(' ') && !is_sum || width == TERMINAL;
+        let is_wide = width == TERMINAL || width == terminal;
+        let is_broken = whole.ends_with(' ') && !is_sum || is_wide;
         let is_own = part.starts_with("  ") || AT_EDGE.iter().any(|it| part.starts_with(it));
         let is_own = is_own || is_record(&part);
         if !is_broken || part.trim().is_empty() || is_own {

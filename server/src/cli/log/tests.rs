@@ -222,6 +222,51 @@ fn lines_of_the_list_that_a_terminal_broke_are_whole_again() {
 }
 
 #[test]
+fn a_terminal_of_any_width_is_found_by_what_it_broke() {
+    let whole = "E: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm. Exceeded hbm capacity by \
+                 4.25G.\n\nTotal hbm usage >= 20.25G:\n    reserved        258.00M \n    HLO temp         20.00G (100.0% \
+                 utilization: Unpadded (19.00G) Padded (19.00G), 1.0% fragmentation (384.06M))\n\n  Largest program \
+                 allocations in hbm:\n\n  1. Size: 10.00G\n     Operator: op_name=\"jit(f)/transpose(jvp(bhqk,bkhd->bqhd))/\
+                 dot_general/a\" source_file=\"/home/a/model.py\" source_line=30\n     Shape: f32[40,16384]{1,0:T(8,128)}\n     \
+                 XLA label: custom-call.1 = custom-call(), custom_call_target=\"AllocateBuffer\", operands={a, b, c, d}\n";
+    let said = |text: &str| {
+        let log = Log::new(text).expect("a small text");
+        let failures = failures(&log.document);
+        let message = failures[0].message.map(|it| {
+            (
+                it.wanted.map(|it| it.0.to_owned()),
+                it.exceeded.map(|it| it.0.to_owned()),
+            )
+        });
+        let amounts: Vec<_> = failures[0]
+            .amounts
+            .iter()
+            .map(|it| it.sizes.len())
+            .collect();
+        let entry = &failures[0].entries[0];
+        (
+            message,
+            amounts,
+            entry.source.clone(),
+            entry.shape.map(str::to_owned),
+            entry.name.map(str::to_owned),
+        )
+    };
+    // Wider ones break one line alone.
+    for width in 60..=120 {
+        let lines = whole.lines().flat_map(|line| {
+            let parts = line
+                .as_bytes()
+                .chunks(width)
+                .map(|it| str::from_utf8(it).expect("ASCII"));
+            parts.chain(line.is_empty().then_some(""))
+        });
+        let broken = lines.collect::<Vec<_>>().join("\n");
+        assert_eq!(said(&broken), said(whole), "{width}:\n{broken}");
+    }
+}
+
+#[test]
 fn what_several_processes_say_line_by_line_is_read_one_after_the_other() {
     for (one, other) in [
         ("[rank0]: ", "[rank1]: "),

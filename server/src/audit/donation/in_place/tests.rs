@@ -322,6 +322,49 @@ fn of_what_a_fusion_reads_it_can_write_over_what_no_dot_in_it_reads() {
     }
 }
 
+/// A `bitcast` makes no value: what is made of it reads the parameter.
+#[test]
+fn what_hands_a_parameter_on_does_not_read_it() {
+    let value = |id: u64, name: &str, uses: &str, made: &str| {
+        format!(
+            "<{id} {name} @0>\n positions:\n  {name}\n uses:\n{uses} from instruction: %{name} = f32[4]{{0}} {made}\n"
+        )
+    };
+    let assignment = [
+        "BufferAssignment:\nallocation 0: size 16, parameter 0, shape |f32[4]| at ShapeIndex {}:\n \
+         value: <1 p.1 @0> (size=16,offset=0): f32[4]{0}\nallocation 1: size 16, maybe-live-out:\n \
+         value: <3 sine.1 @0> (size=16,offset=0): f32[4]{0}\nallocation 2: size 16, preallocated-temp:\n \
+         value: <2 negate.1 @0> (size=16,offset=0): f32[2,2]{1,0}\n\nTotal bytes used: 48 (48B)\n\nUsed values:\n",
+        &value(1, "p.1", "  bitcast.1, operand 0\n  negate.1, operand 0\n", "parameter(0)"),
+        &value(2, "negate.1", "  sine.1, operand 0\n", "negate(%bitcast.1)"),
+        &value(3, "sine.1", "", "sine(%negate.1)"),
+        "\nHloLiveRange (max 4):\n  InstructionSequence:\n    0:p.1\n    1:bitcast.1\n    2:negate.1\n    3:sine.1\n  \
+         BufferLiveRange:\n    p.1{}:0-4\n    negate.1{}:2-3\n    sine.1{}:3-4\n",
+    ]
+    .concat();
+    let obstacle = |opcode: &str| {
+        let module = format!(
+            "HloModule jit_f, is_scheduled=true\n\nENTRY %main (p.1: f32[4]) -> f32[4] {{\n  \
+             %p.1 = f32[4]{{0}} parameter(0)\n  %bitcast.1 = f32[2,2]{{1,0}} {opcode}(%p.1)\n  \
+             %negate.1 = f32[2,2]{{1,0}} negate(%bitcast.1)\n  ROOT %sine.1 = f32[4]{{0}} sine(%negate.1)\n}}\n"
+        );
+        let path = "module_0001.jit_f.cpu_after_optimizations";
+        let dump = dump(vec![
+            (
+                format!("{path}-buffer-assignment.txt").into(),
+                assignment.clone(),
+            ),
+            (format!("{path}.txt").into(), module),
+        ]);
+        InPlace::new(&dump).pairing(&dump.values[0], 1).obstacle
+    };
+    assert_eq!(obstacle("bitcast"), None);
+    assert!(matches!(
+        obstacle("reshape"),
+        Some(Obstacle::Unordered { .. })
+    ));
+}
+
 /// As in a training step: each weight is read far ahead, and by what nothing puts before its update. Of the last ones as
 /// much is known as of the first.
 #[test]
