@@ -1,6 +1,6 @@
-//! What the C library is told about memory, where it is glibc: the only code that Rust counts as unsafe.
+//! What the C library and the system are told about memory, where they are glibc and Linux: the only code that Rust counts as unsafe.
 
-pub use glibc::{give_back, in_steps, keep, share};
+pub use glibc::{forget_code, give_back, in_steps, keep, share};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "there is no safe way to tell glibc")]
@@ -36,6 +36,33 @@ mod glibc {
         unsafe { libc::mallopt(libc::M_TOP_PAD, STEP) };
     }
 
+    /// Gives the pages of the program's own code back to the system, which reads in again what is run again: much runs once, when
+    /// the program starts.
+    pub fn forget_code() {
+        let own = std::fs::read_link("/proc/self/exe");
+        let (Ok(own), Ok(maps)) = (own, std::fs::read_to_string("/proc/self/maps")) else {
+            return;
+        };
+        for line in maps.lines() {
+            // `55d0c0a000-55d0caf000 r-xp 000b2000 fe:00 1234      /usr/bin/buflens`
+            let mut words = line.splitn(6, ' ');
+            let (Some(range), Some("r-xp")) = (words.next(), words.next()) else {
+                continue;
+            };
+            let is_own = words
+                .nth(3)
+                .is_some_and(|path| own.as_os_str() == path.trim_start());
+            let range = range.split_once('-').filter(|_| is_own);
+            let place = |text| usize::from_str_radix(text, 16).ok();
+            if let Some((start, end)) = range.and_then(|(start, end)| place(start).zip(place(end)))
+            {
+                let start = std::ptr::with_exposed_provenance_mut(start);
+                // SAFETY: it is the code of this program, which nothing writes to: what is read in again is what was there.
+                unsafe { libc::madvise(start, end - start.addr(), libc::MADV_DONTNEED) };
+            }
+        }
+    }
+
     /// Gives what is free back to the system.
     pub fn give_back() {
         // SAFETY: any thread may call it at any time; it touches only what is free.
@@ -50,6 +77,8 @@ mod glibc {
     pub fn keep() {}
 
     pub fn in_steps() {}
+
+    pub fn forget_code() {}
 
     pub fn give_back() {}
 }

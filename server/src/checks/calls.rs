@@ -86,69 +86,63 @@ impl<'d> Signature<'d> {
         let Some((before, behind)) = line.rsplit_once("->") else {
             return Vec::new();
         };
-        let place = |text: &str| {
-            let start =
-                header.row.line.start + (text.as_ptr() as usize - line.as_ptr() as usize) as u32;
-            let end = start + text.len() as u32;
-            header.place(Span { start, end })
-        };
-        let mut odd = Vec::new();
         let mut parameters: Vec<_> = self.parameters.iter().collect();
         parameters.sort_by_key(|(number, _)| *number);
-        for (number, shape) in (0..).zip(taken(before)) {
-            let parameter = parameters.binary_search_by_key(&number, |(own, _)| *own);
-            let parameter = parameter.ok().map(|at| parameters[at]);
-            let Some((
-                _,
-                Shaped {
-                    shape: Some(own),
-                    instruction,
-                    place: at,
-                },
-            )) = parameter
-            else {
-                continue;
-            };
-            let Some((found, expected)) = difference(&context.shapes, shape, own) else {
-                continue;
-            };
-            let wrong = instruction.filter(|&it| is_doubted(it));
-            let finding = if wrong.is_some() {
-                let message = format!("{expected}, while the header has {found}");
-                let finding = Finding::new(Code::InstructionShape, at.clone(), message);
-                finding.related(place(shape), "in the header")
-            } else {
-                let message = format!("{found}, while parameter {number} is {expected}");
-                let finding = Finding::new(Code::InstructionShape, place(shape), message);
-                finding.related(at.clone(), "the parameter")
-            };
-            odd.push(Odd {
-                finding,
-                result: wrong,
-                others: Vec::new(),
+        let parameter = |number: u64| {
+            let at = parameters.binary_search_by_key(&number, |(own, _)| *own);
+            at.ok().map(|at| &parameters[at].1)
+        };
+        let parameters = (0..)
+            .zip(taken(before))
+            .filter_map(|(number, (at, shape))| {
+                let own = parameter(number)?;
+                let (found, expected) = difference(&context.shapes, shape, own.shape?)?;
+                let place = within(header, at, shape);
+                let wrong = own.instruction.filter(|&it| is_doubted(it));
+                let (place, message, other) = if wrong.is_some() {
+                    let message = format!("{expected}, while the header has {found}");
+                    (own.place.clone(), message, (place, "in the header"))
+                } else {
+                    let message = format!("{found}, while parameter {number} is {expected}");
+                    (place, message, (own.place.clone(), "the parameter"))
+                };
+                let finding = Finding::new(Code::InstructionShape, place, message);
+                Some(Odd {
+                    finding: finding.related(other.0, other.1),
+                    result: wrong,
+                    others: Vec::new(),
+                })
             });
-        }
-        odd.extend(self.given.as_ref().and_then(|given| {
+        let result = self.given.as_ref().and_then(|given| {
             let root = &given.result;
             let shape = behind.trim_end().strip_suffix('{')?.trim();
             let (found, expected) = difference(&context.shapes, shape, root.shape?)?;
+            let blanks = behind.len() - behind.trim_start().len();
+            let place = within(header, before.len() + "->".len() + blanks, shape);
             let message = format!("{found}, while the root gives {expected}");
-            let finding = Finding::new(Code::InstructionShape, place(shape), message);
+            let finding = Finding::new(Code::InstructionShape, place, message);
             Some(Odd {
                 finding: finding.related(root.place.clone(), "the root"),
                 result: None,
                 others: root.instruction.into_iter().collect(),
             })
-        }));
-        odd
+        });
+        parameters.chain(result).collect()
     }
 }
 
-/// The shapes of the parameters in a computation's header, of which `text` is what stands before the arrow:
-/// `%add (x: f32[], y: (s32[], f32[2])) `.
-fn taken(text: &str) -> impl Iterator<Item = &str> {
-    let list = text.find('(').map_or("", |start| &text[start + 1..]);
-    let list = list.trim_end();
+/// The place of `text`, which stands at `at` in the line of `header`.
+fn within(header: &At<facts::Computation>, at: usize, text: &str) -> Place {
+    let start = header.row.line.start + at as u32;
+    let end = start + text.len() as u32;
+    header.place(Span { start, end })
+}
+
+/// The shapes of the parameters in a computation's header, each with its place in `text`, which is what stands before the
+/// arrow: `%add (x: f32[], y: (s32[], f32[2])) `.
+fn taken(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = text.find('(').map_or(text.len(), |open| open + 1);
+    let list = text[at..].trim_end();
     let list = list.strip_suffix(')').unwrap_or(list);
     let mut depth = 0;
     let items = list.split(move |char| {
@@ -159,7 +153,13 @@ fn taken(text: &str) -> impl Iterator<Item = &str> {
         }
         char == ',' && depth == 0
     });
-    items.map_while(|item| Some(item.split_once(':')?.1.trim()))
+    items.map_while(move |item| {
+        let (_, behind) = item.split_once(':')?;
+        let shape = behind.trim_start();
+        let start = at + item.len() - shape.len();
+        at += item.len() + 1;
+        Some((start, shape.trim_end()))
+    })
 }
 
 /// The signatures of a module's computations, by their numbers.

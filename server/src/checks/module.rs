@@ -274,9 +274,11 @@ impl<'d> InModule<'d> {
         let wrong = problem.operand.and_then(|number| operands.get(number));
         let place = wrong.unwrap_or(&result).place.clone();
         let others = operands.iter().filter_map(|operand| operand.instruction);
+        // Which of the two is wrong with an element of a tuple, its readers do not know.
+        let is_doubted = wrong.is_none() || operation.opcode == "tuple";
         Some(Odd {
             finding: Finding::new(Code::InstructionShape, place, problem.message),
-            result: result.instruction.filter(|_| wrong.is_none()),
+            result: result.instruction.filter(|_| is_doubted),
             others: others.collect(),
         })
     }

@@ -10,16 +10,19 @@ use std::time::Duration;
 use super::session::Session;
 use crate::allocator;
 
-/// So long nothing is computed before memory is given back: to take it again costs milliseconds.
-const REST: Duration = Duration::from_secs(1);
+/// So long nothing is computed before memory is given back. Behind each edit, as what it has freed lies between what stays,
+/// and the next one would take more on top.
+const REST: Duration = Duration::from_millis(10);
 
 /// Drops what takes long to be dropped.
 pub fn let_go(held: impl Send + 'static) {
     tokio::task::spawn_blocking(move || drop(held));
 }
 
-/// Gives memory back after each time that a lot may have been freed, once the server rests.
+/// Gives memory back: the code that has started the server, now, and what has been freed after each time that it may be a lot,
+/// once the server rests.
 pub fn start(session: &Arc<Session>) {
+    allocator::forget_code();
     let session = Arc::clone(session);
     tokio::spawn(async move {
         loop {

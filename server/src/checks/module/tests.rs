@@ -512,6 +512,8 @@ fn what_comes_of_a_wrong_result_is_told_there_alone() {
     for text in [
         around("c = f32[2,9] negate(a)\n  e = f32[2,3] sine(c)\n  u = (f32[2,3]) tuple(c)"),
         around(call),
+        // An element of a tuple, and what takes it out.
+        around("c = (f32[2,9], s32[]) tuple(a, i)\n  e = f32[2,3] get-tuple-element(c), index=0"),
         // The root of what is called.
         around("c = f32[] call(z, z), to_apply=add").replace("s = f32[] add", "s = f32[2] add"),
     ] {
@@ -520,6 +522,7 @@ fn what_comes_of_a_wrong_result_is_told_there_alone() {
     expect![[r#"
         33 instruction-shape `f32[2,9]` `negate` gives `f32[2,3]` here, not `f32[2,9]` []
         33 instruction-shape `f32[2]` `f32[2]`, while `add` gives `f32[]` ["its result"]
+        33 instruction-shape `a` `f32[2,3]`, while element 0 is `f32[2,9]` []
         6 instruction-shape `f32[2]` `add` gives `f32[]` here, not `f32[2]` []
     "#]]
     .assert_eq(&told);
