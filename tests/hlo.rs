@@ -176,7 +176,7 @@ fn entry(text: &str) -> usize {
     text.find("\nENTRY ").unwrap_or(0)
 }
 
-const CHANGES: [Change; 9] = [
+const CHANGES: [Change; 11] = [
     Change {
         name: "another operand",
         code: "unresolved-name",
@@ -254,6 +254,27 @@ const CHANGES: [Change; 9] = [
         name: "a header's result",
         code: "instruction-shape",
         make: |text| replaced(text, entry(text), ") -> f32[", ") -> s32["),
+    },
+    Change {
+        name: "a header's parameter",
+        code: "instruction-shape",
+        make: |text| {
+            let header = text.find("\n%")?;
+            let end = header + 1 + text[header + 1..].find('\n')?;
+            let at = header + text[header..end].find(": f32[")?;
+            replaced(text, at, ": f32[", ": s32[")
+        },
+    },
+    Change {
+        name: "a parameter",
+        code: "instruction-shape",
+        make: |text| {
+            let header = text.find("\n%")?;
+            let number = header + text[header..].find(" parameter(")?;
+            let line = text[..number].rfind('\n')?;
+            let at = line + text[line..number].find(" = f32[")?;
+            replaced(text, at, " = f32[", " = s32[")
+        },
     },
 ];
 
