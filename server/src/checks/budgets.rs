@@ -136,18 +136,10 @@ struct Check<'d> {
 impl Check<'_> {
     /// Nothing can be told of the memory spaces that are limited, for one reason.
     fn nothing(&self, budgets: &Budgets, before: Option<&[Space]>, why: &str) -> Vec<Finding> {
-        let platforms = self.dump.platforms;
-        let title = |name: &str| {
-            let color = space::called(name, platforms)?;
-            Some(space_title(self.dump, color))
-        };
-        let last = |limits: &Limits<u64>| limits.iter().rev().find_map(|(name, _)| title(name));
-        let mut padding = budgets.padding.iter().rev();
-        let padding = padding.find_map(|(name, _)| title(name));
         let limited = [
-            (Code::MaxPeak, last(&budgets.peak)),
-            (Code::MaxTemp, last(&budgets.temp)),
-            (Code::MaxPadding, padding),
+            (Code::MaxPeak, self.limited(&budgets.peak)),
+            (Code::MaxTemp, self.limited(&budgets.temp)),
+            (Code::MaxPadding, self.limited(&budgets.padding)),
             (
                 Code::MaxGrowth,
                 budgets
@@ -164,6 +156,13 @@ impl Check<'_> {
             Some(Finding::new(code, top(), message))
         };
         limited.into_iter().filter_map(finding).collect()
+    }
+
+    /// The last memory space in `limits` that the dump's platform has.
+    fn limited<T>(&self, limits: &Limits<T>) -> Option<String> {
+        let mut colors = limits.iter().rev();
+        let color = colors.find_map(|(name, _)| space::called(name, self.dump.platforms))?;
+        Some(space_title(self.dump, color))
     }
 
     fn peak(&self, space: &Space, limit: u64) -> Option<Finding> {

@@ -280,8 +280,8 @@ impl<'d> Operation<'d, '_> {
         let among = self.array(1)?;
         for number in [0, 2] {
             let bound = self.array(number)?;
-            let is_one = bound.with(Vec::new()).is_like(&among.with(Vec::new()));
-            if !is_one || bound.rank() > 0 && !bound.has_sizes_of(&among) {
+            let is_sized = bound.rank() == 0 || bound.has_sizes_of(&among);
+            if !is_sized || !bound.has_type_of(&among) {
                 let message = format!("`{bound}` is a bound of `{among}`");
                 return Err(of_operand(number, message));
             }
@@ -381,10 +381,7 @@ impl<'d> Operation<'d, '_> {
         let operand = self.array(0)?;
         let sizes = self.numbers("dynamic_slice_sizes")?;
         let expected = operand.with(sizes.into_iter().map(Some).collect());
-        let fits = |(size, of): (&Option<u64>, &Option<u64>)| of.is_none() || size <= of;
-        let is_part = expected.rank() == operand.rank()
-            && expected.sizes.iter().zip(&operand.sizes).all(fits);
-        if !is_part {
+        if !expected.fits_into(&operand) {
             let message = format!("`{expected}` is no part of `{operand}`");
             return Err(of_operand(0, message));
         }
@@ -394,10 +391,7 @@ impl<'d> Operation<'d, '_> {
 
     fn dynamic_update_slice(&self) -> Checked {
         let (operand, update) = (self.array(0)?, self.array(1)?);
-        let mut sizes = update.sizes.iter().zip(&operand.sizes);
-        let fits = |(size, of): (&Option<u64>, &Option<u64>)| of.is_none() || size <= of;
-        let is_part = update.rank() == operand.rank() && sizes.all(fits);
-        if !is_part || !update.with(Vec::new()).is_like(&operand.with(Vec::new())) {
+        if !update.fits_into(&operand) || !update.has_type_of(&operand) {
             let message = format!("`{update}` is no part of `{operand}`");
             return Err(of_operand(1, message));
         }
@@ -419,7 +413,7 @@ impl<'d> Operation<'d, '_> {
     /// `padding=LOW_HIGHxLOW_HIGH_INTERIOR`, for each dimension. What is negative cuts off.
     fn pad(&self) -> Checked {
         let (operand, with) = (self.array(0)?, self.array(1)?);
-        if !with.is_like(&operand.with(Vec::new())) {
+        if with.rank() > 0 || !with.has_type_of(&operand) {
             let message = format!("`{with}` pads `{operand}`");
             return Err(of_operand(1, message));
         }

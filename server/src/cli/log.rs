@@ -3,6 +3,7 @@
 mod record;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use anstream::adapter::strip_str;
 use buflens_syntax::{Document, DocumentKind, TooLarge};
@@ -84,14 +85,16 @@ impl Log {
 /// The columns of the terminal that may have broken `lines`: several are as long as that, and none is longer. As most
 /// terminals have where there are no such.
 fn terminal(lines: &[&str]) -> usize {
-    let width = |line: &&&str| line.trim_end_matches(['\r', '\n']).chars().count();
-    let most = lines.iter().map(|line| width(&line)).max().unwrap_or(0);
-    let is_several = lines
-        .iter()
-        .filter(|line| width(line) == most)
-        .nth(1)
-        .is_some();
-    if is_several && most >= NARROWEST {
+    let (mut most, mut count) = (0, 0);
+    for line in lines {
+        let width = line.trim_end_matches(['\r', '\n']).chars().count();
+        match width.cmp(&most) {
+            Ordering::Greater => (most, count) = (width, 1),
+            Ordering::Equal => count += 1,
+            Ordering::Less => {}
+        }
+    }
+    if count > 1 && most >= NARROWEST {
         most
     } else {
         TERMINAL
@@ -253,7 +256,9 @@ fn sentence(lines: &[&str], terminal: usize) -> Option<(String, usize)> {
             }
             is_whole(&sentence).then(|| (sentence + "\n", count))
         };
-        whole(is_hard).or_else(|| whole(is_even).filter(|_| !is_hard))
+        // Of any width, if it does not make sense else.
+        let is_any = is_even && !is_hard;
+        whole(is_hard).or_else(|| is_any.then(|| whole(true))?)
     };
     let mut whole = (2..=parts.len()).filter_map(joined);
     let shortest = whole.next()?;

@@ -52,11 +52,21 @@ impl Array {
         self.rank() == other.rank() && self.sizes.iter().zip(&other.sizes).all(is_one)
     }
 
-    /// Whether it is another, layouts apart. One floating type stands for another.
-    pub fn is_like(&self, other: &Self) -> bool {
+    /// Whether both have elements of one type. One floating type stands for another.
+    pub fn has_type_of(&self, other: &Self) -> bool {
         let is_floating = |it: &Self| it.element.starts_with('f') || it.element.starts_with("bf");
-        let has_type = self.element == other.element || is_floating(self) && is_floating(other);
-        has_type && self.has_sizes_of(other)
+        self.element == other.element || is_floating(self) && is_floating(other)
+    }
+
+    /// Whether it is another, layouts apart.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.has_type_of(other) && self.has_sizes_of(other)
+    }
+
+    /// Whether no dimension is larger than that of `other`.
+    pub fn fits_into(&self, other: &Self) -> bool {
+        let fits = |(size, of): (&Option<u64>, &Option<u64>)| of.is_none() || size <= of;
+        self.rank() == other.rank() && self.sizes.iter().zip(&other.sizes).all(fits)
     }
 
     /// The sizes in their brackets.

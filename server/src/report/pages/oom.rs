@@ -92,7 +92,7 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Page {
         page.text("More is free than was wanted, but not in one piece.");
     }
     page.table(amounts(failure));
-    let count = failure.entries.len() + failure.entries_left_out;
+    let count = listed(failure);
     if count == 0 && failure.form == Some("scoped") {
         // There is no list of such, and no dump tells of it.
         return page;
@@ -122,6 +122,11 @@ fn failed<L>(text: &FailedText<L>, failure: &FailureRecord<L>) -> Page {
         (None, None) => {}
     }
     page
+}
+
+/// How many allocations it lists.
+fn listed<L>(failure: &FailureRecord<L>) -> usize {
+    failure.entries.len() + failure.entries_left_out
 }
 
 /// Whether the largest allocation is of spilled registers.
@@ -439,7 +444,7 @@ fn beside<L>(failure: &FailureRecord<L>, dump: &FailedDump<L>) -> Page {
     }
     page.text(STATIC);
     if let Some(unlisted) = dump.unlisted_bytes.filter(|&bytes| bytes > 0) {
-        page.text(if failure.entries.len() + failure.entries_left_out == 0 {
+        page.text(if listed(failure) == 0 {
             "The values there:".to_owned()
         } else {
             format!(

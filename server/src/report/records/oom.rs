@@ -192,7 +192,14 @@ pub fn failed<'f, L: Clone>(
         let color = color_of_failure(failure);
         let meant = |entry: &'f failure::Entry<'f>| {
             let size = entry.size.map(|size| size.0);
-            let meant = known.entry((color, entry.label, entry.kind, entry.shape, size));
+            let meant = known.entry((
+                color,
+                entry.label,
+                entry.kind,
+                entry.shape,
+                entry.is_parameter,
+                size,
+            ));
             meant
                 .or_insert_with(|| Meant::of(source, color, entry))
                 .clone()
