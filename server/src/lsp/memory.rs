@@ -19,8 +19,8 @@ pub fn let_go(held: impl Send + 'static) {
     tokio::task::spawn_blocking(move || drop(held));
 }
 
-/// Gives memory back: the code that has started the server, now, and what has been freed after each time that it may be a lot,
-/// once the server rests.
+/// Gives memory back: the code that has started the server, now, and, once the server rests, what has been freed where that may
+/// be a lot, with the code that has run: what answers a hover is a small part of what finds and checks everything.
 pub fn start(session: &Arc<Session>) {
     allocator::forget_code();
     let session = Arc::clone(session);
@@ -33,7 +33,11 @@ pub fn start(session: &Arc<Session>) {
                 .is_ok()
                 || session.is_busy()
             {}
-            let _ = tokio::task::spawn_blocking(allocator::give_back).await;
+            let give_back = || {
+                allocator::give_back();
+                allocator::forget_code();
+            };
+            let _ = tokio::task::spawn_blocking(give_back).await;
         }
     });
 }

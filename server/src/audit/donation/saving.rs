@@ -61,9 +61,10 @@ impl Donated {
 
 /// What so many bytes at some steps change.
 fn lying(steps: Range<u64>, bytes: u64) -> [Change; 2] {
-    let by = i128::from(bytes);
-    let (step, end) = (steps.start, steps.end);
-    [Change { step, by }, Change { step: end, by: -by }]
+    [
+        Change::new(steps.start, 0, bytes),
+        Change::new(steps.end, bytes, 0),
+    ]
 }
 
 /// The temporaries of a memory space.
@@ -132,10 +133,7 @@ impl<'d> Savings<'d> {
     fn saving(&self, color: u64, donated: &[Donated], grown: u64) -> Saving {
         let bytes = donated.iter().map(|it| it.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
-        let freed = |it: &Donated| {
-            let by = -i128::from(it.bytes);
-            it.free_from.map(|step| Change { step, by })
-        };
+        let freed = |it: &Donated| Some(Change::new(it.free_from?, it.bytes, 0));
         let freed: Option<Vec<Change>> = donated.iter().map(freed).collect();
         let space = self.dump.occupancy().space(color);
         let curve = space.and_then(|space| space.curve.as_ref());
@@ -270,8 +268,10 @@ impl<'d> Savings<'d> {
             });
             let fewer = changes_to(moments).map(|it| Change { by: -it.by, ..it });
             donated.temporaries.extend(fewer);
+            add_up(&mut donated.temporaries);
             donated.grown = self.grown(color, std::slice::from_ref(&donated));
         }
+        donated.temporaries.shrink_to_fit();
         donated
     }
 
@@ -317,19 +317,25 @@ impl<'d> Savings<'d> {
 impl Temporaries {
     fn of(dump: &Dump, color: u64) -> Option<Self> {
         let space = dump.occupancy().space(color)?;
-        let steps = space.curve.as_ref()?.steps();
-        let (mut reserved, mut values) = (0_u64, Vec::new());
-        let allocations = dump.allocations_in(color);
-        for (_, allocation) in allocations.filter(|(_, it)| it.kind() == Kind::Temp) {
-            reserved = reserved.saturating_add(allocation.size);
-            values.extend(allocation.values.clone());
+        let all = space.curve.as_ref()?;
+        let (mut reserved, mut values, mut others) = (0_u64, Vec::new(), Vec::new());
+        for (_, allocation) in dump.allocations_in(color) {
+            match allocation.kind() {
+                Kind::Temp => {
+                    reserved = reserved.saturating_add(allocation.size);
+                    values.extend(allocation.values.clone());
+                }
+                Kind::ThreadLocal => {}
+                _ => others.extend(allocation.values.clone()),
+            }
         }
         values.retain(|&at| {
             dump.values
                 .get(at as usize)
                 .is_some_and(Value::has_live_range)
         });
-        let curve = curve_of(dump, &values, steps);
+        // Of all values most are temporaries.
+        let curve = all.without(&curve_of(dump, &others, all.steps()));
         values.sort_unstable_by_key(|&at| (dump.live(&dump.values[at as usize]).0, at));
         Some(Self {
             reserved,
@@ -343,10 +349,23 @@ impl Temporaries {
 fn changes_to(moments: impl Iterator<Item = Moment>) -> impl Iterator<Item = Change> {
     let mut before = 0;
     moments.map(move |Moment { step, bytes }| {
-        let by = i128::from(bytes) - i128::from(before);
+        let change = Change::new(step, before, bytes);
         before = bytes;
-        Change { step, by }
+        change
     })
+}
+
+/// Makes one of all changes at a step: mostly those that have gone come back elsewhere.
+fn add_up(changes: &mut Vec<Change>) {
+    changes.sort_unstable_by_key(|change| change.step);
+    changes.dedup_by(|next, last| {
+        let is_same = next.step == last.step;
+        if is_same {
+            last.by = last.by.saturating_add(next.by);
+        }
+        is_same
+    });
+    changes.retain(|change| change.by != 0);
 }
 
 /// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.

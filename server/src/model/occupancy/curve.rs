@@ -14,8 +14,17 @@ pub struct Moment {
 pub struct Change {
     /// The step.
     pub step: u64,
-    /// By so many bytes.
-    pub by: i128,
+    /// By so many bytes; more than the number can hold are as many as it can.
+    pub by: i64,
+}
+
+impl Change {
+    /// To `after` from `before`.
+    pub fn new(step: u64, before: u64, after: u64) -> Self {
+        let by = i64::try_from(after.abs_diff(before)).unwrap_or(i64::MAX);
+        let by = if after < before { -by } else { by };
+        Self { step, by }
+    }
 }
 
 /// By how much bytes change at which steps, in any order.
@@ -93,7 +102,30 @@ pub struct Curve {
 impl Curve {
     /// Adds up `changes`. Only steps before `steps` count.
     pub(super) fn new(changes: Changes, steps: u64) -> Self {
-        let changes = changes.add_up(steps);
+        Self::of(changes.add_up(steps), steps)
+    }
+
+    /// The bytes of this that are not in `part`, of as many steps.
+    pub fn without(&self, part: &Self) -> Self {
+        let [mut own, mut of_part] = [self, part].map(|curve| curve.changes.iter().peekable());
+        let (mut before, mut less) = (0, 0);
+        let mut changes = Vec::with_capacity(self.changes.len());
+        loop {
+            let next = [own.peek(), of_part.peek()].into_iter().flatten();
+            let Some(step) = next.map(|moment| moment.step).min() else {
+                break;
+            };
+            let is_now = |moment: &&Moment| moment.step == step;
+            before = own.next_if(is_now).map_or(before, |it| it.bytes);
+            less = of_part.next_if(is_now).map_or(less, |it| it.bytes);
+            let bytes = before.saturating_sub(less);
+            changes.push(Moment { step, bytes });
+        }
+        changes.dedup_by_key(|moment| moment.bytes);
+        Self::of(changes, self.steps)
+    }
+
+    fn of(changes: Vec<Moment>, steps: u64) -> Self {
         let leaves = changes.len();
         let mut most = vec![0; leaves];
         most.extend(0..leaves as u32);
@@ -176,7 +208,7 @@ impl Curve {
                 }
             }
             start = next.step;
-            sum += next.by;
+            sum += i128::from(next.by);
         }
         best.unwrap_or(Moment { step: 0, bytes: 0 })
     }
