@@ -2,14 +2,13 @@
 //! result is its root's, but for layouts.
 
 use buflens_syntax::InstructionParts;
-use buflens_syntax::facts::{self, Span};
+use buflens_syntax::facts::{self, Heading, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::inference::difference;
+use super::inference::{difference, element_difference};
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
-use crate::model::origin::called;
-use crate::model::{At, Place, Row};
+use crate::model::{At, Dump, FileId, Place, Row};
 
 /// A shape, if it is known, and the place to tell of it at.
 #[derive(Clone)]
@@ -74,98 +73,177 @@ pub(super) struct Signature<'d> {
 }
 
 impl<'d> Signature<'d> {
-    /// `instruction-shape`: what `header` says that the computation takes and gives is not what its parameters and its root
-    /// are. A parameter that others disagree with too, as `is_doubted` tells, is wrong itself.
+    /// `instruction-shape`: what is `declared` of the computation is not what its parameters and its root are. What differs from
+    /// all that is declared of it is wrong itself, and so is a parameter that others disagree with too, as `is_doubted` tells.
     pub fn problems(
         &self,
         context: &Context<'d>,
-        header: &At<'d, facts::Computation>,
+        declared: &[Declared<'d>],
         is_doubted: impl Fn(Row) -> bool,
     ) -> Vec<Odd> {
-        let line = header.text(header.row.line);
-        let Some((before, behind)) = line.rsplit_once("->") else {
-            return Vec::new();
-        };
         let mut parameters: Vec<_> = self.parameters.iter().collect();
         parameters.sort_by_key(|(number, _)| *number);
-        let parameter = |number: u64| {
-            let at = parameters.binary_search_by_key(&number, |(own, _)| *own);
-            at.ok().map(|at| &parameters[at].1)
-        };
-        let parameters = (0..)
-            .zip(taken(before))
-            .filter_map(|(number, (at, shape))| {
-                let own = parameter(number)?;
-                let (found, expected) = difference(&context.shapes, shape, own.shape?)?;
-                let place = within(header, at, shape);
-                let wrong = own.instruction.filter(|&it| is_doubted(it));
-                let (place, message, other) = if wrong.is_some() {
-                    let message = format!("{expected}, while the header has {found}");
-                    (own.place.clone(), message, (place, "in the header"))
-                } else {
-                    let message = format!("{found}, while parameter {number} is {expected}");
-                    (place, message, (own.place.clone(), "the parameter"))
-                };
-                let finding = Finding::new(Code::InstructionShape, place, message);
-                Some(Odd {
-                    finding: finding.related(other.0, other.1),
-                    result: wrong,
-                    others: Vec::new(),
-                })
-            });
-        let result = self.given.as_ref().and_then(|given| {
-            let root = &given.result;
-            let shape = behind.trim_end().strip_suffix('{')?.trim();
-            let (found, expected) = difference(&context.shapes, shape, root.shape?)?;
-            let blanks = behind.len() - behind.trim_start().len();
-            let place = within(header, before.len() + "->".len() + blanks, shape);
-            let message = format!("{found}, while the root gives {expected}");
-            let finding = Finding::new(Code::InstructionShape, place, message);
+        let parameters = parameters.into_iter().filter_map(|(number, own)| {
+            let at = usize::try_from(*number).ok()?;
+            let declared = declared.iter();
+            let declared = declared.map(|it| (it.name, it.parameters.get(at)));
+            let wrong = own.instruction.filter(|&it| is_doubted(it));
+            let what = format!("parameter {number} is");
+            let finding = declared_otherwise(context, own, wrong.is_some(), &what, declared)?;
             Some(Odd {
-                finding: finding.related(root.place.clone(), "the root"),
+                finding,
+                result: wrong,
+                others: Vec::new(),
+            })
+        });
+        let result = self.given.as_ref().and_then(|Given { result, .. }| {
+            let declared = declared.iter();
+            let declared = declared.map(|it| (it.name, it.result.as_ref()));
+            Some(Odd {
+                finding: declared_otherwise(context, result, false, "the root gives", declared)?,
                 result: None,
-                others: root.instruction.into_iter().collect(),
+                others: result.instruction.into_iter().collect(),
             })
         });
         parameters.chain(result).collect()
     }
 }
 
-/// The place of `text`, which stands at `at` in the line of `header`.
-fn within(header: &At<facts::Computation>, at: usize, text: &str) -> Place {
-    let start = header.row.line.start + at as u32;
-    let end = start + text.len() as u32;
-    header.place(Span { start, end })
+/// Where some of `declared` are others than `own`, which is `what`: `parameter 0 is`.
+fn declared_otherwise<'a, 'd: 'a>(
+    context: &Context<'d>,
+    own: &Shaped<'d>,
+    is_doubted: bool,
+    what: &str,
+    declared: impl Iterator<Item = (&'static str, Option<&'a Shaped<'d>>)>,
+) -> Option<Finding> {
+    let (mut agree, mut differ) = (0, Vec::new());
+    for (name, declared) in declared {
+        let shapes = declared.and_then(|it| Some((it, it.shape?, own.shape?)));
+        let Some((declared, found, expected)) = shapes else {
+            continue;
+        };
+        match difference(&context.shapes, found, expected) {
+            Some((found, expected)) => differ.push((name, &declared.place, found, expected)),
+            None => agree += 1,
+        }
+    }
+    let (name, place, found, expected) = differ.first()?;
+    if is_doubted || agree == 0 && differ.len() > 1 {
+        let message = format!("{expected}, while {name} has {found}");
+        let finding = Finding::new(Code::InstructionShape, own.place.clone(), message);
+        let places = differ.into_iter();
+        return Some(places.fold(finding, |finding, (name, place, ..)| {
+            finding.related(place.clone(), format!("in {name}"))
+        }));
+    }
+    let message = format!("{found}, while {what} {expected}");
+    let finding = Finding::new(Code::InstructionShape, (*place).clone(), message);
+    let (other, _) = what.rsplit_once(' ')?;
+    Some(finding.related(own.place.clone(), other))
 }
 
-/// The shapes of the parameters in a computation's header, each with its place in `text`, which is what stands before the
-/// arrow: `%add (x: f32[], y: (s32[], f32[2])) `.
-fn taken(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = text.find('(').map_or(text.len(), |open| open + 1);
-    let list = text[at..].trim_end();
-    let list = list.strip_suffix(')').unwrap_or(list);
-    let mut depth = 0;
-    let items = list.split(move |char| {
-        match char {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        char == ',' && depth == 0
-    });
-    items.map_while(move |item| {
-        let (_, behind) = item.split_once(':')?;
-        let shape = behind.trim_start();
-        let start = at + item.len() - shape.len();
-        at += item.len() + 1;
-        Some((start, shape.trim_end()))
-    })
+/// What is said in one place of what a computation takes and gives.
+pub(super) struct Declared<'d> {
+    /// The place, as a sentence has it.
+    name: &'static str,
+    parameters: Vec<Shaped<'d>>,
+    result: Option<Shaped<'d>>,
+}
+
+impl<'d> Declared<'d> {
+    /// What a computation's header says: `%add (x: f32[], y: (s32[], f32[2])) -> f32[] {`
+    pub fn in_header(header: &At<'d, facts::Computation>) -> Option<Self> {
+        let line = header.text(header.row.line).trim_end();
+        let line = line.strip_suffix('{').unwrap_or(line);
+        let place = |span| header.place(span);
+        Self::read("the header", line, header.row.line.start, place, |item| {
+            Some(item.split_once(':')?.1)
+        })
+    }
+
+    /// What the header of the module, in `file`, says of the entry: `entry_computation_layout={(f32[], /*index=1*/f32[2]{0})->f32[]}`
+    pub fn of_program(dump: &'d Dump, file: FileId) -> Option<Self> {
+        const KEY: &str = "entry_computation_layout={";
+        let mut blocks = dump.files.get(file)?.document.blocks();
+        let (start, block, line) = blocks.find_map(|(start, block)| {
+            let mut headings = block.headings().iter();
+            let module = headings.find(|(heading, _)| matches!(heading, Heading::Module(_)))?;
+            Some((start, block, module.1))
+        })?;
+        let text = line.text(block.text());
+        let at = text.find(KEY)? + KEY.len();
+        let mut depth = 1;
+        let end = text[at..].find(|char| {
+            match char {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })?;
+        let place = |span: Span| Place {
+            file,
+            range: start + span.start..start + span.end,
+        };
+        let value = &text[at..at + end];
+        let name = "`entry_computation_layout`";
+        Self::read(name, value, line.start + at as u32, place, Some)
+    }
+
+    /// What `text`, which stands at `start`, says; what it says of a parameter becomes its shape by `shape`.
+    fn read(
+        name: &'static str,
+        text: &'d str,
+        start: u32,
+        place: impl Fn(Span) -> Place,
+        shape: impl Fn(&'d str) -> Option<&'d str>,
+    ) -> Option<Self> {
+        let (takes, gives) = text.rsplit_once("->")?;
+        let shaped = |end: usize, shape: &'d str| {
+            // What stands before it, which may be a comment, is no part of it.
+            let own = shape.trim_end();
+            let end = start + (end - (shape.len() - own.len())) as u32;
+            let mut own = own.trim_start();
+            while let Some((_, behind)) = own.strip_prefix("/*").and_then(|it| it.split_once("*/"))
+            {
+                own = behind.trim_start();
+            }
+            let start = end - own.len() as u32;
+            Shaped {
+                place: place(Span { start, end }),
+                shape: Some(own).filter(|own| !own.is_empty()),
+                instruction: None,
+            }
+        };
+        let mut at = takes.find('(')? + 1;
+        let list = takes[at..].trim_end();
+        let list = list.strip_suffix(')').unwrap_or(list);
+        let mut depth = 0;
+        let items = list.split(|char| {
+            match char {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                _ => {}
+            }
+            char == ',' && depth == 0
+        });
+        let parameters = items.map_while(|item| {
+            at += item.len() + 1;
+            Some(shaped(at - 1, shape(item)?))
+        });
+        Some(Self {
+            name,
+            parameters: parameters.collect(),
+            result: Some(shaped(text.len(), gives)),
+        })
+    }
 }
 
 /// The signatures of a module's computations, by their numbers.
 pub(super) type Signatures<'d> = FxHashMap<Option<u32>, Signature<'d>>;
 
-/// An instruction that runs a computation.
+/// An instruction that runs computations.
 pub(super) struct Call<'d> {
     pub opcode: &'d str,
     /// The opcode's.
@@ -175,26 +253,67 @@ pub(super) struct Call<'d> {
     pub operands: Vec<Shaped<'d>>,
 }
 
-impl<'d> Call<'d> {
-    /// Whether an instruction with `opcode` runs a computation on its operands as they are.
-    pub fn runs(opcode: &str) -> bool {
-        matches!(opcode, "call" | "fusion" | "while")
+/// A computation that an instruction runs.
+struct Run<'c, 'd> {
+    name: &'d str,
+    takes: Vec<Like<'c, 'd>>,
+    gives: Like<'c, 'd>,
+}
+
+/// What a parameter or the result of a computation has to be.
+#[derive(Clone, Copy)]
+enum Like<'c, 'd> {
+    /// What an operand or the instruction is.
+    Whole(&'c Shaped<'d>),
+    /// One element of that.
+    Element(&'c Shaped<'d>),
+    Predicate,
+}
+
+impl<'c, 'd> Like<'c, 'd> {
+    /// Two elements of each.
+    fn twice(operands: &'c [Shaped<'d>]) -> Vec<Self> {
+        let elements = operands.iter().map(Self::Element);
+        elements.flat_map(|it| [it, it]).collect()
     }
 
-    /// `operand-count` and `instruction-shape`: what does not agree with the computation.
+    /// What it has to be and what it is, if that is something else.
+    fn difference(self, context: &Context<'d>, found: &'d str) -> Option<(String, String)> {
+        match self {
+            Self::Whole(own) => difference(&context.shapes, own.shape?, found),
+            Self::Element(own) => element_difference(&context.shapes, own.shape?, found),
+            Self::Predicate => difference(&context.shapes, "pred[]", found),
+        }
+    }
+}
+
+impl<'d> Call<'d> {
+    /// Whether it is known what the computations take and give that an instruction with `opcode` runs.
+    pub fn runs(opcode: &str) -> bool {
+        matches!(
+            opcode,
+            "call"
+                | "conditional"
+                | "fusion"
+                | "map"
+                | "reduce"
+                | "reduce-window"
+                | "scatter"
+                | "select-and-scatter"
+                | "sort"
+                | "while"
+        )
+    }
+
+    /// `operand-count` and `instruction-shape`: what does not agree with a computation.
     pub fn problem(&self, context: &Context<'d>, signatures: &Signatures<'d>) -> Option<Odd> {
-        let keys: &[_] = match self.opcode {
-            "call" => &["to_apply"],
-            "fusion" => &["calls"],
-            _ => &["condition", "body"],
-        };
         let parts = InstructionParts::read_up_to(self.text, 0);
-        let mut odd = keys.iter().find_map(|key| {
-            let computation = called(context.dump, &parts, key)?;
+        let mut odd = self.computations(&parts).into_iter().find_map(|run| {
+            let computation = context.dump.names.get(run.name)?;
+            let computation = context.dump.computation_named(computation)?;
             let signature = signatures.get(&Some(computation))?;
-            let name = context.dump.computation_name(computation)?;
-            self.parameters(context, signature, name)
-                .or_else(|| self.given(context, signature, name, key))
+            self.parameters(context, signature, &run)
+                .or_else(|| self.given(context, signature, &run))
         })?;
         let operands = self.operands.iter();
         odd.others.extend(operands.filter_map(|it| it.instruction));
@@ -205,18 +324,82 @@ impl<'d> Call<'d> {
         Some(odd)
     }
 
+    /// The computations that it runs.
+    fn computations(&self, parts: &InstructionParts<'d>) -> Vec<Run<'_, 'd>> {
+        let (all, result) = (&*self.operands, Like::Whole(&self.result));
+        let whole = || all.iter().map(Like::Whole).collect();
+        let (arrays, others) = all.split_at(all.len() / 2);
+        let element = Like::Element(&self.result);
+        let by_key = match self.opcode {
+            "call" => vec![("to_apply", whole(), result)],
+            "fusion" => vec![("calls", whole(), result)],
+            "while" => vec![
+                ("condition", whole(), Like::Predicate),
+                ("body", whole(), result),
+            ],
+            "map" => {
+                let elements = all.iter().map(Like::Element);
+                vec![("to_apply", elements.collect(), element)]
+            }
+            // What it begins with stands behind the arrays.
+            "reduce" | "reduce-window" => {
+                let elements = others.iter().chain(arrays).map(Like::Element);
+                vec![("to_apply", elements.collect(), element)]
+            }
+            // Between the arrays and what is written stand the indices.
+            "scatter" => {
+                let written = others.get(1..).unwrap_or_default();
+                let elements = arrays.iter().chain(written).map(Like::Element);
+                vec![("to_apply", elements.collect(), element)]
+            }
+            "select-and-scatter" => vec![
+                ("select", Like::twice(arrays), Like::Predicate),
+                ("scatter", Like::twice(arrays), element),
+            ],
+            "sort" => vec![("to_apply", Like::twice(all), Like::Predicate)],
+            _ => return self.branches(parts),
+        };
+        let runs = by_key.into_iter().filter_map(|(key, takes, gives)| {
+            let name = parts.attribute(key)?.trim_start_matches('%');
+            Some(Run { name, takes, gives })
+        });
+        runs.collect()
+    }
+
+    /// The branches of a `conditional`, each of which takes one operand, behind the one that chooses.
+    fn branches(&self, parts: &InstructionParts<'d>) -> Vec<Run<'_, 'd>> {
+        let names = match parts.attribute("branch_computations") {
+            Some(list) => list.trim_matches(['{', '}']).split(',').collect(),
+            None => ["true_computation", "false_computation"]
+                .iter()
+                .filter_map(|key| parts.attribute(key))
+                .collect::<Vec<_>>(),
+        };
+        let operands = self.operands.get(1..).unwrap_or_default();
+        let branches = names.into_iter().zip(operands);
+        let branches = branches.map(|(name, operand)| Run {
+            name: name.trim().trim_start_matches('%'),
+            takes: vec![Like::Whole(operand)],
+            gives: Like::Whole(&self.result),
+        });
+        branches.collect()
+    }
+
     fn parameters(
         &self,
         context: &Context<'d>,
         signature: &Signature<'d>,
-        name: &str,
+        run: &Run<'_, 'd>,
     ) -> Option<Odd> {
-        let (takes, found) = (signature.parameters.len(), self.operands.len());
+        let (takes, given) = (signature.parameters.len(), run.takes.len());
         // Behind what they take, libtpu gives fusions the windows of operands that it prefetches, and says which is whose.
         let has_windows = || self.text.contains(&format!(r#""buffer_index":"{takes}""#));
-        if takes != found && !(takes < found && has_windows()) {
+        if takes != given && !(takes < given && has_windows()) {
             let takes = counted(takes, "parameter");
-            let message = format!("`{name}` has {takes}, found {}", counted(found, "operand"));
+            let message = format!(
+                "`{}` has {takes}, `{}` gives it {given}",
+                run.name, self.opcode
+            );
             return Some(Odd {
                 finding: Finding::new(Code::OperandCount, self.place.clone(), message),
                 result: None,
@@ -224,10 +407,17 @@ impl<'d> Call<'d> {
             });
         }
         signature.parameters.iter().find_map(|(number, parameter)| {
-            let operand = self.operands.get(usize::try_from(*number).ok()?)?;
-            let (found, expected) = difference(&context.shapes, operand.shape?, parameter.shape?)?;
-            let message = format!("{found}, while parameter {number} of `{name}` is {expected}");
-            let finding = Finding::new(Code::InstructionShape, operand.place.clone(), message);
+            let operand = run.takes.get(usize::try_from(*number).ok()?)?;
+            let (expected, found) = operand.difference(context, parameter.shape?)?;
+            let place = match operand {
+                Like::Whole(operand) | Like::Element(operand) => &operand.place,
+                Like::Predicate => &self.place,
+            };
+            let message = format!(
+                "{expected}, while parameter {number} of `{}` is {found}",
+                run.name
+            );
+            let finding = Finding::new(Code::InstructionShape, place.clone(), message);
             Some(Odd {
                 finding: finding.related(parameter.place.clone(), "the parameter"),
                 result: None,
@@ -240,28 +430,22 @@ impl<'d> Call<'d> {
         &self,
         context: &Context<'d>,
         signature: &Signature<'d>,
-        name: &str,
-        key: &str,
+        run: &Run<'_, 'd>,
     ) -> Option<Odd> {
         let given = &signature.given.as_ref()?.result;
-        let expected = if key == "condition" {
-            "pred[]"
-        } else {
-            self.result.shape?
-        };
-        let (found, expected) = difference(&context.shapes, given.shape?, expected)?;
-        // The condition alone is wrong, not the loop.
-        let (place, message, result) = if key == "condition" {
+        let (expected, found) = run.gives.difference(context, given.shape?)?;
+        let (place, message, result) = if let Like::Whole(result) = run.gives {
             (
-                &self.place,
-                format!("the condition `{name}` gives {found}, not {expected}"),
-                None,
+                &result.place,
+                format!("{expected}, while `{}` gives {found}", run.name),
+                result.instruction,
             )
         } else {
+            // The computation alone is wrong, not what runs it.
             (
-                &self.result.place,
-                format!("{expected}, while `{name}` gives {found}"),
-                self.result.instruction,
+                &self.place,
+                format!("`{}` gives {found}, not {expected}", run.name),
+                None,
             )
         };
         let finding = Finding::new(Code::InstructionShape, place.clone(), message);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use buflens_syntax::Shape;
 
-pub(super) use compare::difference;
 use compare::{Array, are_compatible, shown};
+pub(super) use compare::{difference, element_difference};
 
 use super::labels::cut;
 use crate::model::bytes::counted;

@@ -6,7 +6,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::calls::{Call, Given, Odd, Shaped, Signatures};
+use super::calls::{Call, Declared, Given, Odd, Shaped, Signatures};
 use super::inference::Operation;
 use super::labels::cut;
 use super::structure::Section;
@@ -94,7 +94,10 @@ fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
     for (number, at) in (0..).zip(&dump.module.computations) {
         let header = dump.at::<facts::Computation>(*at);
         if let Some((header, signature)) = header.zip(signatures.get(&Some(number))) {
-            odd.extend(signature.problems(context, &header, |row| told.contains(&row)));
+            let of_program = header.row.entry.then(|| Declared::of_program(dump, file));
+            let declared = [Declared::in_header(&header), of_program.flatten()];
+            let declared: Vec<Declared> = declared.into_iter().flatten().collect();
+            odd.extend(signature.problems(context, &declared, |row| told.contains(&row)));
         }
     }
     findings.extend(Odd::first(odd));

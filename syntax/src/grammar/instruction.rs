@@ -243,6 +243,9 @@ fn values<S: Sink>(p: &mut Parser<S>, end: Token, key: &str) -> Rule {
     Ok(())
 }
 
+/// The attribute whose value is the shapes of the program's parameters and of its result: `{(f32[2]{0}, s32[])->f32[2]{0}}`
+const PROGRAM_SHAPE: &str = "entry_computation_layout";
+
 /// A bracketed run. It is flat, however deep its brackets are.
 fn bracketed<S: Sink>(p: &mut Parser<S>, key: &str) -> Rule {
     p.node(K::Group, |p| {
@@ -260,6 +263,10 @@ fn bracketed<S: Sink>(p: &mut Parser<S>, key: &str) -> Rule {
                     if open.is_empty() {
                         return Ok(());
                     }
+                    continue;
+                }
+                Token::Word if key == PROGRAM_SHAPE && p.byte_behind() == Some(b'[') => {
+                    shape(p)?;
                     continue;
                 }
                 _ => {

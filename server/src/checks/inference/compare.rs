@@ -149,3 +149,22 @@ pub(in crate::checks) fn difference<'d>(
     };
     (!are_compatible(found, expected)).then(|| (shown(found), shown(expected)))
 }
+
+/// What an element of `whole` and `found` are, if that is no such element. Of a tuple, whose elements are several, nothing is said.
+pub(in crate::checks) fn element_difference<'d>(
+    shapes: &Shapes<'d>,
+    whole: &'d str,
+    found: &'d str,
+) -> Option<(String, String)> {
+    let (whole, found) = (shapes.read(whole)?, shapes.read(found)?);
+    let whole = Array::of(&whole)?;
+    let element = whole.with(Vec::new());
+    if Array::of(&found).is_some_and(|found| found.is_like(&element)) {
+        return None;
+    }
+    let expected = match whole.rank() {
+        0 => format!("`{element}`"),
+        _ => format!("an element of `{whole}`"),
+    };
+    Some((expected, shown(&found)))
+}

@@ -269,6 +269,9 @@ fn around(line: &str) -> String {
          next {{\n  i = (s32[], f32[2,3]) parameter(0)\n  n = s32[] get-tuple-element(i), index=0\n  \
          v = f32[2,3] get-tuple-element(i), index=1\n  one = s32[] constant(1)\n  m = s32[] add(n, one)\n  \
          ROOT t = (s32[], f32[2,3]) tuple(m, v)\n}}\n\n\
+         more {{\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT g = pred[] compare(x, y), direction=GT\n}}\n\n\
+         both {{\n  w = f32[] parameter(0)\n  x = f32[] parameter(1)\n  y = f32[] parameter(2)\n  v = f32[] parameter(3)\n  \
+         ROOT t = (f32[], f32[]) tuple(x, v)\n}}\n\n\
          ENTRY main {{\n  a = f32[2,3] parameter(0)\n  b = bf16[3,4] parameter(1)\n  i = s32[] parameter(2)\n  \
          z = f32[] constant(0)\n  p = pred[2,3] compare(a, a), direction=EQ\n  d = f32[<=8,?] parameter(3)\n  \
          t = (s32[], f32[2,3]) tuple(i, a)\n  {line}\n  ROOT r = f32[] copy(z)\n}}\n"
@@ -294,7 +297,15 @@ fn shapes_that_follow_from_operands() {
         "c = f32[2,3] dynamic-update-slice(a, a, i, i)",
         "c = f32[4,5] pad(a, z), padding=1_1x-1_1_1",
         "c = f32[3] reduce(a, z), dimensions={0}, to_apply=add",
-        "c = (f32[2], f32[2]) reduce(a, a, z, z), dimensions={1}, to_apply=add",
+        "c = (f32[2], f32[2]) reduce(a, a, z, z), dimensions={1}, to_apply=both",
+        "c = bf16[3] reduce(b, z), dimensions={1}, to_apply=add",
+        "c = f32[1,3] reduce-window(a, z), window={size=2x1}, to_apply=add",
+        "c = f32[2,3] map(a, a), dimensions={0,1}, to_apply=add",
+        "c = f32[2,3] sort(a), dimensions={1}, to_apply=more",
+        "c = f32[2,3] scatter(a, i, a), update_window_dims={0,1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add",
+        "c = f32[2,3] select-and-scatter(a, a, z), window={size=1x1}, select=more, scatter=add",
+        "c = (s32[], f32[2,3]) conditional(i, t, t), branch_computations={next, %next}",
+        "c = (s32[], f32[2,3]) conditional(p, t, t), true_computation=next, false_computation=%next",
         "c = f32[2,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "c = f32[2,3,3] dot(a, a), lhs_batch_dims={0}, rhs_batch_dims={0}",
         "c = f32[2,3] get-tuple-element(t), index=1",
@@ -368,6 +379,15 @@ fn shapes_that_do_not_follow_from_operands() {
         "c = s32[] fusion(z, z), kind=kLoop, calls=add",
         "c = (s32[], f32[3]) while(t), condition=less, body=next",
         "c = (s32[], f32[2,3]) while(t), condition=next, body=next",
+        "c = f32[3] reduce(a, z), dimensions={0}, to_apply=both",
+        "c = f32[3] reduce(a, z), dimensions={0}, to_apply=more",
+        "c = s32[] reduce(i, i), dimensions={}, to_apply=add",
+        "c = f32[2,3] map(a, i), dimensions={0,1}, to_apply=add",
+        "c = f32[2,3] sort(a), dimensions={1}, to_apply=add",
+        "c = s32[] scatter(i, i, i), update_window_dims={}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, index_vector_dim=0, to_apply=add",
+        "c = f32[2,3] select-and-scatter(a, a, z), select=add, scatter=add",
+        "c = (s32[], f32[2,3]) conditional(i, t, a), branch_computations={next, next}",
+        "c = f32[2,3] conditional(i, t, t), branch_computations={%next, %next}",
     ] {
         let found = findings(&around(line));
         assert_ne!(found, "", "{line}");
@@ -466,7 +486,7 @@ fn shapes_that_do_not_follow_from_operands() {
         c = s32[] tuple(i)
           instruction-shape `s32[]` `s32[]` is no tuple []
         c = f32[] call(z), to_apply=add
-          operand-count `call` `add` has 2 parameters, found 1 operand []
+          operand-count `call` `add` has 2 parameters, `call` gives it 1 []
         c = f32[] call(z, i), to_apply=add
           instruction-shape `i` `s32[]`, while parameter 1 of `add` is `f32[]` ["the parameter"]
         c = s32[] fusion(z, z), kind=kLoop, calls=add
@@ -474,7 +494,25 @@ fn shapes_that_do_not_follow_from_operands() {
         c = (s32[], f32[3]) while(t), condition=less, body=next
           instruction-shape `(s32[], f32[3])` `while` gives a tuple with `f32[2,3]` at {1} here, not a tuple with `f32[3]` at {1} []
         c = (s32[], f32[2,3]) while(t), condition=next, body=next
-          instruction-shape `while` the condition `next` gives a tuple of 2 elements, not `pred[]` ["its result"]
+          instruction-shape `while` `next` gives a tuple of 2 elements, not `pred[]` ["its result"]
+        c = f32[3] reduce(a, z), dimensions={0}, to_apply=both
+          operand-count `reduce` `both` has 4 parameters, `reduce` gives it 2 []
+        c = f32[3] reduce(a, z), dimensions={0}, to_apply=more
+          instruction-shape `reduce` `more` gives `pred[]`, not an element of `f32[3]` ["its result"]
+        c = s32[] reduce(i, i), dimensions={}, to_apply=add
+          instruction-shape `i` `s32[]`, while parameter 0 of `add` is `f32[]` ["the parameter"]
+        c = f32[2,3] map(a, i), dimensions={0,1}, to_apply=add
+          instruction-shape `i` `s32[]`, while parameter 1 of `add` is `f32[]` ["the parameter"]
+        c = f32[2,3] sort(a), dimensions={1}, to_apply=add
+          instruction-shape `sort` `add` gives `f32[]`, not `pred[]` ["its result"]
+        c = s32[] scatter(i, i, i), update_window_dims={}, inserted_window_dims={}, scatter_dims_to_operand_dims={}, index_vector_dim=0, to_apply=add
+          instruction-shape `i` `s32[]`, while parameter 0 of `add` is `f32[]` ["the parameter"]
+        c = f32[2,3] select-and-scatter(a, a, z), select=add, scatter=add
+          instruction-shape `select-and-scatter` `add` gives `f32[]`, not `pred[]` ["its result"]
+        c = (s32[], f32[2,3]) conditional(i, t, a), branch_computations={next, next}
+          instruction-shape `a` `f32[2,3]`, while parameter 0 of `next` is a tuple of 2 elements ["the parameter"]
+        c = f32[2,3] conditional(i, t, t), branch_computations={%next, %next}
+          instruction-shape `f32[2,3]` `f32[2,3]`, while `next` gives a tuple of 2 elements ["its result"]
     "#]].assert_eq(&told);
 }
 
@@ -484,8 +522,8 @@ fn a_header_says_what_the_parameters_are() {
         "(a: f32[2,3])",
         "(a: f32[2,4])",
         &expect![[r#"
-        23 instruction-shape `f32[2,4]` `f32[2,4]`, while parameter 0 is `f32[2,3]` ["the parameter"]
-    "#]],
+            23 instruction-shape `f32[2,4]` `f32[2,4]`, while parameter 0 is `f32[2,3]` ["parameter 0"]
+        "#]],
     );
     let text = "HloModule m\n\n%f (x: f32[2], y: (f32[2], /*index=1*/s32[])) -> f32[2] {\n  %x = f32[2] parameter(0)\n  \
                 %y = (f32[2]{0}, s32[]) parameter(1)\n  %g = f32[2] get-tuple-element(%y), index=0\n  \
@@ -501,8 +539,48 @@ fn a_header_says_what_the_parameters_are() {
     .assert_eq(&findings(&parameter));
     let header = text.replace("/*index=1*/s32[]", "/*index=1*/s32[4]");
     expect![[r#"
-        3 instruction-shape `(f32[2], /*index=1*/s32[4])` a tuple with `s32[4]` at {1}, while parameter 1 is a tuple with `s32[]` at {1} ["the parameter"]
+        3 instruction-shape `(f32[2], /*index=1*/s32[4])` a tuple with `s32[4]` at {1}, while parameter 1 is a tuple with `s32[]` at {1} ["parameter 1"]
     "#]].assert_eq(&findings(&header));
+}
+
+#[test]
+fn the_header_of_the_module_says_what_the_entry_takes_and_gives() {
+    let text = "HloModule m, entry_computation_layout={(f32[2,3]{1,0}, /*index=1*/(f32[2]{0}, s32[]))->(f32[2,3]{1,0:T(8,128)}, \
+                /*index=1*/s32[])}, num_partitions=1\n\nENTRY %e (a: f32[2,3], b: (f32[2], s32[])) -> (f32[2,3], s32[]) {\n  \
+                %a = f32[2,3]{1,0} parameter(0)\n  %b = (f32[2]{0}, s32[]) parameter(1)\n  \
+                %n = s32[] get-tuple-element(%b), index=1\n  ROOT %r = (f32[2,3]{1,0}, s32[]) tuple(%a, %n)\n}\n";
+    assert_eq!(findings(text), "");
+    let mut told = String::new();
+    for (before, after) in [
+        ("{(f32[2,3]{1,0}", "{(f32[2,4]{1,0}"),
+        ("{(f32[2,3]{1,0}", "{(f32[2,3]{1,1}"),
+        ("(f32[2]{0}, s32[]))->", "(f32[2]{0}, s16[]))->"),
+        ("/*index=1*/s32[])}", "/*index=1*/s32[1])}"),
+        ("(a: f32[2,3]", "(a: f32[2,5]"),
+        // All else is against it.
+        ("%a = f32[2,3]", "%a = f32[6,3]"),
+        ("ROOT %r = (f32[2,3]{1,0}", "ROOT %r = (f32[2,7]{1,0}"),
+    ] {
+        let changed = text.replacen(before, after, 1);
+        assert_ne!(changed, text, "{before}");
+        told += &format!("{after}\n{}", findings(&changed));
+    }
+    expect![[r#"
+        {(f32[2,4]{1,0}
+        1 instruction-shape `f32[2,4]{1,0}` `f32[2,4]`, while parameter 0 is `f32[2,3]` ["parameter 0"]
+        {(f32[2,3]{1,1}
+        1 layout-order `1,1` the order `1,1` does not hold each dimension of the shape once []
+        (f32[2]{0}, s16[]))->
+        1 instruction-shape `(f32[2]{0}, s16[])` a tuple with `s16[]` at {1}, while parameter 1 is a tuple with `s32[]` at {1} ["parameter 1"]
+        /*index=1*/s32[1])}
+        1 instruction-shape `(f32[2,3]{1,0:T(8,128)}, /*index=1*/s32[1])` a tuple with `s32[1]` at {1}, while the root gives a tuple with `s32[]` at {1} ["the root"]
+        (a: f32[2,5]
+        3 instruction-shape `f32[2,5]` `f32[2,5]`, while parameter 0 is `f32[2,3]` ["parameter 0"]
+        %a = f32[6,3]
+        4 instruction-shape `0` `f32[6,3]`, while the header has `f32[2,3]` ["in the header", "in `entry_computation_layout`"]
+        ROOT %r = (f32[2,7]{1,0}
+        7 instruction-shape `a` `f32[2,3]`, while element 0 is `f32[2,7]` []
+    "#]].assert_eq(&told);
 }
 
 #[test]
@@ -520,9 +598,9 @@ fn what_comes_of_a_wrong_result_is_told_there_alone() {
         told += &findings(&text);
     }
     expect![[r#"
-        33 instruction-shape `f32[2,9]` `negate` gives `f32[2,3]` here, not `f32[2,9]` []
-        33 instruction-shape `f32[2]` `f32[2]`, while `add` gives `f32[]` ["its result"]
-        33 instruction-shape `a` `f32[2,3]`, while element 0 is `f32[2,9]` []
+        47 instruction-shape `f32[2,9]` `negate` gives `f32[2,3]` here, not `f32[2,9]` []
+        47 instruction-shape `f32[2]` `f32[2]`, while `add` gives `f32[]` ["its result"]
+        47 instruction-shape `a` `f32[2,3]`, while element 0 is `f32[2,9]` []
         6 instruction-shape `f32[2]` `add` gives `f32[]` here, not `f32[2]` []
     "#]]
     .assert_eq(&told);

@@ -124,6 +124,27 @@ fn a_peak_line_without_index_names_its_candidates() {
 }
 
 #[test]
+fn what_the_program_takes_is_a_shape() {
+    let module = "HloModule jit_f, is_scheduled=true, entry_computation_layout={(bf16[100,3]{1,0:T(8,128)(2,1)}, \
+                  /*index=1*/(s32[], f32[2]{0}))->f32[4]{0}}\n\nENTRY %main (x: f32[4]) -> f32[4] {\n  \
+                  ROOT %x = f32[4]{0} parameter(0)\n}\n";
+    let dump = dump(&[("module_0001.jit_f.cpu_after_optimizations.txt", module)]);
+    let hover = hover(&dump, 0, module.find("100,3").unwrap() as u32).unwrap();
+    expect![[r#"
+        **dimension 0**: 100 elements, 104 in memory (tile 8)
+
+        26.0 KiB (26,624 B) for 600 B of data: **44.37x**
+
+        `bf16[100,3]{1,0:T(8,128)(2,1)}`
+
+        - memory order, slowest first: dimension 0 (100), dimension 1 (3)
+        - tile 8 x 128: dimension 0 100 -> 104, dimension 1 3 -> **128**
+        - (2,1) packs 2 rows of 16-bit elements into 32-bit words, no padding
+        - 13 x 1 tiles of 1,024 elements x 2 B
+        - order `{0,1}` with the same tile: 2.0 KiB (2,048 B) (3.41x), if the operations around it allow"#]].assert_eq(&hover.markdown);
+}
+
+#[test]
 fn stack_frames_lead_to_the_source() {
     let module = r#"HloModule jit_f, is_scheduled=true
 
