@@ -36,28 +36,25 @@ mod glibc {
         unsafe { libc::mallopt(libc::M_TOP_PAD, STEP) };
     }
 
-    /// Gives the pages of the program's own code back to the system, which reads in again what is run again: much runs once, when
-    /// the program starts.
+    /// Gives the pages of the program's code, and of its libraries', back to the system, which reads in again what is run again:
+    /// much runs seldom.
     pub fn forget_code() {
-        let own = std::fs::read_link("/proc/self/exe");
-        let (Ok(own), Ok(maps)) = (own, std::fs::read_to_string("/proc/self/maps")) else {
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
             return;
         };
         for line in maps.lines() {
             // `55d0c0a000-55d0caf000 r-xp 000b2000 fe:00 1234      /usr/bin/buflens`
-            let mut words = line.splitn(6, ' ');
+            let mut words = line.split_ascii_whitespace();
             let (Some(range), Some("r-xp")) = (words.next(), words.next()) else {
                 continue;
             };
-            let is_own = words
-                .nth(3)
-                .is_some_and(|path| own.as_os_str() == path.trim_start());
-            let range = range.split_once('-').filter(|_| is_own);
+            let is_of_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
+            let range = range.split_once('-').filter(|_| is_of_file);
             let place = |text| usize::from_str_radix(text, 16).ok();
             if let Some((start, end)) = range.and_then(|(start, end)| place(start).zip(place(end)))
             {
                 let start = std::ptr::with_exposed_provenance_mut(start);
-                // SAFETY: it is the code of this program, which nothing writes to: what is read in again is what was there.
+                // SAFETY: it is code in a file, which nothing writes to: what is read in again is what was there.
                 unsafe { libc::madvise(start, end - start.addr(), libc::MADV_DONTNEED) };
             }
         }

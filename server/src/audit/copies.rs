@@ -1,4 +1,4 @@
-//! The copies that the compiler inserted: what they move, when, and at what cost.
+//! The copies that the compiler inserted, in fusions of their own as well: what they move, when, and at what cost.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
         count.split_once('"')?.0.parse::<u64>().ok()
     };
     let all = dump.runners_of(name);
-    let all = all.take_while(|&it| dump.opcode(it) == Some("while"));
+    let all = all.filter(|&it| dump.opcode(it) == Some("while"));
     let all: Vec<NameId> = all.collect();
     let turns = all.iter().map(|&it| turns(it));
     let turns = turns
@@ -135,7 +135,9 @@ pub fn copies(audit: &Audit) -> Vec<Copy> {
             Some(opcode) => &dump.names[opcode],
             None => dump.opcode(value.name).unwrap_or_default(),
         };
-        let is_copy = matches!(opcode, "copy" | "transpose") || opcode.ends_with("-start");
+        let is_copy = matches!(opcode, "copy" | "transpose")
+            || opcode.ends_with("-start")
+            || opcode == "fusion" && dump.copied_in(value.name).is_some();
         if is_copy && names.insert(value.name) {
             copies.extend(read(audit, value.name));
         }
@@ -178,7 +180,12 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let parts = InstructionParts::read(line.text(line.row.span));
         shape_of(audit, parts.operands.get(moved)?)
     };
-    let from_shape = shape_of(audit, operand).or_else(in_module);
+    let fused = (parts.opcode == "fusion").then(|| Fused::of(dump, name));
+    let fused = fused.flatten();
+    let from_shape = match &fused {
+        Some(fused) => Some(fused.from),
+        None => shape_of(audit, operand).or_else(in_module),
+    };
     let from_shape = from_shape.unwrap_or_default();
     let from_array = audit.shapes.read(from_shape);
     let from_array = source.or(match from_array.as_deref() {
@@ -188,7 +195,11 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let read = dump.read_by(operand);
     let from = End {
         value: read,
-        color: from_array.map_or_else(|| dump.color_of(read?), |array| space::of_array(array)),
+        // In a fusion no memory space is printed.
+        color: match from_array.filter(|_| fused.is_none()) {
+            Some(array) => space::of_array(array),
+            None => read.and_then(|at| dump.color_of(at)),
+        },
         shape: from_shape.to_owned(),
     };
     // An asynchronous slice shows at its index what the called computation defines.
@@ -197,30 +208,35 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         .get(index)
         .and_then(|index| dump.shown_at(name, index));
     let value = written.map(|at| &dump.values[at as usize]);
+    let of_value = || shape_text(dump, value?);
+    let to_shape = fused.as_ref().map(|it| it.to).or_else(of_value);
     let to = End {
         value: written,
         color: space::of_array(array),
-        shape: value
-            .and_then(|value| shape_text(dump, value))
-            .unwrap_or_default()
-            .to_owned(),
+        shape: to_shape.unwrap_or_default().to_owned(),
     };
     let bytes = if moved == UPDATE {
         source.and_then(|part| taken(part, dump.platforms))
     } else if let Some(value) = value {
-        value.placement.map(|_| value.size)
+        dump.is_placed(value).then_some(value.size)
     } else {
         // Without used values it is not known what the instruction shows, but where buffers are assigned, layouts
         // are final.
         let has_buffers = !dump.allocations.is_empty();
         has_buffers.then(|| taken(array, dump.platforms)).flatten()
     };
+    let opcode = fused.as_ref().map_or(parts.opcode, |it| it.opcode);
+    let to_array = fused.and_then(|it| audit.shapes.read(it.to));
+    let to_array = match to_array.as_deref() {
+        Some(Shape::Array(array)) => array,
+        _ => array,
+    };
     Some(Copy {
         name,
         purpose: purpose(
-            parts.opcode,
+            opcode,
             from_array.map(|it| &**it),
-            array,
+            to_array,
             (from.color, to.color),
         ),
         operand: operand.to_string(),
@@ -232,6 +248,30 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         round_trip: None,
         in_loop: loop_of(audit, name),
     })
+}
+
+/// What a fusion copies, and does no more.
+struct Fused<'d> {
+    /// That of the instruction in it.
+    opcode: &'d str,
+    /// What that makes of what. They may be the fusion's operand and result under other shapes.
+    from: &'d str,
+    to: &'d str,
+}
+
+impl<'d> Fused<'d> {
+    fn of(dump: &'d Dump, fusion: NameId) -> Option<Self> {
+        let copied = dump.copied_in(fusion)?;
+        let line = dump.at::<facts::Instruction>(copied.row)?;
+        let parts = InstructionParts::read_up_to(line.text(line.row.span), 1);
+        let operand = dump.names.get(parts.operands.first()?.name)?;
+        let operand = dump.instruction_in(copied.computation, operand)?;
+        Some(Self {
+            opcode: parts.opcode,
+            from: &dump.shapes[operand.shape],
+            to: &dump.shapes[copied.shape],
+        })
+    }
 }
 
 /// The operand of which a copy writes all, or a part ...

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::inference::{difference, element_difference};
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
+use crate::model::origin::branches;
 use crate::model::{At, Dump, FileId, Place, Row};
 
 /// A shape, if it is known, and the place to tell of it at.
@@ -368,17 +369,10 @@ impl<'d> Call<'d> {
 
     /// The branches of a `conditional`, each of which takes one operand, behind the one that chooses.
     fn branches(&self, parts: &InstructionParts<'d>) -> Vec<Run<'_, 'd>> {
-        let names = match parts.attribute("branch_computations") {
-            Some(list) => list.trim_matches(['{', '}']).split(',').collect(),
-            None => ["true_computation", "false_computation"]
-                .iter()
-                .filter_map(|key| parts.attribute(key))
-                .collect::<Vec<_>>(),
-        };
         let operands = self.operands.get(1..).unwrap_or_default();
-        let branches = names.into_iter().zip(operands);
+        let branches = branches(parts).into_iter().zip(operands);
         let branches = branches.map(|(name, operand)| Run {
-            name: name.trim().trim_start_matches('%'),
+            name,
             takes: vec![Like::Whole(operand)],
             gives: Like::Whole(&self.result),
         });

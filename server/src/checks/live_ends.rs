@@ -331,7 +331,9 @@ impl Ends<'_> {
         at.filter(|&name| dump.opcode(name) == Some("parameter"))
             .and_then(computation)
             .is_some_and(|it| {
-                dump.runner_of(it).is_none() && self.root.and_then(computation) != Some(it)
+                let runner = dump.runner_of(it).and_then(|it| dump.opcode(it));
+                runner.is_none_or(|it| matches!(it, "call" | "conditional"))
+                    && self.root.and_then(computation) != Some(it)
             })
     }
 

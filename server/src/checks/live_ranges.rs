@@ -22,15 +22,6 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         {
             continue;
         }
-        // What is missing, or has more than 64 bits, is a finding of its own.
-        let is_read =
-            |line: At<facts::LiveRange>| line.row.start.is_read() && line.row.end.is_read();
-        let (start, end) = dump.live(value);
-        let may_lack = end == 0 || start == u64::MAX || end == u64::MAX;
-        if may_lack && !dump.live_range(value).is_some_and(is_read) {
-            doubts.live_ranges.insert(number as u32);
-            continue;
-        }
         if let Some(finding) = problem(dump, value, &scale) {
             doubts.live_ranges.insert(number as u32);
             findings.push(finding);

@@ -310,9 +310,16 @@ impl<'d> InModule<'d> {
             }
             MentionKind::Computation => {
                 let name = self.dump.names.get(text);
-                let is_known = name.is_some_and(|name| self.dump.computation_named(name).is_some());
-                let message = || format!("the module has no computation `{}`", cut(text));
-                (!is_known).then(|| Finding::new(Code::UnresolvedName, place, message()))
+                let named = name.and_then(|name| self.dump.computation_named(name));
+                let message = match named {
+                    None => format!("the module has no computation `{}`", cut(text)),
+                    // So that none runs itself, be it by others.
+                    Some(named) if self.computation.is_some_and(|own| named >= own) => {
+                        format!("`{}` is named before it is defined", cut(text))
+                    }
+                    Some(_) => return None,
+                };
+                Some(Finding::new(Code::UnresolvedName, place, message))
             }
             MentionKind::StackFrame => {
                 let frames = self.dump.module.tables.stack_frames.len();

@@ -265,8 +265,8 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
             Part::Assignment | Part::Values | Part::LiveRange => {
                 // A line that is not understood may be the heading that is missing.
                 let missing = missing_section(dump, file)
-                    .filter(|(before, _)| !doubts.broken.contains(before));
-                missing.map(|(_, missing)| format!("the file ends before {missing}"))
+                    .filter(|(before, ..)| !doubts.broken.contains(before));
+                missing.map(|(_, missing, message)| format!("the file {message} {missing}"))
             }
             Part::Module => module_end(&content.document).map(str::to_owned),
             Part::Report | Part::None => None,
@@ -282,8 +282,8 @@ pub(super) fn check_completeness(dump: &Dump, doubts: &mut Doubts, findings: &mu
     }
 }
 
-/// What is missing, and the section before it: a combined file goes on to its peak, a values file to its values.
-fn missing_section(dump: &Dump, file: FileId) -> Option<(Section, &'static str)> {
+/// The section before what is missing, that, and how: a combined file goes on to its peak, a values file to its values.
+fn missing_section(dump: &Dump, file: FileId) -> Option<(Section, &'static str, &'static str)> {
     let headings: Vec<_> = dump
         .headings
         .iter()
@@ -303,23 +303,26 @@ fn missing_section(dump: &Dump, file: FileId) -> Option<(Section, &'static str)>
     let has_ranges = has(|heading| matches!(heading, Heading::Ranges));
     let has_peak = has(|heading| matches!(heading, Heading::Peak(_) | Heading::PeakUnknown));
 
-    if is_combined && headings.len() == 1 && dump.allocations.is_empty() {
-        Some((Section::Allocations, "its first allocation"))
-    } else if is_combined && has_values && !has_total {
-        Some((Section::Allocations, "`Total bytes used: N`"))
-    } else if has_total && !has_values {
-        Some((Section::Allocations, "`Used values:`"))
-    } else if is_combined && has_values && !has_live_range && !unavailable {
-        Some((Section::Values, "`HloLiveRange (max N):`"))
-    } else if has_live_range && !has_steps {
-        Some((Section::LiveRanges, "`  InstructionSequence:`"))
-    } else if has_live_range && !has_ranges {
-        Some((Section::LiveRanges, "`  BufferLiveRange:`"))
-    } else if has_live_range && !has_peak {
-        Some((Section::LiveRanges, "`  Live ranges at N (peak):`"))
-    } else {
-        None
-    }
+    let (before, missing, behind) =
+        if is_combined && headings.len() == 1 && dump.allocations.is_empty() {
+            (Section::Allocations, "its first allocation", false)
+        } else if is_combined && has_values && !has_total {
+            (Section::Allocations, "`Total bytes used: N`", true)
+        } else if has_total && !has_values {
+            (Section::Allocations, "`Used values:`", has_live_range)
+        } else if is_combined && has_values && !has_live_range && !unavailable {
+            (Section::Values, "`HloLiveRange (max N):`", false)
+        } else if has_live_range && !has_steps {
+            (Section::LiveRanges, "`  InstructionSequence:`", has_ranges)
+        } else if has_live_range && !has_ranges {
+            (Section::LiveRanges, "`  BufferLiveRange:`", has_peak)
+        } else if has_live_range && !has_peak {
+            (Section::LiveRanges, "`  Live ranges at N (peak):`", false)
+        } else {
+            return None;
+        };
+    let message = if behind { "has no" } else { "ends before" };
+    Some((before, missing, message))
 }
 
 /// The entry of each used value goes on to its instruction.

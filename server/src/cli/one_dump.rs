@@ -158,7 +158,7 @@ pub fn not_understood(dump: &Dump) -> Vec<String> {
     let cuts = checks::cuts(dump).into_iter().map(|cut| {
         let path = dump.files[cut.place.file].path.display();
         let message = cut.message;
-        format!("{path}: {message}: what stood behind is in no number here")
+        format!("{path}: {message}: what it lacks is in no number here")
     });
     let second = dump.second.iter().map(|place| {
         let file = &dump.files[place.file];

@@ -107,7 +107,7 @@ mod tests {
             (8, 8),
             (24, 0),
             (12, 20),
-            (60, u64::MAX),
+            (60, u64::MAX - 1),
         ];
         let lines = placed.iter().enumerate().map(|(at, (offset, size))| {
             format!(" value: <{at} v.{at} @0> (size={size},offset={offset}): f32[]\n")

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use buflens_syntax::InstructionParts;
-use rustc_hash::FxHashSet;
+use buflens_syntax::{InstructionParts, facts};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cancel::{checkpoint, lock};
+use super::module::Instruction;
+use super::names::NameId;
 use super::opcodes::is_elementwise;
 use super::origin::called;
 use super::{Dump, Platform};
@@ -52,6 +54,58 @@ impl Dump {
         let operands = Arc::new(operands(self, key));
         lock(&self.module.fused).insert(key, Arc::clone(&operands));
         operands
+    }
+}
+
+/// A fusion of more instructions does more than to copy.
+const MOST_IN_COPY: usize = 8;
+
+impl Dump {
+    /// The `copy` or `transpose` in the fusion called `name`, where that makes all of its result out of its one parameter, but
+    /// for bitcasts: compilers put fusions around the copies that they make.
+    pub fn copied_in(&self, name: NameId) -> Option<Instruction> {
+        let copied = self.module.copied.get_or_init(|| self.copied());
+        copied.get(&name).copied()
+    }
+
+    fn copied(&self) -> FxHashMap<NameId, Instruction> {
+        let bodies = (0..self.module.computations.len() as u32)
+            .filter_map(|body| Some((body, self.only_copy(body)?)));
+        let bodies: FxHashMap<u32, Instruction> = bodies.collect();
+        if bodies.is_empty() {
+            return FxHashMap::default();
+        }
+        let fusions = self.all_instructions().filter_map(|(name, it)| {
+            checkpoint();
+            let line = self.at::<facts::Instruction>(it.row)?;
+            if line.text(line.row.opcode) != "fusion" {
+                return None;
+            }
+            let parts = InstructionParts::read_up_to(line.text(line.row.span), 0);
+            Some((name, *bodies.get(&called(self, &parts, "calls")?)?))
+        });
+        fusions.collect()
+    }
+
+    /// The instruction of a computation that copies or transposes its parameter, if it has no other, but for bitcasts.
+    fn only_copy(&self, computation: u32) -> Option<Instruction> {
+        checkpoint();
+        let blocks = self.blocks_of(computation);
+        let count: usize = blocks.map(|(_, _, rows)| rows.len()).sum();
+        if count > MOST_IN_COPY {
+            return None;
+        }
+        let (mut copied, mut parameters) = (None, 0);
+        for (text, row) in self.instructions_of(computation) {
+            match row.opcode.text(text) {
+                "parameter" => parameters += 1,
+                "bitcast" => {}
+                "copy" | "transpose" if copied.is_none() => copied = Some(row.name.text(text)),
+                _ => return None,
+            }
+        }
+        let name = copied.filter(|_| parameters == 1)?;
+        self.instruction_in(Some(computation), self.names.get(name)?)
     }
 }
 

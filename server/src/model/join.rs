@@ -469,6 +469,10 @@ impl Join<'_> {
             let brief::Row::LiveRange(live_range) = row else {
                 continue;
             };
+            // When the value is alive it does not say.
+            if live_range.start == u64::MAX {
+                continue;
+            }
             let row = Row::new(file, block, line.into());
             let name = texts.name(live_range.name);
             let index = self.index(&texts, live_range.index);

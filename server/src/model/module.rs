@@ -16,7 +16,7 @@ use super::cancel::checkpoint;
 use super::dump::{Dump, FileId, Part};
 use super::fused::{Fusion, Operands};
 use super::names::NameId;
-use super::origin::called;
+use super::origin::{branches, called};
 use super::row::Row;
 use super::shapes::{ShapeId, index_numbers};
 
@@ -40,6 +40,8 @@ pub struct Module {
     donors: OnceLock<Donors>,
     /// What runs a computation on its own, found when it is asked for first.
     runners: OnceLock<FxHashMap<u32, NameId>>,
+    /// See [`Dump::copied_in`].
+    pub(super) copied: OnceLock<FxHashMap<NameId, Instruction>>,
     /// See [`Dump::operands_of`].
     pub(super) fused: Mutex<FxHashMap<Fusion, Arc<Operands>>>,
 }
@@ -265,29 +267,47 @@ impl Dump {
         Some(at.text(at.row.name))
     }
 
-    /// The `while` that runs `computation` of the HLO text, as its body or its condition, or the instruction that runs
-    /// it asynchronously.
+    /// The `while` that runs `computation` of the HLO text, as its body or its condition, the instruction that runs
+    /// it asynchronously, or the only `call` of it, as of a command buffer, or `conditional` with it.
     pub fn runner_of(&self, computation: u32) -> Option<NameId> {
-        let runners = self.module.runners.get_or_init(|| {
-            let all = self.all_instructions().filter_map(|(name, it)| {
-                let line = self.at::<facts::Instruction>(it.row)?;
-                let is_runner = matches!(line.text(line.row.opcode), "while" | "async-start");
-                is_runner.then(|| (it.row, name, line.text(line.row.span)))
-            });
-            let mut all: Vec<_> = all.collect();
-            all.sort_unstable_by_key(|&(row, ..)| std::cmp::Reverse(row));
-            let runs = all.iter().flat_map(|&(_, name, text)| {
-                let parts = InstructionParts::read_up_to(text, 0);
-                let runs = ["body", "condition", "calls"].map(|key| called(self, &parts, key));
-                runs.into_iter().flatten().map(move |it| (it, name))
-            });
-            runs.collect()
-        });
+        let runners = self.module.runners.get_or_init(|| self.runners());
         runners.get(&computation).copied()
     }
 
+    fn runners(&self) -> FxHashMap<u32, NameId> {
+        let all = self.all_instructions().filter_map(|(name, it)| {
+            let line = self.at::<facts::Instruction>(it.row)?;
+            let opcode = line.text(line.row.opcode);
+            let runs = matches!(opcode, "async-start" | "call" | "conditional" | "while");
+            runs.then(|| (it.row, name, line.text(line.row.span)))
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable_by_key(|&(row, ..)| row);
+        let (mut runners, mut called_twice) = (FxHashMap::default(), FxHashSet::default());
+        for (_, name, text) in all {
+            let parts = InstructionParts::read_up_to(text, 0);
+            let keys: &[&str] = match parts.opcode {
+                "async-start" => &["calls"],
+                "call" => &["to_apply"],
+                "while" => &["body", "condition"],
+                _ => &[],
+            };
+            let named = |text: &&str| self.computation_named(self.names.get(text)?);
+            let by_key = keys.iter().filter_map(|key| called(self, &parts, key));
+            let branches = branches(&parts);
+            for computation in by_key.chain(branches.iter().filter_map(named)) {
+                let is_first = *runners.entry(computation).or_insert(name) == name;
+                if !is_first && matches!(parts.opcode, "call" | "conditional") {
+                    called_twice.insert(computation);
+                }
+            }
+        }
+        runners.retain(|computation, _| !called_twice.contains(computation));
+        runners
+    }
+
     /// What [runs](Dump::runner_of) the computation that the instruction called `name` is in, what runs that, and so on: the
-    /// loops around it, the innermost first.
+    /// loops around it among them, the innermost first.
     pub fn runners_of(&self, name: NameId) -> impl Iterator<Item = NameId> + '_ {
         /// No program has as many loops in loops, and some may go in circles.
         const MOST: usize = 16;

@@ -508,8 +508,8 @@ fn missing(dump: &Dump) -> usize {
         let Some(allocation) = number.and_then(|at| dump.allocations.get(at)) else {
             return value.is_used();
         };
-        (!value.has_live_range() || dump.live(value).0 > dump.live(value).1)
-            && value.size > 0
+        let has_no_range = !value.has_live_range() || dump.live(value).0 > dump.live(value).1;
+        (has_no_range && value.size > 0 || !dump.is_placed(value))
             && !matches!(allocation.kind(), Kind::ThreadLocal | Kind::Constant)
     };
     dump.values.iter().filter(|value| is_missing(value)).count()

@@ -199,8 +199,10 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
         "parameter" => {
             let own = dump.module.instructions.get(&dump.names.get(parts.name)?)?;
             let runner = dump.runner_of(own.computation?)?;
-            if dump.opcode(runner) == Some("while") {
-                return Some((runner, 0));
+            match dump.opcode(runner) {
+                Some("while") => return Some((runner, 0)),
+                Some("conditional") => return None,
+                _ => {}
             }
             let number = usize::try_from(parts.parameter?).ok()?;
             let text = dump.instruction_text(runner)?;
@@ -210,6 +212,10 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
         }
         "get-tuple-element" | "bitcast" | "copy" | "copy-start" | "copy-done" | "slice-start"
         | "slice-done" | "async-update" | "async-done" | "slice" | "dynamic-slice" => {
+            read_as(dump, parts, 0)
+        }
+        "fusion" => {
+            dump.copied_in(dump.names.get(parts.name)?)?;
             read_as(dump, parts, 0)
         }
         // What was copied in slices.
@@ -249,6 +255,18 @@ fn frames_of(parts: &InstructionParts, frames: impl Fn(u64) -> Arc<[Frame]>) -> 
 pub fn called(dump: &Dump, parts: &InstructionParts, key: &str) -> Option<u32> {
     let name = parts.attribute(key)?.trim_start_matches('%');
     dump.computation_named(dump.names.get(name)?)
+}
+
+/// The names of the computations of which a `conditional` runs one.
+pub fn branches<'t>(parts: &InstructionParts<'t>) -> Vec<&'t str> {
+    let listed = parts.attribute("branch_computations").into_iter();
+    let listed = listed.flat_map(|list| list.trim_matches(['{', '}']).split(','));
+    let two = ["true_computation", "false_computation"];
+    let two = two.into_iter().filter_map(|key| parts.attribute(key));
+    let names = listed.chain(two);
+    names
+        .map(|name| name.trim().trim_start_matches('%'))
+        .collect()
 }
 
 /// The computation of the HLO text that says what a fusion or a call is made of: compilers leave the

@@ -6,6 +6,7 @@ use buflens_syntax::facts;
 use buflens_syntax::facts::brief::{self, Text};
 use rustc_hash::FxHashMap;
 
+use super::allocation::Allocation;
 use super::dump::{At, Dump};
 use super::names::NameId;
 use super::row::Row;
@@ -26,9 +27,9 @@ pub struct Value {
     pub shape: Option<ShapeId>,
     /// One more than the number of the allocation that holds it.
     pub(super) holder: Option<NonZeroU32>,
-    /// Size in bytes, padding included; 0 without placement.
+    /// Size in bytes, padding included; 0 without placement, and where it is not [read](Dump::is_placed).
     pub size: u64,
-    /// Offset in bytes from the start of the allocation; 0 without placement.
+    /// Offset in bytes from the start of the allocation; 0 likewise.
     pub offset: u64,
     /// The opcode of the instruction printed in section C; there if that is, and not broken before it.
     pub opcode: Option<NameId>,
@@ -210,6 +211,15 @@ impl UsedValue {
 }
 
 impl Dump {
+    /// Whether the size and the offset of a value are read: its line in section A is not broken before them.
+    pub fn is_placed(&self, value: &Value) -> bool {
+        let is_read = |at: At<facts::Placement>| at.row.size.is_read() && at.row.offset.is_read();
+        // The line is read again only where some line of the allocation is wrong.
+        value.placement.is_some()
+            && (self.allocation_of(value).is_some_and(Allocation::is_read)
+                || self.placement(value).is_some_and(is_read))
+    }
+
     /// A value's header in section C.
     pub fn used(&self, value: &Value) -> Option<At<'_, facts::UsedValue>> {
         self.at(self.used_value(value)?.header)

@@ -187,14 +187,15 @@ pub(super) fn value<L>(source: &Source<'_, '_, L>, at: u32) -> Option<Value<L>> 
     let origin = source.audit.origins.of(value);
     let place = value_place(dump, value);
     let placement = dump.placement(value);
+    let is_placed = dump.is_placed(value);
     Some(Value {
         id: value.id,
         name: dump.names[value.name].to_owned(),
         index: dump.names[value.index].to_owned(),
         kind: allocation.map(|allocation| allocation.kind().name()),
         allocation: allocation.map(|allocation| allocation.index),
-        offset: placement.map(|_| value.offset),
-        bytes: placement.map(|_| value.size),
+        offset: is_placed.then_some(value.offset),
+        bytes: is_placed.then_some(value.size),
         logical_bytes: source.audit.shapes.logical_bytes(value),
         live: dump.live_range_of(value).map(|it| [it.steps.0, it.steps.1]),
         shape: placement.map(|at| at.text(at.row.shape).to_owned()),

@@ -143,7 +143,7 @@ pub struct Step {
 /// When a value is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveRange {
-    /// First step.
+    /// First step. `u64::MAX`, as is the last, if one of them is not printed, or that or larger.
     pub start: u64,
     /// Last step.
     pub end: u64,

@@ -134,12 +134,17 @@ impl Gathered {
                 step: row.number().unwrap_or(u64::MAX),
                 name: self.names.number(text, row.name),
             }),
-            Line::LiveRange(row) => Row::LiveRange(brief::LiveRange {
-                start: row.start.value,
-                end: row.end.value,
-                name: self.names.number(text, row.name),
-                index: self.names.number(text, row.index),
-            }),
+            Line::LiveRange(row) => {
+                let steps = [row.start, row.end].map(|it| it.value);
+                let is_read = row.start.is_read() && row.end.is_read();
+                let [start, end] = if is_read { steps } else { [u64::MAX; 2] };
+                Row::LiveRange(brief::LiveRange {
+                    start,
+                    end,
+                    name: self.names.number(text, row.name),
+                    index: self.names.number(text, row.index),
+                })
+            }
             row => return self.push_rare(row),
         };
         self.brief.push(self.line, &brief);

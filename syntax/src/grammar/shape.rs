@@ -8,6 +8,9 @@ use crate::sink::Sink;
 /// Deeper tuples are not read; no real one has more than a handful of levels.
 const MAX_DEPTH: u32 = 64;
 
+/// Of more dimensions an array is not read; no real one has more than a dozen.
+const MAX_DIMENSIONS: u32 = 1024;
+
 /// An array's or a tuple's shape, with or without layouts.
 pub(crate) fn shape<S: Sink>(p: &mut Parser<S>) -> Rule {
     nested(p, 0)
@@ -76,8 +79,13 @@ fn nested<S: Sink>(p: &mut Parser<S>, depth: u32) -> Rule {
         p.expect_mark(Token::LBracket, "`[` and the dimensions")?;
         if !p.at(Token::RBracket) {
             dimension(p)?;
+            let mut dimensions = 1;
             while p.eat(Token::Comma, K::Punctuation) {
+                if dimensions == MAX_DIMENSIONS {
+                    return Err(p.fail("an array of at most 1024 dimensions"));
+                }
                 dimension(p)?;
+                dimensions += 1;
             }
         }
         p.expect_mark(Token::RBracket, "`]` at the end of the dimensions")?;

@@ -324,6 +324,117 @@ fn an_update_moves_what_it_writes_into_the_buffer() {
     assert!(!copies.iter().any(is_update));
 }
 
+#[test]
+fn a_copy_in_a_fusion_of_its_own_is_one() {
+    let text = r"BufferAssignment:
+allocation 0: size 512, parameter 0, shape |f32[8,16]| at ShapeIndex {}:
+ value: <1 p @0> (size=512,offset=0): f32[8,16]{1,0}
+allocation 1: size 2048, preallocated-temp:
+ value: <2 wrapped_copy @0> (size=512,offset=0): f32[8,16]{0,1}
+ value: <3 bitcast_copy_fusion @0> (size=512,offset=512): f32[8,16]{1,0}
+ value: <4 wrapped_transpose @0> (size=512,offset=1024): f32[16,8]{1,0}
+ value: <5 copy_negate_fusion @0> (size=512,offset=1536): f32[8,16]{0,1}
+
+Total bytes used: 2560 (2.5KiB)
+";
+    let module = r"HloModule m, is_scheduled=true
+
+%c0 (q0: f32[8,16]) -> f32[8,16] {
+  %q0 = f32[8,16]{1,0} parameter(0)
+  ROOT %copy.0 = f32[8,16]{0,1} copy(%q0)
+}
+
+%c1 (q1: f32[8,16]) -> f32[8,16] {
+  %q1 = f32[8,16]{0,1} parameter(0)
+  %b.1 = f32[16,8]{1,0} bitcast(%q1)
+  %copy.1 = f32[16,8]{0,1} copy(%b.1)
+  ROOT %b.2 = f32[8,16]{1,0} bitcast(%copy.1)
+}
+
+%c2 (q2: f32[8,16]) -> f32[16,8] {
+  %q2 = f32[8,16]{1,0} parameter(0)
+  ROOT %transpose.2 = f32[16,8]{1,0} transpose(%q2), dimensions={1,0}
+}
+
+%c3 (q3: f32[8,16]) -> f32[8,16] {
+  %q3 = f32[8,16]{1,0} parameter(0)
+  %copy.3 = f32[8,16]{0,1} copy(%q3)
+  ROOT %negate.3 = f32[8,16]{0,1} negate(%copy.3)
+}
+
+ENTRY %main (p: f32[8,16]) -> f32[8,16] {
+  %p = f32[8,16]{1,0} parameter(0)
+  %wrapped_copy = f32[8,16]{0,1} fusion(%p), kind=kLoop, calls=%c0
+  %bitcast_copy_fusion = f32[8,16]{1,0} fusion(%wrapped_copy), kind=kLoop, calls=%c1
+  %wrapped_transpose = f32[16,8]{1,0} fusion(%bitcast_copy_fusion), kind=kInput, calls=%c2
+  ROOT %copy_negate_fusion = f32[8,16]{0,1} fusion(%p), kind=kLoop, calls=%c3
+}
+";
+    let files = [("m-buffer-assignment.txt", text), ("m.txt", module)];
+    let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+    check(&dump(files.into()), &expect![[r#"
+        wrapped_copy layout 512 B, p f32[8,16]{1,0} Some(0) -> wrapped_copy f32[8,16]{0,1} Some(0), steps None
+        bitcast_copy_fusion layout 512 B, wrapped_copy f32[16,8]{1,0} Some(0) -> bitcast_copy_fusion f32[16,8]{0,1} Some(0), steps None
+        wrapped_transpose transpose 512 B, bitcast_copy_fusion f32[8,16]{1,0} Some(0) -> wrapped_transpose f32[16,8]{1,0} Some(0), steps None, takes back bitcast_copy_fusion
+    "#]]);
+}
+
+#[test]
+fn what_a_loop_calls_and_chooses_is_in_it() {
+    let text = r"BufferAssignment:
+allocation 0: size 32, preallocated-temp:
+ value: <1 copy.1 @0> (size=16,offset=0): f32[4]{0}
+ value: <2 copy.2 @0> (size=16,offset=16): f32[4]{0}
+ value: <3 copy.3 @0> (size=16,offset=32): f32[4]{0}
+
+Total bytes used: 48 (48B)
+";
+    let module = r#"HloModule m, is_scheduled=true
+
+%buffer (a: f32[4]) -> f32[4] {
+  %a = f32[4]{0} parameter(0)
+  ROOT %copy.1 = f32[4]{0} copy(%a)
+}
+
+%branch (b: f32[4]) -> f32[4] {
+  %b = f32[4]{0} parameter(0)
+  ROOT %copy.2 = f32[4]{0} copy(%b)
+}
+
+%twice (c: f32[4]) -> f32[4] {
+  %c = f32[4]{0} parameter(0)
+  ROOT %copy.3 = f32[4]{0} copy(%c)
+}
+
+%body (s: f32[4]) -> f32[4] {
+  %s = f32[4]{0} parameter(0)
+  %d = f32[4]{0} call(%s), to_apply=%buffer
+  %e = f32[4]{0} call(%d), to_apply=%twice
+  %p = pred[] constant(true)
+  ROOT %f = f32[4]{0} conditional(%p, %e, %e), branch_computations={%branch, %branch}
+}
+
+%condition (t: f32[4]) -> pred[] {
+  %t = f32[4]{0} parameter(0)
+  ROOT %q = pred[] constant(true)
+}
+
+ENTRY %main (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0)
+  %y = f32[4]{0} call(%x), to_apply=%twice
+  ROOT %z = f32[4]{0} while(%y), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"5"}}
+}
+"#;
+    let files = [("m-buffer-assignment.txt", text), ("m.txt", module)];
+    let files = files.map(|(path, text)| (path.into(), text.to_owned()));
+    // What runs the third of them besides runs it once.
+    check(&dump(files.into()), &expect![[r#"
+        copy.1 plain 16 B, ? f32[4]{0} Some(0) -> copy.1 f32[4]{0} Some(0), steps None, in z Some(5)
+        copy.2 plain 16 B, ? f32[4]{0} Some(0) -> copy.2 f32[4]{0} Some(0), steps None, in z Some(5)
+        copy.3 plain 16 B, ? f32[4]{0} Some(0) -> copy.3 f32[4]{0} Some(0), steps None
+    "#]]);
+}
+
 /// With `xla_dump_compact_gte` no instruction takes an element out of a tuple.
 #[test]
 fn a_copy_of_an_element() {

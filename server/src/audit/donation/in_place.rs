@@ -177,7 +177,7 @@ impl<'d> InPlace<'d> {
             return !readers.any(|it| it.name == made.name);
         }
         // A loop's state stays where it is.
-        let is_in_loop = |it: &Value| dump.runners_of(it.name).next().is_some();
+        let is_in_loop = |it: &Value| outermost(dump, it.name) != it.name;
         is_in_loop(before) || is_in_loop(made)
     }
 
@@ -392,9 +392,13 @@ fn operands(dump: &Dump, value: &Value, reader: NameId) -> impl Iterator<Item = 
         .filter_map(|it| Some(dump.at::<facts::Use>(it.row)?.row.operand.value))
 }
 
-/// The instruction of the program itself that runs `name`: the loop, of what is in its body.
+/// The instruction of the program itself that runs `name`: the loop, of what is in its body. What a `call` or a branch runs has
+/// steps of its own.
 fn outermost(dump: &Dump, name: NameId) -> NameId {
-    dump.runners_of(name).last().unwrap_or(name)
+    let runners = dump.runners_of(name);
+    let runners =
+        runners.take_while(|&it| !matches!(dump.opcode(it), Some("call" | "conditional")));
+    runners.last().unwrap_or(name)
 }
 
 #[cfg(test)]

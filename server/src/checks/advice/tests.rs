@@ -454,9 +454,9 @@ fn real_dumps() {
         &default,
         &expect![[r#"
             2 `1048576` idle-output: this output reserves 1.0 MiB, but is empty at the peak of host RAM, step 48 (`dot.7`): reserved for a result that does not exist yet, and no parameter is matched with it
-            4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
+            4 `<18 copy.7.clone @0>` layout-copy: `copy.7.clone` (gen.py:123) writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{1,3,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go
                 56 what it copies
-            11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
+            11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` (gen.py:121) writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
             22 `1048576` missed-donation: parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB

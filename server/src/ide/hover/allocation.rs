@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::instruction::Instruction;
 use super::life::alive;
-use super::value::{self, MAX_LISTED, extent, is_placed, kind, title};
+use super::value::{self, MAX_LISTED, extent, kind, title};
 use super::{Context, peak, percent, shape};
 use crate::ide::markdown::{Table, Text, code, cut};
 use crate::model::bytes;
@@ -316,7 +316,7 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
 /// The hover on an offset or size of a value's line: exact, for people, the end and the share.
 pub(super) fn number(dump: &Dump, what: &str, value: &Value) -> String {
     let share = match dump.allocation_of(value) {
-        Some(allocation) if is_placed(dump, value) => {
+        Some(allocation) if dump.is_placed(value) => {
             format!("; bytes {}", extent(dump, value, allocation))
         }
         _ => String::new(),

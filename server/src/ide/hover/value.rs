@@ -164,7 +164,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         facts.push(shown(text));
     }
     if let Some(allocation) = allocation {
-        if is_placed(dump, value) {
+        if dump.is_placed(value) {
             let size = bytes::display(value.size);
             match facts.pop() {
                 Some(shape) => facts.push(format!("{shape} {size}")),
@@ -355,7 +355,7 @@ fn end(value: &Value) -> u128 {
 
 /// `32,768 .. 340,819,968 of 677,019,648 (50.3 %)`
 pub(super) fn extent(dump: &Dump, value: &Value, allocation: &Allocation) -> String {
-    if !is_placed(dump, value) {
+    if !dump.is_placed(value) {
         return "unknown: its line is not understood".to_owned();
     }
     let end = end(value);
@@ -374,15 +374,6 @@ pub(super) fn extent(dump: &Dump, value: &Value, allocation: &Allocation) -> Str
         bytes::grouped(value.offset),
         bytes::grouped(allocation.size)
     )
-}
-
-/// Whether its size and its offset are numbers.
-pub(super) fn is_placed(dump: &Dump, value: &Value) -> bool {
-    // Its line is read again only where some line of the allocation is wrong.
-    dump.allocation_of(value).is_some_and(Allocation::is_read)
-        || dump
-            .placement(value)
-            .is_none_or(|at| at.row.size.is_read() && at.row.offset.is_read())
 }
 
 /// The bytes without padding, where they differ from those taken, and why.

@@ -13,19 +13,20 @@ impl Join<'_> {
         let at = self.dump.values.len() as u32;
         let value = self.new_value(&placement.value, texts);
         let shape = self.shape(texts, placement.shape);
+        let is_read = placement.is_read;
         let dump = &mut self.dump;
         if placement.value.is_whole {
             dump.by_id.add(value.id, at);
         }
         if let Some(allocation) = dump.allocations.last_mut() {
-            allocation.add(at, placement.is_read);
+            allocation.add(at, is_read);
         }
         dump.values.push(Value {
             placement: Some(row),
             shape: Some(shape),
             holder: NonZeroU32::new(dump.allocations.len() as u32),
-            size: placement.size,
-            offset: placement.offset,
+            size: if is_read { placement.size } else { 0 },
+            offset: if is_read { placement.offset } else { 0 },
             ..value
         });
     }

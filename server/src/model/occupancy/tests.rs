@@ -204,17 +204,50 @@ fn totals_of_a_space() {
 
 #[test]
 fn nonsense_overflows_nothing() {
-    let most = u64::MAX;
+    // What is as large as can be read.
+    let most = u64::MAX - 1;
     let dump = dump(
         most,
         &[(most - 1, most, 0, most), (0, most, 1, 2), (5, 7, 9, 3)],
     );
     let occupancy = dump.occupancy();
     // From step 1 on, all addresses are taken, and the parameter's 8 bytes besides.
-    let bytes = most;
+    let bytes = u64::MAX;
     assert_eq!(occupancy.peak(0), Some(Moment { step: 1, bytes }));
     assert!(occupancy.if_gone(&dump, 3).is_some());
     assert_eq!(occupancy.if_gone(&dump, 4), None);
+}
+
+#[test]
+fn what_is_not_read_is_missing() {
+    let sound = "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n value: <1 a @0> (size=8,offset=0): f32[2]\n \
+                 value: <2 b @0> (size=8,offset=8): f32[2]\n\nHloLiveRange (max 9):\n  InstructionSequence:\n    0:a\n    1:b\n  \
+                 BufferLiveRange:\n    a{}:0-3\n    b{}:1-3\n";
+    let told = |text: &str| {
+        let dump = read(text);
+        let occupancy = dump.occupancy();
+        (occupancy.peak(0).expect("a peak").bytes, occupancy.missing)
+    };
+    assert_eq!(told(sound), (16, 0));
+    for broken in [
+        "(size=,",
+        "(size=-8,",
+        "(size=8x,",
+        "(size=99999999999999999999,",
+    ] {
+        let text = sound.replacen("(size=8,", broken, 1);
+        assert_eq!(told(&text), (8, 1), "{broken}");
+    }
+    for broken in [
+        "a{}:",
+        "a{}:0-",
+        "a{}:0-x",
+        "a{}:-3",
+        "a{}:0-99999999999999999999",
+    ] {
+        let text = sound.replace("a{}:0-3", broken);
+        assert_eq!(told(&text), (8, 1), "{broken}");
+    }
 }
 
 #[test]
