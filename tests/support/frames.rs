@@ -67,8 +67,8 @@ impl Tables {
 
 /// The stack of each value of `facts`, in their order: of the instruction printed with it, else of that
 /// in the HLO text. A fusion or a call without one has that of the root of what it calls, else of the first
-/// instruction there that has one; what is without metadata has that of what it hands on. A buffer that a loop
-/// fills part by part has that of what is written, where that is another than the loop's: without metadata a loop has that
+/// instruction there that has one; what is without metadata has that of what it hands on, and a parameter of what is called once
+/// that of the call's operand. A buffer that a loop fills part by part has that of what is written, where that is another than the loop's: without metadata a loop has that
 /// of what counts its turns.
 pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
     let tables = facts.module.map_or_else(Tables::default, |file| {
@@ -108,14 +108,47 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
         printed.or_else(|| Some(facts.instructions.get(name)?.0))
     };
     let mut loops: HashMap<String, &str> = HashMap::new();
+    let mut callers: HashMap<String, Vec<String>> = HashMap::new();
     for (name, (spot, _)) in &facts.instructions {
         let text = instruction(facts, *spot);
+        if behind(&text, " call(").is_some()
+            && let Some(body) = called(&text)
+        {
+            let callers = callers.entry(body.to_owned()).or_default();
+            callers.push(text.clone());
+        }
         if behind(&text, " while(").is_some() {
             let runs = [" body=", " condition="].map(|key| behind(&text, key));
             let runs = runs.into_iter().flatten().map(first_name);
             loops.extend(runs.map(|it| (it.to_owned(), name.as_str())));
         }
     }
+    // The operand of a fusion that only copies it.
+    let copied = |text: &str| -> Option<String> {
+        let operands = behind(text, " fusion(")?;
+        let (mut parameters, mut copies) = (0, 0);
+        for spot in bodies.get(called(text)?)? {
+            let text = instruction(facts, *spot);
+            let is = |opcode: &str| behind(&text, opcode).is_some();
+            if is(" parameter(") {
+                parameters += 1;
+            } else if is(" copy(") || is(" transpose(") {
+                copies += 1;
+            } else if !is(" bitcast(") {
+                return None;
+            }
+        }
+        operand(operands, 0).filter(|_| (parameters, copies) == (1, 1))
+    };
+    // What a parameter is of the only call of its computation.
+    let argument = |text: &str, computation: Option<&str>| -> Option<(String, usize)> {
+        let number = behind(text, " parameter(")?.split(')').next()?;
+        let [call] = callers.get(computation?)?.as_slice() else {
+            return None;
+        };
+        let operands = behind(call, " call(")?;
+        Some((operand(operands, number.parse().ok()?)?, 0))
+    };
     let known: RefCell<HashMap<String, Vec<Frame>>> = RefCell::default();
     let told = |name: &str| -> Vec<Frame> {
         let mut known = known.borrow_mut();
@@ -135,7 +168,9 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
                 let computation = facts.instructions.get(&name).map(|(_, it)| it.as_str());
                 let looped = computation.and_then(|it| loops.get(it).copied());
                 let is_inner = hop > 0;
-                match handed_on(&text, element, looped, is_inner) {
+                let next = handed_on(&text, element, looped, is_inner);
+                let next = next.or_else(|| Some((copied(&text)?, 0)));
+                match next.or_else(|| argument(&text, computation)) {
                     Some(next) => (name, element) = next,
                     None => break,
                 }

@@ -285,7 +285,14 @@ impl Diff {
     }
 
     fn compare_copies(&mut self, audits: Both<&Audit>, partners: &Partners) {
-        let [before, after] = audits.map(copies);
+        let has_module = |audit: &Audit| audit.dump.file_of(Part::Module).is_some();
+        let have_modules = audits.iter().all(|audit| has_module(audit));
+        let [before, after] = audits.map(|audit| {
+            let mut copies = copies(audit);
+            // Which fusions copy, the HLO text alone tells.
+            copies.retain(|it| have_modules || audit.dump.copied_in(it.name).is_none());
+            copies
+        });
         self.copied = [&before, &after].map(|copies| written(copies).unwrap_or(0));
         // First those that write the same value.
         let mut of_value: FxHashMap<u32, usize> = FxHashMap::default();

@@ -372,11 +372,14 @@ ENTRY %main (p: f32[8,16]) -> f32[8,16] {
 ";
     let files = [("m-buffer-assignment.txt", text), ("m.txt", module)];
     let files = files.map(|(path, text)| (path.into(), text.to_owned()));
-    check(&dump(files.into()), &expect![[r#"
+    check(
+        &dump(files.into()),
+        &expect![[r#"
         wrapped_copy layout 512 B, p f32[8,16]{1,0} Some(0) -> wrapped_copy f32[8,16]{0,1} Some(0), steps None
         bitcast_copy_fusion layout 512 B, wrapped_copy f32[16,8]{1,0} Some(0) -> bitcast_copy_fusion f32[16,8]{0,1} Some(0), steps None
         wrapped_transpose transpose 512 B, bitcast_copy_fusion f32[8,16]{1,0} Some(0) -> wrapped_transpose f32[16,8]{1,0} Some(0), steps None, takes back bitcast_copy_fusion
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -428,11 +431,14 @@ ENTRY %main (x: f32[4]) -> f32[4] {
     let files = [("m-buffer-assignment.txt", text), ("m.txt", module)];
     let files = files.map(|(path, text)| (path.into(), text.to_owned()));
     // What runs the third of them besides runs it once.
-    check(&dump(files.into()), &expect![[r#"
+    check(
+        &dump(files.into()),
+        &expect![[r#"
         copy.1 plain 16 B, ? f32[4]{0} Some(0) -> copy.1 f32[4]{0} Some(0), steps None, in z Some(5)
         copy.2 plain 16 B, ? f32[4]{0} Some(0) -> copy.2 f32[4]{0} Some(0), steps None, in z Some(5)
         copy.3 plain 16 B, ? f32[4]{0} Some(0) -> copy.3 f32[4]{0} Some(0), steps None
-    "#]]);
+    "#]],
+    );
 }
 
 /// With `xla_dump_compact_gte` no instruction takes an element out of a tuple.

@@ -563,7 +563,7 @@ fn the_header_of_the_module_says_what_the_entry_takes_and_gives() {
     ] {
         let changed = text.replacen(before, after, 1);
         assert_ne!(changed, text, "{before}");
-        told += &format!("{after}\n{}", findings(&changed));
+        writeln!(told, "{after}\n{}", findings(&changed).trim_end()).expect("text");
     }
     expect![[r#"
         {(f32[2,4]{1,0}

@@ -106,6 +106,7 @@ impl Curve {
     }
 
     /// The bytes of this that are not in `part`, of as many steps.
+    #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         let [mut own, mut of_part] = [self, part].map(|curve| curve.changes.iter().peekable());
         let (mut before, mut less) = (0, 0);

@@ -80,7 +80,7 @@ proptest! {
         let left = |step: u64| {
             let before = changes.iter().filter(|change| change.step <= step);
             let by: i64 = before.map(|change| change.by).sum();
-            u64::try_from(curve.at(step) as i64 + by).unwrap_or(0)
+            u64::try_from(i128::from(curve.at(step)) + i128::from(by)).unwrap_or(0)
         };
         let peak = curve.peak_if_changed(changes.clone());
         prop_assert_eq!(Some(peak.bytes), (0..12).map(left).max());
