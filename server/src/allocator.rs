@@ -37,25 +37,34 @@ mod glibc {
     }
 
     /// Gives the pages of the program's code, and of its libraries', back to the system, which reads in again what is run again:
-    /// much runs seldom.
+    /// much runs seldom. What anybody has written into stays.
     pub fn forget_code() {
-        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+        let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else {
             return;
         };
+        let (mut code, mut written) = (None, true);
         for line in maps.lines() {
-            // `55d0c0a000-55d0caf000 r-xp 000b2000 fe:00 1234      /usr/bin/buflens`
             let mut words = line.split_ascii_whitespace();
-            let (Some(range), Some("r-xp")) = (words.next(), words.next()) else {
-                continue;
-            };
-            let is_of_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
-            let range = range.split_once('-').filter(|_| is_of_file);
-            let place = |text| usize::from_str_radix(text, 16).ok();
-            if let Some((start, end)) = range.and_then(|(start, end)| place(start).zip(place(end)))
-            {
-                let start = std::ptr::with_exposed_provenance_mut(start);
-                // SAFETY: it is code in a file, which nothing writes to: what is read in again is what was there.
-                unsafe { libc::madvise(start, end - start.addr(), libc::MADV_DONTNEED) };
+            match (words.next(), words.next()) {
+                (Some("Anonymous:"), bytes) => written = bytes != Some("0"),
+                (Some("Swap:"), Some("0")) if !written => {
+                    if let Some((start, end)) = code.take() {
+                        let start: *mut _ = std::ptr::with_exposed_provenance_mut(start);
+                        // SAFETY: it is code in a file, and no page of it another than in the file: what is read in again is what
+                        // was there. Other threads that run it wait for that.
+                        unsafe { libc::madvise(start, end - start.addr(), libc::MADV_DONTNEED) };
+                    }
+                }
+                // `55d0c0a000-55d0caf000 r-xp 000b2000 fe:00 1234      /usr/bin/buflens`
+                (Some(range), Some(rights)) if range.contains('-') => {
+                    let is_of_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
+                    let range = range.split_once('-');
+                    let range = range.filter(|_| rights == "r-xp" && is_of_file);
+                    let place = |text| usize::from_str_radix(text, 16).ok();
+                    code = range.and_then(|(start, end)| place(start).zip(place(end)));
+                    written = true;
+                }
+                _ => {}
             }
         }
     }

@@ -61,7 +61,7 @@ export interface Peak {
   next: Moment[] | null;
   xla_peak: { step: number; listed_bytes: number; occupied_bytes: number | null } | null;
   spaces: Space[];
-  /** Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `null` where no peak is known. */
+  /** Values that should have a live range and have none, or no readable place in an allocation: the true peak may be higher. `null` where no peak is known. */
   missing_live_ranges: number | null;
   /** How many bytes the allocations lack of the total that the compiler prints, as where a file is cut. `null` where either is not known. */
   missing_bytes: number | null;

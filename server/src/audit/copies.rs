@@ -94,7 +94,8 @@ pub struct Copy {
 pub struct Loop {
     /// The innermost `while`.
     pub name: NameId,
-    /// How many turns it takes, with those of the loops around it; `None` where the compiler does not know.
+    /// How many turns it takes, with those of the loops around it; `None` where the compiler does not know, and of what is in a
+    /// branch.
     pub turns: Option<u64>,
 }
 
@@ -115,14 +116,15 @@ fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
             .split_once("\"known_trip_count\":{\"n\":\"")?;
         count.split_once('"')?.0.parse::<u64>().ok()
     };
-    let all = dump.runners_of(name);
-    let all = all.filter(|&it| dump.opcode(it) == Some("while"));
-    let all: Vec<NameId> = all.collect();
-    let turns = all.iter().map(|&it| turns(it));
-    let turns = turns
-        .reduce(|one, other| one?.checked_mul(other?))
-        .flatten();
-    all.first().map(|&name| Loop { name, turns })
+    let all: Vec<NameId> = dump.runners_of(name).collect();
+    let is = |it: &&NameId, opcode| dump.opcode(**it) == Some(opcode);
+    let loops = all.iter().filter(|it| is(it, "while"));
+    let turns = loops.clone().map(|&it| turns(it));
+    let turns = turns.reduce(|one, other| one?.checked_mul(other?));
+    // How often a branch runs nobody knows.
+    let is_chosen = all.iter().any(|it| is(&it, "conditional"));
+    let turns = turns.flatten().filter(|_| !is_chosen);
+    loops.copied().next().map(|name| Loop { name, turns })
 }
 
 /// All copies, those with the most bytes first.
@@ -180,10 +182,10 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let parts = InstructionParts::read(line.text(line.row.span));
         shape_of(audit, parts.operands.get(moved)?)
     };
-    let fused = (parts.opcode == "fusion").then(|| Fused::of(dump, name));
-    let fused = fused.flatten();
-    let from_shape = match &fused {
-        Some(fused) => Some(fused.from),
+    let wrapped = (parts.opcode == "fusion").then(|| Wrapped::of(dump, name));
+    let wrapped = wrapped.flatten();
+    let from_shape = match &wrapped {
+        Some(wrapped) => Some(wrapped.from),
         None => shape_of(audit, operand).or_else(in_module),
     };
     let from_shape = from_shape.unwrap_or_default();
@@ -195,8 +197,8 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let read = dump.read_by(operand);
     let from = End {
         value: read,
-        // In a fusion no memory space is printed.
-        color: match from_array.filter(|_| fused.is_none()) {
+        // In a fusion none is printed; that of the result is the fusion's own.
+        color: match from_array.filter(|_| wrapped.is_none()) {
             Some(array) => space::of_array(array),
             None => read.and_then(|at| dump.color_of(at)),
         },
@@ -209,7 +211,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         .and_then(|index| dump.shown_at(name, index));
     let value = written.map(|at| &dump.values[at as usize]);
     let of_value = || shape_text(dump, value?);
-    let to_shape = fused.as_ref().map(|it| it.to).or_else(of_value);
+    let to_shape = wrapped.as_ref().map(|it| it.to).or_else(of_value);
     let to = End {
         value: written,
         color: space::of_array(array),
@@ -225,8 +227,8 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let has_buffers = !dump.allocations.is_empty();
         has_buffers.then(|| taken(array, dump.platforms)).flatten()
     };
-    let opcode = fused.as_ref().map_or(parts.opcode, |it| it.opcode);
-    let to_array = fused.and_then(|it| audit.shapes.read(it.to));
+    let opcode = wrapped.as_ref().map_or(parts.opcode, |it| it.opcode);
+    let to_array = wrapped.and_then(|it| audit.shapes.read(it.to));
     let to_array = match to_array.as_deref() {
         Some(Shape::Array(array)) => array,
         _ => array,
@@ -250,8 +252,8 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     })
 }
 
-/// What a fusion copies, and does no more.
-struct Fused<'d> {
+/// A copy with a fusion around it.
+struct Wrapped<'d> {
     /// That of the instruction in it.
     opcode: &'d str,
     /// What that makes of what. They may be the fusion's operand and result under other shapes.
@@ -259,7 +261,7 @@ struct Fused<'d> {
     to: &'d str,
 }
 
-impl<'d> Fused<'d> {
+impl<'d> Wrapped<'d> {
     fn of(dump: &'d Dump, fusion: NameId) -> Option<Self> {
         let copied = dump.copied_in(fusion)?;
         let line = dump.at::<facts::Instruction>(copied.row)?;

@@ -221,8 +221,9 @@ impl Diff {
         let at = [pair.before, pair.after];
         let values = [0, 1].map(|side| &audits[side].dump.values[at[side] as usize]);
         let allocations = [0, 1].map(|side| audits[side].dump.allocation_of(values[side]));
-        let [Some(old), Some(new)] = allocations else {
-            // Where a dump has no allocations, nothing is known of bytes.
+        let are_placed = [0, 1].map(|side| audits[side].dump.is_placed(values[side]));
+        let ([Some(old), Some(new)], [true, true]) = (allocations, are_placed) else {
+            // Where a dump has no allocations, or a line is broken, nothing is known of bytes.
             return;
         };
         let texts = [0, 1].map(|side| shape_text(audits[side].dump, values[side]));

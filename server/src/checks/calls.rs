@@ -6,6 +6,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inference::{difference, element_difference};
+use super::labels::cut;
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
 use crate::model::origin::branches;
@@ -82,11 +83,13 @@ impl<'d> Signature<'d> {
         declared: &[Declared<'d>],
         is_doubted: impl Fn(Row) -> bool,
     ) -> Vec<Odd> {
+        let own = self.parameters.len();
+        let (alike, others): (Vec<_>, Vec<_>) = declared.iter().partition(|it| it.count() == own);
         let mut parameters: Vec<_> = self.parameters.iter().collect();
         parameters.sort_by_key(|(number, _)| *number);
         let parameters = parameters.into_iter().filter_map(|(number, own)| {
             let at = usize::try_from(*number).ok()?;
-            let declared = declared.iter();
+            let declared = alike.iter();
             let declared = declared.map(|it| (it.name, it.parameters.get(at)));
             let wrong = own.instruction.filter(|&it| is_doubted(it));
             let what = format!("parameter {number} is");
@@ -106,7 +109,17 @@ impl<'d> Signature<'d> {
                 others: result.instruction.into_iter().collect(),
             })
         });
-        parameters.chain(result).collect()
+        let counts = others.iter().filter_map(|it| {
+            let odd = it.parameters.get(own).or(it.parameters.last())?;
+            let listed = counted(it.count(), "parameter");
+            let message = format!("{} has {listed}, the computation {own}", it.name);
+            Some(Odd {
+                finding: Finding::new(Code::OperandCount, odd.place.clone(), message),
+                result: None,
+                others: Vec::new(),
+            })
+        });
+        parameters.chain(result).chain(counts).collect()
     }
 }
 
@@ -190,6 +203,12 @@ impl<'d> Declared<'d> {
         let value = &text[at..at + end];
         let name = "`entry_computation_layout`";
         Self::read(name, value, line.start + at as u32, place, Some)
+    }
+
+    /// How many parameters it lists.
+    fn count(&self) -> usize {
+        let listed = self.parameters.iter();
+        listed.filter(|it| it.shape.is_some()).count()
     }
 
     /// What `text`, which stands at `start`, says; what it says of a parameter becomes its shape by `shape`.
@@ -392,7 +411,8 @@ impl<'d> Call<'d> {
             let takes = counted(takes, "parameter");
             let message = format!(
                 "`{}` has {takes}, `{}` gives it {given}",
-                run.name, self.opcode
+                cut(run.name),
+                self.opcode
             );
             return Some(Odd {
                 finding: Finding::new(Code::OperandCount, self.place.clone(), message),
@@ -409,7 +429,7 @@ impl<'d> Call<'d> {
             };
             let message = format!(
                 "{expected}, while parameter {number} of `{}` is {found}",
-                run.name
+                cut(run.name)
             );
             let finding = Finding::new(Code::InstructionShape, place.clone(), message);
             Some(Odd {
@@ -431,14 +451,14 @@ impl<'d> Call<'d> {
         let (place, message, result) = if let Like::Whole(result) = run.gives {
             (
                 &result.place,
-                format!("{expected}, while `{}` gives {found}", run.name),
+                format!("{expected}, while `{}` gives {found}", cut(run.name)),
                 result.instruction,
             )
         } else {
             // The computation alone is wrong, not what runs it.
             (
                 &self.place,
-                format!("`{}` gives {found}, not {expected}", run.name),
+                format!("`{}` gives {found}, not {expected}", cut(run.name)),
                 None,
             )
         };

@@ -95,17 +95,28 @@ impl Dump {
         if count > MOST_IN_COPY {
             return None;
         }
-        let (mut copied, mut parameters) = (None, 0);
-        for (text, row) in self.instructions_of(computation) {
+        // From the result to the parameter, which is all that there is.
+        let mut copied = None;
+        let mut read = None;
+        for (text, row) in self.instructions_of(computation).rev() {
+            let name = row.name.text(text);
+            if read.is_some_and(|read| read != name) {
+                return None;
+            }
             match row.opcode.text(text) {
-                "parameter" => parameters += 1,
                 "bitcast" => {}
-                "copy" | "transpose" if copied.is_none() => copied = Some(row.name.text(text)),
+                "copy" | "transpose" if copied.is_none() => copied = Some(name),
+                "parameter" if row.parameter.value == 0 && read.is_some() => {
+                    read = Some("");
+                    continue;
+                }
                 _ => return None,
             }
+            let parts = InstructionParts::read_up_to(row.span.text(text), 1);
+            read = Some(parts.operands.first()?.name);
         }
-        let name = copied.filter(|_| parameters == 1)?;
-        self.instruction_in(Some(computation), self.names.get(name)?)
+        read.filter(|read| read.is_empty())?;
+        self.instruction_in(Some(computation), self.names.get(copied?)?)
     }
 }
 

@@ -268,7 +268,7 @@ impl Dump {
     }
 
     /// The `while` that runs `computation` of the HLO text, as its body or its condition, the instruction that runs
-    /// it asynchronously, or the only `call` of it, as of a command buffer, or `conditional` with it.
+    /// it asynchronously, or the `call`, as of a command buffer, or `conditional` that does, if nothing else runs it.
     pub fn runner_of(&self, computation: u32) -> Option<NameId> {
         let runners = self.module.runners.get_or_init(|| self.runners());
         runners.get(&computation).copied()
@@ -283,7 +283,7 @@ impl Dump {
         });
         let mut all: Vec<_> = all.collect();
         all.sort_unstable_by_key(|&(row, ..)| row);
-        let (mut runners, mut called_twice) = (FxHashMap::default(), FxHashSet::default());
+        let (mut runners, mut others) = (FxHashMap::default(), FxHashSet::default());
         for (_, name, text) in all {
             let parts = InstructionParts::read_up_to(text, 0);
             let keys: &[&str] = match parts.opcode {
@@ -292,18 +292,21 @@ impl Dump {
                 "while" => &["body", "condition"],
                 _ => &[],
             };
+            let is_loop = matches!(parts.opcode, "async-start" | "while");
             let named = |text: &&str| self.computation_named(self.names.get(text)?);
             let by_key = keys.iter().filter_map(|key| called(self, &parts, key));
             let branches = branches(&parts);
             for computation in by_key.chain(branches.iter().filter_map(named)) {
-                let is_first = *runners.entry(computation).or_insert(name) == name;
-                if !is_first && matches!(parts.opcode, "call" | "conditional") {
-                    called_twice.insert(computation);
+                let (first, is_loop) = *runners.entry(computation).or_insert((name, is_loop));
+                if first != name && !is_loop {
+                    others.insert(computation);
                 }
             }
         }
-        runners.retain(|computation, _| !called_twice.contains(computation));
-        runners
+        let only = runners.into_iter();
+        let only = only.filter(|(computation, _)| !others.contains(computation));
+        only.map(|(computation, (name, _))| (computation, name))
+            .collect()
     }
 
     /// What [runs](Dump::runner_of) the computation that the instruction called `name` is in, what runs that, and so on: the

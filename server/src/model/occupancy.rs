@@ -133,7 +133,7 @@ pub struct Occupancy {
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
     /// So many values that should have a live range have none, or none that makes sense, or lie in no
-    /// allocation: the true peak may be higher.
+    /// allocation, or at no place that can be read: the true peak may be higher.
     pub missing: usize,
 }
 
@@ -501,7 +501,7 @@ fn block(dump: &Dump, value: &Value, steps: u64) -> Option<Block> {
 }
 
 /// How many values of allocations that live in the schedule have no live range, or one that ends before
-/// it begins; and how many used values lie in no allocation, as where the assignment is cut.
+/// it begins, or a place that cannot be read; and how many used values lie in no allocation, as where the assignment is cut.
 fn missing(dump: &Dump) -> usize {
     let is_missing = |value: &Value| {
         let number = value.allocation().map(|at| at as usize);

@@ -329,13 +329,14 @@ fn a_copy_in_a_fusion_of_its_own_is_one() {
     let text = r"BufferAssignment:
 allocation 0: size 512, parameter 0, shape |f32[8,16]| at ShapeIndex {}:
  value: <1 p @0> (size=512,offset=0): f32[8,16]{1,0}
-allocation 1: size 2048, preallocated-temp:
+allocation 1: size 2560, preallocated-temp:
  value: <2 wrapped_copy @0> (size=512,offset=0): f32[8,16]{0,1}
  value: <3 bitcast_copy_fusion @0> (size=512,offset=512): f32[8,16]{1,0}
  value: <4 wrapped_transpose @0> (size=512,offset=1024): f32[16,8]{1,0}
  value: <5 copy_negate_fusion @0> (size=512,offset=1536): f32[8,16]{0,1}
+ value: <6 dead_copy_fusion @0> (size=512,offset=2048): f32[128]{0}
 
-Total bytes used: 2560 (2.5KiB)
+Total bytes used: 3072 (3.0KiB)
 ";
     let module = r"HloModule m, is_scheduled=true
 
@@ -362,8 +363,15 @@ Total bytes used: 2560 (2.5KiB)
   ROOT %negate.3 = f32[8,16]{0,1} negate(%copy.3)
 }
 
+%c4 (q4: f32[8,16]) -> f32[128] {
+  %q4 = f32[8,16]{1,0} parameter(0)
+  %copy.4 = f32[8,16]{0,1} copy(%q4)
+  ROOT %b.4 = f32[128]{0} bitcast(%q4)
+}
+
 ENTRY %main (p: f32[8,16]) -> f32[8,16] {
   %p = f32[8,16]{1,0} parameter(0)
+  %dead_copy_fusion = f32[128]{0} fusion(%p), kind=kLoop, calls=%c4
   %wrapped_copy = f32[8,16]{0,1} fusion(%p), kind=kLoop, calls=%c0
   %bitcast_copy_fusion = f32[8,16]{1,0} fusion(%wrapped_copy), kind=kLoop, calls=%c1
   %wrapped_transpose = f32[16,8]{1,0} fusion(%bitcast_copy_fusion), kind=kInput, calls=%c2
@@ -434,10 +442,10 @@ ENTRY %main (x: f32[4]) -> f32[4] {
     check(
         &dump(files.into()),
         &expect![[r#"
-        copy.1 plain 16 B, ? f32[4]{0} Some(0) -> copy.1 f32[4]{0} Some(0), steps None, in z Some(5)
-        copy.2 plain 16 B, ? f32[4]{0} Some(0) -> copy.2 f32[4]{0} Some(0), steps None, in z Some(5)
-        copy.3 plain 16 B, ? f32[4]{0} Some(0) -> copy.3 f32[4]{0} Some(0), steps None
-    "#]],
+            copy.1 plain 16 B, ? f32[4]{0} Some(0) -> copy.1 f32[4]{0} Some(0), steps None, in z Some(5)
+            copy.2 plain 16 B, ? f32[4]{0} Some(0) -> copy.2 f32[4]{0} Some(0), steps None, in z None
+            copy.3 plain 16 B, ? f32[4]{0} Some(0) -> copy.3 f32[4]{0} Some(0), steps None
+        "#]],
     );
 }
 

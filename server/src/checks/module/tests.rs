@@ -557,13 +557,15 @@ fn the_header_of_the_module_says_what_the_entry_takes_and_gives() {
         ("(f32[2]{0}, s32[]))->", "(f32[2]{0}, s16[]))->"),
         ("/*index=1*/s32[])}", "/*index=1*/s32[1])}"),
         ("(a: f32[2,3]", "(a: f32[2,5]"),
+        ("(f32[2,3]{1,0}, ", "("),
+        ("(a: f32[2,3], ", "(a: f32[2,3], a.1: f32[], "),
         // All else is against it.
         ("%a = f32[2,3]", "%a = f32[6,3]"),
         ("ROOT %r = (f32[2,3]{1,0}", "ROOT %r = (f32[2,7]{1,0}"),
     ] {
         let changed = text.replacen(before, after, 1);
         assert_ne!(changed, text, "{before}");
-        writeln!(told, "{after}\n{}", findings(&changed).trim_end()).expect("text");
+        writeln!(told, "{}\n{}", after.trim(), findings(&changed).trim_end()).expect("text");
     }
     expect![[r#"
         {(f32[2,4]{1,0}
@@ -576,6 +578,10 @@ fn the_header_of_the_module_says_what_the_entry_takes_and_gives() {
         1 instruction-shape `(f32[2,3]{1,0:T(8,128)}, /*index=1*/s32[1])` a tuple with `s32[1]` at {1}, while the root gives a tuple with `s32[]` at {1} ["the root"]
         (a: f32[2,5]
         3 instruction-shape `f32[2,5]` `f32[2,5]`, while parameter 0 is `f32[2,3]` ["parameter 0"]
+        (
+        1 operand-count `(f32[2]{0}, s32[])` `entry_computation_layout` has 1 parameter, the computation 2 []
+        (a: f32[2,3], a.1: f32[],
+        3 operand-count `(f32[2], s32[])` the header has 3 parameters, the computation 2 []
         %a = f32[6,3]
         4 instruction-shape `0` `f32[6,3]`, while the header has `f32[2,3]` ["in the header", "in `entry_computation_layout`"]
         ROOT %r = (f32[2,7]{1,0}

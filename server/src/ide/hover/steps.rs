@@ -205,7 +205,7 @@ pub(super) fn peak_line(context: &Context, text: &str, row: &PeakValue) -> Strin
     let allocated = match values.as_slice() {
         [only] => {
             let value = &dump.values[*only as usize];
-            let differs = value.placement.is_some() && value.size != row.bytes.value;
+            let differs = dump.is_placed(value) && value.size != row.bytes.value;
             differs.then(|| format!(", **{}** allocated", bytes::display(value.size)))
         }
         [] => None,

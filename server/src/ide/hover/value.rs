@@ -74,9 +74,11 @@ pub(super) fn line(context: &Context, at: u32) -> String {
     let value = &context.dump.values[at as usize];
     let mut parts = vec![title(context.dump, value)];
     if let Some(allocation) = context.dump.allocation_of(value) {
+        let is_placed = context.dump.is_placed(value);
+        let size = is_placed.then(|| bytes::rounded(value.size));
+        parts.extend(size);
         parts.push(format!(
-            "{}, {}, allocation {}",
-            bytes::rounded(value.size),
+            "{}, allocation {}",
             space::short(color(context.dump, value, allocation), context.platforms),
             allocation.index
         ));
@@ -92,13 +94,16 @@ pub(super) fn brief(context: &Context, at: u32) -> String {
     let Some(value) = context.dump.values.get(at as usize) else {
         return String::new();
     };
+    let is_placed = context.dump.is_placed(value);
     let place = match context.dump.allocation_of(value) {
-        Some(allocation) => format!(
-            " at {} .. {} of allocation {}",
+        Some(allocation) if is_placed => format!(
+            ": {} B at {} .. {} of allocation {}",
+            bytes::grouped(value.size),
             bytes::grouped(value.offset),
             bytes::grouped(value.end()),
             allocation.index
         ),
+        Some(allocation) => format!(" of allocation {}", allocation.index),
         None => String::new(),
     };
     let live = match context.dump.live_range_of(value) {
@@ -106,10 +111,9 @@ pub(super) fn brief(context: &Context, at: u32) -> String {
         None => String::new(),
     };
     format!(
-        "value {} {}: {} B{place}{live}",
+        "value {} {}{place}{live}",
         value.id,
-        title(context.dump, value),
-        bytes::grouped(value.size)
+        title(context.dump, value)
     )
 }
 
@@ -378,7 +382,7 @@ pub(super) fn extent(dump: &Dump, value: &Value, allocation: &Allocation) -> Str
 
 /// The bytes without padding, where they differ from those taken, and why.
 fn unpadded(context: &Context, value: &Value, text: &str) -> Option<String> {
-    value.placement?;
+    context.dump.is_placed(value).then_some(())?;
     if text.starts_with('(') {
         let elements = Shape::tuple_elements(text)? as u64;
         let logical = elements

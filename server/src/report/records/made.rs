@@ -209,7 +209,7 @@ fn by_line(dump: &Dump, hits: &[Hit]) -> Vec<MadeLine> {
         let fullest = held.rev().max_by_key(|held| held.at_peak);
         let fullest = fullest.and_then(|held| Some((held.color, held.at_peak?)));
         let placed = values.iter().map(|&at| &dump.values[at as usize]);
-        let placed = placed.filter(|value| value.placement.is_some());
+        let placed = placed.filter(|value| dump.is_placed(value));
         let sizes = placed.map(|value| value.size);
         Some(MadeLine {
             file: frame.file.clone(),

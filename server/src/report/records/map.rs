@@ -37,7 +37,7 @@ pub struct Map {
     pub values: MapValues,
     /// How many more values there are, all of them smaller than those that are here.
     pub values_left_out: usize,
-    /// Values that should have a live range and have none, or lie in no allocation: they are on no map.
+    /// Values that should have a live range and have none, or no readable place in an allocation: they are on no map.
     pub missing_live_ranges: Option<usize>,
     /// How many bytes the allocations lack of the total that the compiler prints, as where a file is cut;
     /// `None` where either is not known.

@@ -74,7 +74,7 @@ pub struct Peak<L> {
     pub next: Option<Vec<Moment>>,
     /// What the compiler prints.
     pub xla_peak: Option<PrintedPeak>,
-    /// Values that should have a live range and have none, or lie in no allocation: the true peak may be higher. `None`
+    /// Values that should have a live range and have none, or no readable place in an allocation: the true peak may be higher. `None`
     /// without a peak.
     pub missing_live_ranges: Option<usize>,
     /// How many bytes the allocations lack of the total that the compiler prints, as where a file is cut;
