@@ -25,6 +25,7 @@ use logos::Logos;
 pub use instruction::COMPUTATION_ATTRIBUTES;
 pub(crate) use instruction::instruction;
 pub(crate) use live_range::tree_prefix;
+pub(crate) use module::computation_header;
 pub(crate) use shape::shape;
 
 /// Any number of so many digits is below 2^64 - 1.
@@ -220,7 +221,7 @@ impl<'t, 's, S: Sink> Parser<'t, 's, S> {
             LineKind::ReportRest => report::rest(self),
             LineKind::ModuleLine => module::module_line(self),
             LineKind::TableRow => module::table_row(self),
-            LineKind::ComputationHeader => module::computation_header(self),
+            LineKind::ComputationHeader => computation_header(self),
             LineKind::Instruction => module::instruction_line(self),
             LineKind::ComputationEnd => module::computation_end(self),
             LineKind::OutOfMemoryMessage

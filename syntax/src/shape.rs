@@ -208,11 +208,30 @@ impl Shape {
         if !text.trim_end().ends_with(')') {
             return None;
         }
-        let mut sink = ElementsSink::default();
+        let mut sink = PartsSink::in_shapes(1);
         let mut parser = Parser::new(text, &mut sink);
         parser.enter(0, text.len());
         let is_whole = grammar::shape(&mut parser).is_ok() && parser.peek().is_none();
-        (is_whole && sink.is_tuple && !sink.is_broken).then_some(sink.elements)
+        (is_whole && sink.is_tuple && !sink.is_broken).then_some(sink.parts)
+    }
+
+    /// Where the shapes of the parameters of a computation stand in its header, `line`, and behind them that of its
+    /// result, by the grammar. `None` if the header has none, or is broken.
+    ///
+    /// ```
+    /// use buflens_syntax::Shape;
+    /// let line = "%add (x: f32[2], /*index=1*/y: (s32[], u8[4])) -> f32[2] {";
+    /// let shapes = Shape::in_header(line).unwrap();
+    /// let texts: Vec<&str> = shapes.into_iter().map(|it| &line[it.start as usize..it.end as usize]).collect();
+    /// assert_eq!(texts, ["f32[2]", "(s32[], u8[4])", "f32[2]"]);
+    /// assert_eq!(Shape::in_header("ENTRY main.4 {"), None);
+    /// ```
+    pub fn in_header(line: &str) -> Option<Vec<Range<u32>>> {
+        let mut sink = PartsSink::in_shapes(0);
+        let mut parser = Parser::new(line, &mut sink);
+        parser.enter(0, line.len());
+        let is_whole = grammar::computation_header(&mut parser).is_ok();
+        (is_whole && !sink.parts.is_empty() && !sink.is_broken).then_some(sink.parts)
     }
 
     /// The part of the shape at `index`, a list of element numbers from the outermost tuple in.
@@ -413,33 +432,45 @@ impl Sink for ShapeSink<'_> {
     }
 }
 
-/// Where the elements of the outermost tuple stand.
+/// Where shapes stand that are in so many others.
 #[derive(Default)]
-struct ElementsSink {
+struct PartsSink {
+    /// In how many.
+    within: u32,
     is_tuple: bool,
     /// How many shapes are open.
     depth: u32,
-    /// Where the last element begins.
+    /// Where the last part begins.
     start: u32,
-    elements: Vec<Range<u32>>,
+    parts: Vec<Range<u32>>,
     is_broken: bool,
+}
+
+impl PartsSink {
+    fn in_shapes(within: u32) -> Self {
+        Self {
+            within,
+            ..Self::default()
+        }
+    }
 }
 
 fn is_shape(kind: SyntaxKind) -> bool {
     matches!(kind, SyntaxKind::TupleShape | SyntaxKind::ArrayShape)
 }
 
-impl Sink for ElementsSink {
+impl Sink for PartsSink {
     const DETAIL: bool = true;
 
     fn open(&mut self, kind: SyntaxKind, at: u32) {
         if !is_shape(kind) {
             return;
         }
-        match self.depth {
-            0 => self.is_tuple = kind == SyntaxKind::TupleShape,
-            1 => self.start = at,
-            _ => {}
+        if self.depth == 0 {
+            self.is_tuple = kind == SyntaxKind::TupleShape;
+        }
+        if self.depth == self.within {
+            self.start = at;
         }
         self.depth += 1;
     }
@@ -451,8 +482,8 @@ impl Sink for ElementsSink {
             return;
         }
         self.depth -= 1;
-        if self.depth == 1 {
-            self.elements.push(self.start..at);
+        if self.depth == self.within {
+            self.parts.push(self.start..at);
         }
     }
 

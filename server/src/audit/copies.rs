@@ -182,14 +182,23 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let parts = InstructionParts::read(line.text(line.row.span));
         shape_of(audit, parts.operands.get(moved)?)
     };
-    let wrapped = (parts.opcode == "fusion").then(|| Wrapped::of(dump, name));
-    let wrapped = wrapped.flatten();
-    let from_shape = match &wrapped {
-        Some(wrapped) => Some(wrapped.from),
-        None => shape_of(audit, operand).or_else(in_module),
+    // An asynchronous slice shows at its index what the called computation defines.
+    let written = dump.names.get(index);
+    let written = written.and_then(|index| dump.shown_at(name, index));
+    let value = written.map(|at| &dump.values[at as usize]);
+    let is_wrapped = parts.opcode == "fusion";
+    let step = if is_wrapped {
+        Step::in_fusion(dump, name)?
+    } else {
+        let from = shape_of(audit, operand).or_else(in_module);
+        let to = value.and_then(|value| shape_text(dump, value));
+        Step {
+            opcode: parts.opcode,
+            from: from.unwrap_or_default(),
+            to: to.unwrap_or_default(),
+        }
     };
-    let from_shape = from_shape.unwrap_or_default();
-    let from_array = audit.shapes.read(from_shape);
+    let from_array = audit.shapes.read(step.from);
     let from_array = source.or(match from_array.as_deref() {
         Some(Shape::Array(array)) => Some(array),
         _ => None,
@@ -198,24 +207,16 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let from = End {
         value: read,
         // In a fusion none is printed; that of the result is the fusion's own.
-        color: match from_array.filter(|_| wrapped.is_none()) {
+        color: match from_array.filter(|_| !is_wrapped) {
             Some(array) => space::of_array(array),
             None => read.and_then(|at| dump.color_of(at)),
         },
-        shape: from_shape.to_owned(),
+        shape: step.from.to_owned(),
     };
-    // An asynchronous slice shows at its index what the called computation defines.
-    let written = dump
-        .names
-        .get(index)
-        .and_then(|index| dump.shown_at(name, index));
-    let value = written.map(|at| &dump.values[at as usize]);
-    let of_value = || shape_text(dump, value?);
-    let to_shape = wrapped.as_ref().map(|it| it.to).or_else(of_value);
     let to = End {
         value: written,
         color: space::of_array(array),
-        shape: to_shape.unwrap_or_default().to_owned(),
+        shape: step.to.to_owned(),
     };
     let bytes = if moved == UPDATE {
         source.and_then(|part| taken(part, dump.platforms))
@@ -227,8 +228,8 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
         let has_buffers = !dump.allocations.is_empty();
         has_buffers.then(|| taken(array, dump.platforms)).flatten()
     };
-    let opcode = wrapped.as_ref().map_or(parts.opcode, |it| it.opcode);
-    let to_array = wrapped.and_then(|it| audit.shapes.read(it.to));
+    // Without used values that is not printed.
+    let to_array = audit.shapes.read(step.to);
     let to_array = match to_array.as_deref() {
         Some(Shape::Array(array)) => array,
         _ => array,
@@ -236,7 +237,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     Some(Copy {
         name,
         purpose: purpose(
-            opcode,
+            step.opcode,
             from_array.map(|it| &**it),
             to_array,
             (from.color, to.color),
@@ -252,17 +253,16 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     })
 }
 
-/// A copy with a fusion around it.
-struct Wrapped<'d> {
-    /// That of the instruction in it.
+/// What moves the data, and the shapes of what it makes of what; empty where they are not printed.
+struct Step<'d> {
     opcode: &'d str,
-    /// What that makes of what. They may be the fusion's operand and result under other shapes.
     from: &'d str,
     to: &'d str,
 }
 
-impl<'d> Wrapped<'d> {
-    fn of(dump: &'d Dump, fusion: NameId) -> Option<Self> {
+impl<'d> Step<'d> {
+    /// The copy that a fusion is put around: its shapes may be others than those of the fusion's operand and result.
+    fn in_fusion(dump: &'d Dump, fusion: NameId) -> Option<Self> {
         let copied = dump.copied_in(fusion)?;
         let line = dump.at::<facts::Instruction>(copied.row)?;
         let parts = InstructionParts::read_up_to(line.text(line.row.span), 1);

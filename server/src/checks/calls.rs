@@ -1,16 +1,18 @@
 //! Instructions that run a computation of the module: their operands are its parameters, and their
 //! result is its root's, but for layouts.
 
-use buflens_syntax::InstructionParts;
-use buflens_syntax::facts::{self, Heading, Span};
+use std::ops::Range;
+
+use buflens_syntax::facts::{self, Span};
+use buflens_syntax::{InstructionParts, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::inference::{difference, element_difference};
 use super::labels::cut;
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
-use crate::model::origin::branches;
-use crate::model::{At, Dump, FileId, Place, Row};
+use crate::model::origin::{branches, called_name};
+use crate::model::{At, Dump, Place, Row};
 
 /// A shape, if it is known, and the place to tell of it at.
 #[derive(Clone)]
@@ -29,6 +31,17 @@ impl<'d> Shaped<'d> {
             place,
             shape: shape.filter(|shape| !shape.is_empty()),
             instruction: instruction.map(|(row, _)| row),
+        }
+    }
+
+    /// The one that stands at `shape`, counted from `start` in the block of `at`.
+    fn printed<T>(at: &At<'d, T>, start: u32, shape: Range<u32>) -> Self {
+        let (start, end) = (start + shape.start, start + shape.end);
+        let span = Span { start, end };
+        Self {
+            place: at.place(span),
+            shape: Some(at.text(span)).filter(|shape| !shape.is_empty()),
+            instruction: None,
         }
     }
 }
@@ -84,7 +97,8 @@ impl<'d> Signature<'d> {
         is_doubted: impl Fn(Row) -> bool,
     ) -> Vec<Odd> {
         let own = self.parameters.len();
-        let (alike, others): (Vec<_>, Vec<_>) = declared.iter().partition(|it| it.count() == own);
+        let (alike, others): (Vec<_>, Vec<_>) =
+            declared.iter().partition(|it| it.parameters.len() == own);
         let mut parameters: Vec<_> = self.parameters.iter().collect();
         parameters.sort_by_key(|(number, _)| *number);
         let parameters = parameters.into_iter().filter_map(|(number, own)| {
@@ -102,7 +116,7 @@ impl<'d> Signature<'d> {
         });
         let result = self.given.as_ref().and_then(|Given { result, .. }| {
             let declared = declared.iter();
-            let declared = declared.map(|it| (it.name, it.result.as_ref()));
+            let declared = declared.map(|it| (it.name, Some(&it.result)));
             Some(Odd {
                 finding: declared_otherwise(context, result, false, "the root gives", declared)?,
                 result: None,
@@ -111,7 +125,7 @@ impl<'d> Signature<'d> {
         });
         let counts = others.iter().filter_map(|it| {
             let odd = it.parameters.get(own).or(it.parameters.last())?;
-            let listed = counted(it.count(), "parameter");
+            let listed = counted(it.parameters.len(), "parameter");
             let message = format!("{} has {listed}, the computation {own}", it.name);
             Some(Odd {
                 finding: Finding::new(Code::OperandCount, odd.place.clone(), message),
@@ -162,100 +176,38 @@ pub(super) struct Declared<'d> {
     /// The place, as a sentence has it.
     name: &'static str,
     parameters: Vec<Shaped<'d>>,
-    result: Option<Shaped<'d>>,
+    result: Shaped<'d>,
 }
 
 impl<'d> Declared<'d> {
     /// What a computation's header says: `%add (x: f32[], y: (s32[], f32[2])) -> f32[] {`
     pub fn in_header(header: &At<'d, facts::Computation>) -> Option<Self> {
-        let line = header.text(header.row.line).trim_end();
-        let line = line.strip_suffix('{').unwrap_or(line);
-        let place = |span| header.place(span);
-        Self::read("the header", line, header.row.line.start, place, |item| {
-            Some(item.split_once(':')?.1)
+        let line = header.row.line;
+        let mut takes = Shape::in_header(header.text(line))?;
+        let gives = takes.pop()?;
+        let shaped = |shape| Shaped::printed(header, line.start, shape);
+        Some(Self {
+            name: "the header",
+            parameters: takes.into_iter().map(shaped).collect(),
+            result: shaped(gives),
         })
     }
 
-    /// What the header of the module, in `file`, says of the entry: `entry_computation_layout={(f32[], /*index=1*/f32[2]{0})->f32[]}`
-    pub fn of_program(dump: &'d Dump, file: FileId) -> Option<Self> {
-        const KEY: &str = "entry_computation_layout={";
-        let mut blocks = dump.files.get(file)?.document.blocks();
-        let (start, block, line) = blocks.find_map(|(start, block)| {
-            let mut headings = block.headings().iter();
-            let module = headings.find(|(heading, _)| matches!(heading, Heading::Module(_)))?;
-            Some((start, block, module.1))
-        })?;
-        let text = line.text(block.text());
-        let at = text.find(KEY)? + KEY.len();
-        let mut depth = 1;
-        let end = text[at..].find(|char| {
-            match char {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        })?;
-        let place = |span: Span| Place {
-            file,
-            range: start + span.start..start + span.end,
-        };
-        let value = &text[at..at + end];
-        let name = "`entry_computation_layout`";
-        Self::read(name, value, line.start + at as u32, place, Some)
-    }
-
-    /// How many parameters it lists.
-    fn count(&self) -> usize {
-        let listed = self.parameters.iter();
-        listed.filter(|it| it.shape.is_some()).count()
-    }
-
-    /// What `text`, which stands at `start`, says; what it says of a parameter becomes its shape by `shape`.
-    fn read(
-        name: &'static str,
-        text: &'d str,
-        start: u32,
-        place: impl Fn(Span) -> Place,
-        shape: impl Fn(&'d str) -> Option<&'d str>,
-    ) -> Option<Self> {
-        let (takes, gives) = text.rsplit_once("->")?;
-        let shaped = |end: usize, shape: &'d str| {
-            // What stands before it, which may be a comment, is no part of it.
-            let own = shape.trim_end();
-            let end = start + (end - (shape.len() - own.len())) as u32;
-            let mut own = own.trim_start();
-            while let Some((_, behind)) = own.strip_prefix("/*").and_then(|it| it.split_once("*/"))
-            {
-                own = behind.trim_start();
-            }
-            let start = end - own.len() as u32;
-            Shaped {
-                place: place(Span { start, end }),
-                shape: Some(own).filter(|own| !own.is_empty()),
-                instruction: None,
-            }
-        };
-        let mut at = takes.find('(')? + 1;
-        let list = takes[at..].trim_end();
-        let list = list.strip_suffix(')').unwrap_or(list);
-        let mut depth = 0;
-        let items = list.split(|char| {
-            match char {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth -= 1,
-                _ => {}
-            }
-            char == ',' && depth == 0
-        });
-        let parameters = items.map_while(|item| {
-            at += item.len() + 1;
-            Some(shaped(at - 1, shape(item)?))
-        });
+    /// What the header of the module says of the entry: `entry_computation_layout={(f32[], /*index=1*/f32[2]{0})->f32[]}`
+    pub fn of_program(dump: &'d Dump) -> Option<Self> {
+        let (_, at) = dump.in_module_header("entry_computation_layout")?;
+        let text = at.text(at.row).strip_suffix('}')?;
+        let start = text.find('{')? + 1;
+        let end = start + text[start..].rfind("->")?;
+        let shaped = |shape| Shaped::printed(&at, at.row.start, shape);
+        let parameters = Shape::elements(&text[start..end])?.into_iter();
+        let parameters = parameters.map(|it| start as u32 + it.start..start as u32 + it.end);
+        let gives = end + "->".len();
+        let blanks = text[gives..].len() - text[gives..].trim_start().len();
         Some(Self {
-            name,
-            parameters: parameters.collect(),
-            result: Some(shaped(text.len(), gives)),
+            name: "`entry_computation_layout`",
+            parameters: parameters.map(shaped).collect(),
+            result: shaped((gives + blanks) as u32..text.trim_end().len() as u32),
         })
     }
 }
@@ -380,7 +332,7 @@ impl<'d> Call<'d> {
             _ => return self.branches(parts),
         };
         let runs = by_key.into_iter().filter_map(|(key, takes, gives)| {
-            let name = parts.attribute(key)?.trim_start_matches('%');
+            let name = called_name(parts, key)?;
             Some(Run { name, takes, gives })
         });
         runs.collect()

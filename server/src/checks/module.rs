@@ -94,7 +94,7 @@ fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
     for (number, at) in (0..).zip(&dump.module.computations) {
         let header = dump.at::<facts::Computation>(*at);
         if let Some((header, signature)) = header.zip(signatures.get(&Some(number))) {
-            let of_program = header.row.entry.then(|| Declared::of_program(dump, file));
+            let of_program = header.row.entry.then(|| Declared::of_program(dump));
             let declared = [Declared::in_header(&header), of_program.flatten()];
             let declared: Vec<Declared> = declared.into_iter().flatten().collect();
             odd.extend(signature.problems(context, &declared, |row| told.contains(&row)));

@@ -4,16 +4,16 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::ast::{AstNode, Attribute};
-use buflens_syntax::facts::Heading;
+use buflens_syntax::facts::{Heading, Span};
 use buflens_syntax::{
-    Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxNode, SyntaxToken, facts,
+    Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxToken, facts,
 };
 use rowan::NodeOrToken;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocation::Allocation;
 use super::cancel::checkpoint;
-use super::dump::{Dump, FileId, Part};
+use super::dump::{At, Dump, FileId, Part};
 use super::fused::{Fusion, Operands};
 use super::names::NameId;
 use super::origin::{branches, called};
@@ -165,40 +165,51 @@ impl Dump {
     }
 
     fn read_donors(&self) -> Donors {
-        const LEAVES: &str = "buffer_donor";
-        const PARTITIONS: &str = "num_partitions";
-        const PROPAGATION: &str = "allow_spmd_sharding_propagation_to_output";
-        let is_header = |block: &Block| {
-            let mut lines = block.headings().iter();
-            lines.any(|(heading, line)| {
-                let line = line.text(block.text());
-                let tells = line.contains(LEAVES) || line.contains(PARTITIONS);
-                matches!(heading, Heading::Module(_)) && tells
-            })
-        };
-        let document = self
-            .file_of(Part::Module)
-            .map(|file| &self.files[file].document);
-        let tree = document.and_then(|document| {
-            let header = document.blocks().position(|(_, block)| is_header(block))?;
-            Some(document.tree(header)?.1)
-        });
-        let attribute = |key: &str| {
-            let attributes = tree.iter().flat_map(SyntaxNode::descendants);
-            let mut attributes = attributes.filter_map(Attribute::cast);
-            attributes.find(|it| it.key().is_some_and(|token| token.text() == key))
-        };
         let tokens = |key: &str| {
-            let nodes = attribute(key).into_iter();
-            let tokens = nodes.flat_map(|it| it.syntax().descendants_with_tokens());
+            let nodes = self.in_module_header(key).into_iter();
+            let tokens = nodes.flat_map(|(it, _)| it.syntax().descendants_with_tokens());
             tokens.filter_map(NodeOrToken::into_token)
         };
         let number = |token: &SyntaxToken| token.text().parse::<u64>().ok();
-        let is_partitioned = tokens(PARTITIONS).any(|it| number(&it).is_some_and(|it| it > 1));
+        let is_partitioned =
+            tokens("num_partitions").any(|it| number(&it).is_some_and(|it| it > 1));
+        let propagation = "allow_spmd_sharding_propagation_to_output";
         Donors {
-            leaves: leaves(tokens(LEAVES)),
-            take_any_output: is_partitioned && tokens(PROPAGATION).any(|it| it.text() == "true"),
+            leaves: leaves(tokens("buffer_donor")),
+            take_any_output: is_partitioned && tokens(propagation).any(|it| it.text() == "true"),
         }
+    }
+
+    /// An attribute of the line that begins the HLO text, `HloModule jit_f, is_scheduled=true`, and where it stands.
+    pub fn in_module_header(&self, key: &str) -> Option<(Attribute, At<'_, Span>)> {
+        let file = self.file_of(Part::Module)?;
+        let document = &self.files[file].document;
+        let (start, block, line) = document.blocks().find_map(|(start, block)| {
+            let mut headings = block.headings().iter();
+            let module = headings.find(|(heading, _)| matches!(heading, Heading::Module(_)))?;
+            Some((start, block, module.1))
+        })?;
+        if !line.text(block.text()).contains(key) {
+            return None;
+        }
+        let (tree, token) = document.token_at(start + line.start)?;
+        let line = token.parent_ancestors().last()?;
+        let mut attributes = line.descendants().filter_map(Attribute::cast);
+        let attribute = attributes.find(|it| it.key().is_some_and(|it| it.text() == key))?;
+        let (range, before) = (attribute.syntax().text_range(), tree - start);
+        let row = Span {
+            start: before + u32::from(range.start()),
+            end: before + u32::from(range.end()),
+        };
+        Some((
+            attribute,
+            At {
+                file,
+                start,
+                block,
+                row,
+            },
+        ))
     }
 
     /// The first computation of this name, as a number into [`Module::computations`].

@@ -251,10 +251,14 @@ fn frames_of(parts: &InstructionParts, frames: impl Fn(u64) -> Arc<[Frame]>) -> 
     by_id.or_else(by_file).unwrap_or_default()
 }
 
+/// The name of the computation that an instruction names behind `key=`.
+pub fn called_name<'t>(parts: &InstructionParts<'t>, key: &str) -> Option<&'t str> {
+    Some(without_percent(parts.attribute(key)?))
+}
+
 /// The computation of the HLO text that an instruction names behind `key=`.
 pub fn called(dump: &Dump, parts: &InstructionParts, key: &str) -> Option<u32> {
-    let name = parts.attribute(key)?.trim_start_matches('%');
-    dump.computation_named(dump.names.get(name)?)
+    dump.computation_named(dump.names.get(called_name(parts, key)?)?)
 }
 
 /// The names of the computations of which a `conditional` runs one.
@@ -263,10 +267,12 @@ pub fn branches<'t>(parts: &InstructionParts<'t>) -> Vec<&'t str> {
     let listed = listed.flat_map(|list| list.trim_matches(['{', '}']).split(','));
     let two = ["true_computation", "false_computation"];
     let two = two.into_iter().filter_map(|key| parts.attribute(key));
-    let names = listed.chain(two);
-    names
-        .map(|name| name.trim().trim_start_matches('%'))
-        .collect()
+    listed.chain(two).map(without_percent).collect()
+}
+
+/// A computation's name as instructions mention it, with `%` or in old HLO text without.
+fn without_percent(name: &str) -> &str {
+    name.trim().trim_start_matches('%')
 }
 
 /// The computation of the HLO text that says what a fusion or a call is made of: compilers leave the

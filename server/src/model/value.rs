@@ -213,7 +213,7 @@ impl UsedValue {
 impl Dump {
     /// Whether the size and the offset of a value are read: its line in section A is not broken before them.
     pub fn is_placed(&self, value: &Value) -> bool {
-        let is_read = |at: At<facts::Placement>| at.row.size.is_read() && at.row.offset.is_read();
+        let is_read = |at: At<facts::Placement>| at.row.is_read();
         // The line is read again only where some line of the allocation is wrong.
         value.placement.is_some()
             && (self.allocation_of(value).is_some_and(Allocation::is_read)

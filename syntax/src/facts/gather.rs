@@ -108,7 +108,7 @@ impl Gathered {
                 size: row.size.value,
                 offset: row.offset.value,
                 shape: self.shapes.number(text, row.shape),
-                is_read: row.size.is_read() && row.offset.is_read(),
+                is_read: row.is_read(),
             }),
             Line::UsedValue(row) => Row::UsedValue(self.reference(text, &row.value)),
             Line::Position(row) => Row::Position(brief::Position {

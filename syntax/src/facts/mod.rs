@@ -155,6 +155,13 @@ pub struct Placement {
     pub shape: Span,
 }
 
+impl Placement {
+    /// Whether size and offset are printed and below 2^64 - 1.
+    pub fn is_read(&self) -> bool {
+        self.size.is_read() && self.offset.is_read()
+    }
+}
+
 /// A used value's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct UsedValue {

@@ -42,7 +42,7 @@ pub(super) fn table_row<S: Sink>(p: &mut Parser<S>) -> Rule {
 }
 
 /// `ENTRY %main.4 (x.1: f32[]) -> f32[] {`, older: `ENTRY main.4 {`
-pub(super) fn computation_header<S: Sink>(p: &mut Parser<S>) -> Rule {
+pub(crate) fn computation_header<S: Sink>(p: &mut Parser<S>) -> Rule {
     if p.at_word("ENTRY") && p.byte_behind() == Some(b' ') {
         p.bump(K::Keyword);
     }
