@@ -14,8 +14,10 @@ const MOST_OVER: usize = 64;
 /// At a single common step one value takes the other's place.
 pub(super) fn check_overlap(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     let whole = dump.names.get("{}");
-    for (number, allocation) in dump.allocations.iter().enumerate() {
-        if doubts.allocations.contains(&(number as u32))
+    let occupancy = dump.occupancy();
+    for (number, allocation) in (0..).zip(&dump.allocations) {
+        if occupancy.lie_apart(number)
+            || doubts.allocations.contains(&number)
             || space::TPU_SPARSE_CORES.contains(&allocation.color)
         {
             continue;

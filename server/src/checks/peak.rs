@@ -1,8 +1,5 @@
 //! The peak that the compiler printed: its step, its members, their bytes.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use buflens_syntax::facts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -206,28 +203,30 @@ fn live_ranges(dump: &Dump) -> impl Iterator<Item = Alive> {
 /// value counts the whole result of its instruction.
 fn step_by_rule(context: &Context) -> Option<u64> {
     let dump = context.dump;
-    let mut values = Vec::with_capacity(dump.values.len() + dump.stray_live_ranges.len());
-    for value in live_ranges(dump) {
-        let result = dump.result_shape(&dump.values[value.value? as usize])?;
+    let count = dump.values.len() + dump.stray_live_ranges.len();
+    let (mut starts, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for Alive {
+        value, start, end, ..
+    } in live_ranges(dump)
+    {
+        let result = dump.result_shape(&dump.values[value? as usize])?;
         let weight = dump.shapes.logical_bytes(result)?;
-        values.push((value.start, value.end, weight));
+        // At the step behind its last one it counts, and not behind that.
+        let behind = end.saturating_add(2);
+        let weight = if behind > start { weight } else { 0 };
+        starts.push((start, weight));
+        ends.push((behind, weight));
     }
-    values.sort_unstable_by_key(|&(start, ..)| start);
-    // What has begun and not ended, by its end.
-    let mut alive = BinaryHeap::new();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut ending = ends.iter().peekable();
     let (mut sum, mut best) = (0_u128, None::<(u128, u64)>);
-    for beginning in values.chunk_by(|(start, ..), (next, ..)| start == next) {
+    for beginning in starts.chunk_by(|(start, _), (next, _)| start == next) {
         let step = beginning[0].0;
-        for &(_, end, weight) in beginning {
-            sum += u128::from(weight);
-            alive.push(Reverse((end, weight)));
-        }
-        // What ended before the last step is gone.
-        while let Some(&Reverse((end, weight))) = alive.peek()
-            && end.saturating_add(1) < step
-        {
+        let weights = beginning.iter().map(|&(_, weight)| u128::from(weight));
+        sum += weights.sum::<u128>();
+        while let Some(&(_, weight)) = ending.next_if(|&&(behind, _)| behind <= step) {
             sum -= u128::from(weight);
-            alive.pop();
         }
         if best.is_none_or(|(most, _)| sum > most) {
             best = Some((sum, step));
@@ -445,7 +444,7 @@ fn check_bytes(context: &Context, lines: &[Line], doubts: &Doubts, findings: &mu
             None => total == Some(sum),
         };
         let rise = cumulative.and_then(|cumulative| cumulative.checked_sub(sum));
-        let expected = expected_bytes(context, entry, doubts);
+        let expected = expected_bytes(context, entry, &line, doubts);
         let has_shape = expected.is_some();
         if let Some((expected, shape)) = expected.filter(|&(expected, _)| expected != printed)
             && let Some(place) = shape.place(dump)
@@ -548,10 +547,15 @@ impl Printed {
 }
 
 /// The unpadded bytes of a line's value, and the shape that says so.
-fn expected_bytes(context: &Context, line: &Line, doubts: &Doubts) -> Option<(u64, Printed)> {
+fn expected_bytes(
+    context: &Context,
+    line: &Line,
+    at: &At<facts::PeakValue>,
+    doubts: &Doubts,
+) -> Option<(u64, Printed)> {
     let dump = context.dump;
     let name = line.name?;
-    if line.at(dump)?.row.index.is_empty() {
+    if at.row.index.is_empty() {
         // Older lists count the whole result of the instruction.
         let at = dump
             .values_of(name)

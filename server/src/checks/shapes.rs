@@ -274,7 +274,8 @@ pub(super) fn check_sizes(context: &Context, doubts: &mut Doubts, findings: &mut
                 }
                 counts
             });
-            let Some(placement) = dump.placement(value).filter(|_| counts[&value.size] == 1) else {
+            let is_alone = counts[&value.size] == 1;
+            let Some(placement) = is_alone.then(|| dump.placement(value)).flatten() else {
                 continue;
             };
             let shape = context.placed(at);

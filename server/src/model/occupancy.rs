@@ -130,6 +130,8 @@ pub struct Occupancy {
     pub spaces: Vec<Space>,
     /// How full each allocation of [`Dump::allocations`] gets; [`Fill::NONE`] for thread-local ones. Empty without curves.
     fills: Vec<Fill>,
+    /// The allocations in which values share bytes at more than one step, or may.
+    overlapping: Vec<u32>,
     /// Why there are no curves and so no peaks.
     pub reason: Option<&'static str>,
     /// So many values that should have a live range have none, or none that makes sense, or lie in no
@@ -156,9 +158,10 @@ impl Occupancy {
         let is_counted = |at: &u32| left_out.is_empty() || !left_out.contains(at);
         let mut of_spaces = vec![Changes::default(); spaces.len()];
         let mut fills = Vec::with_capacity(dump.allocations.len());
+        let mut overlapping = Vec::new();
         // Of one allocation at a time. On this thread alone: others may be waiting for the outcome.
         let mut blocks = Vec::new();
-        for allocation in &dump.allocations {
+        for (number, allocation) in (0..).zip(&dump.allocations) {
             checkpoint();
             let place = spaces.binary_search_by_key(&allocation.color, |space| space.color);
             let place = place
@@ -168,12 +171,15 @@ impl Occupancy {
                 let values = allocation.values.clone().filter(is_counted);
                 blocks.reserve_exact(allocation.values.len());
                 let mut fullest = Moment { step: 0, bytes: 0 };
-                occupied(dump, values, steps, &mut blocks, |before, moment| {
+                let are_apart = occupied(dump, values, steps, &mut blocks, |before, moment| {
                     of_spaces[place].add(before, moment);
                     if moment.bytes > fullest.bytes {
                         fullest = moment;
                     }
                 });
+                if !are_apart {
+                    overlapping.push(number);
+                }
                 Fill {
                     fullest,
                     at_peak: 0,
@@ -196,6 +202,7 @@ impl Occupancy {
         Self {
             spaces,
             fills,
+            overlapping,
             reason: None,
             missing: missing(dump),
         }
@@ -233,6 +240,12 @@ impl Occupancy {
     pub fn fill(&self, allocation: u32) -> Option<Fill> {
         let fill = self.fills.get(allocation as usize);
         fill.copied().filter(|fill| *fill != Fill::NONE)
+    }
+
+    /// Whether it is known that no two values of an allocation share bytes, but that one may begin at the last step of another,
+    /// whose place it takes.
+    pub fn lie_apart(&self, allocation: u32) -> bool {
+        self.fill(allocation).is_some() && self.overlapping.binary_search(&allocation).is_err()
     }
 
     /// The peak of its memory space if the value `at` alone went away, everything else staying
@@ -374,23 +387,29 @@ pub fn curve_of(dump: &Dump, values: &[u32], steps: u64) -> Curve {
     Curve::new(changes, steps)
 }
 
-/// Tells from which step on `values`, of one allocation, occupy how many other bytes than before. In `blocks` is nothing, and
-/// nothing is left.
+/// Tells from which step on `values`, of one allocation, occupy how many other bytes than before, and whether they are known to
+/// [lie apart](Occupancy::lie_apart). In `blocks` is nothing, and nothing is left.
 fn occupied(
     dump: &Dump,
     values: impl Iterator<Item = u32>,
     steps: u64,
     blocks: &mut Vec<Block>,
     mut tell: impl FnMut(u64, Moment),
-) {
+) -> bool {
     let values = values.filter_map(|at| dump.values.get(at as usize));
-    blocks.extend(values.filter_map(|value| block(dump, value, steps)));
+    // What begins behind the schedule occupies nothing in it.
+    let mut are_in_it = true;
+    blocks.extend(values.filter_map(|value| {
+        are_in_it &= dump.live(value).0 < steps;
+        block(dump, value, steps)
+    }));
     let mut before = 0;
-    sweep::lengths(blocks, |moment| {
+    let are_apart = sweep::lengths(blocks, |moment| {
         tell(before, moment);
         before = moment.bytes;
     });
     blocks.clear();
+    are_in_it && are_apart
 }
 
 /// The sizes of a memory space's allocations, by kind, in the order of [`Kind::OCCUPYING`].

@@ -31,11 +31,14 @@ impl Block {
 /// Tells the steps at which the length of the union of `blocks` changes, in order, each with the length from then on; the
 /// last is 0. Leaves them in another order, and with other bytes: there may be a million, and there is no second table.
 ///
+/// Whether they are known to lie apart: no two share bytes, but that one may begin at the last step of another, whose place
+/// it takes.
+///
 /// A segment tree over the ends of the byte ranges holds how often each stretch is covered, so
 /// each block costs the logarithm of their number.
-pub fn lengths(blocks: &mut [Block], mut tell: impl FnMut(Moment)) {
+pub fn lengths(blocks: &mut [Block], mut tell: impl FnMut(Moment)) -> bool {
     match blocks {
-        [] => return,
+        [] => return true,
         [only] => {
             tell(Moment {
                 step: only.start,
@@ -45,7 +48,7 @@ pub fn lengths(blocks: &mut [Block], mut tell: impl FnMut(Moment)) {
                 step: only.end,
                 bytes: 0,
             });
-            return;
+            return true;
         }
         _ => {}
     }
@@ -63,27 +66,40 @@ pub fn lengths(blocks: &mut [Block], mut tell: impl FnMut(Moment)) {
     blocks.sort_unstable_by_key(|block| block.start);
     let mut by_end: Vec<u32> = (0..blocks.len() as u32).collect();
     by_end.sort_unstable_by_key(|&at| blocks[at as usize].end);
+    let behind_all = by_end.last().map_or(0, |&at| blocks[at as usize].end);
     let mut beginning = blocks.iter().peekable();
     let mut ending = by_end.iter().map(|&at| &blocks[at as usize]).peekable();
     let mut cover = Cover::new(ends);
     let mut length = 0;
+    let mut tell_change = |step: u64, bytes: u64| {
+        if bytes != length {
+            tell(Moment { step, bytes });
+            length = bytes;
+        }
+    };
+    // The bytes of all that are alive, which are as many as they cover where no two share any.
+    let (mut held, mut are_apart) = (0_u128, true);
     // Nothing begins behind the last end.
     while let Some(first) = ending.peek() {
         let starts = beginning.peek().map(|block| block.start);
-        let step = first.end.min(starts.unwrap_or(u64::MAX));
-        // Which of the changes of one step comes first makes no difference: the length is taken behind all.
+        let step = (first.end - 1).min(starts.unwrap_or(u64::MAX));
         while let Some(block) = beginning.next_if(|block| block.start == step) {
             cover.change(block, 1);
+            held += u128::from(cover.bytes(block));
         }
-        while let Some(block) = ending.next_if(|block| block.end == step) {
+        tell_change(step, cover.length());
+        // What ends at the last step of all may have been cut there.
+        are_apart &= step + 1 != behind_all || held == u128::from(cover.length());
+        while let Some(block) = ending.next_if(|block| block.end == step + 1) {
             cover.change(block, -1);
+            held -= u128::from(cover.bytes(block));
         }
-        let now = cover.length();
-        if now != length {
-            tell(Moment { step, bytes: now });
-            length = now;
+        are_apart &= held == u128::from(cover.length());
+        if beginning.peek().is_none_or(|block| block.start > step + 1) {
+            tell_change(step + 1, cover.length());
         }
     }
+    are_apart
 }
 
 /// How often the stretches between neighbouring ends are covered, and how long the covered ones are
@@ -111,6 +127,11 @@ impl Cover {
     /// The covered bytes.
     fn length(&self) -> u64 {
         self.lengths[1]
+    }
+
+    /// How many bytes a block has, whose bytes are numbers of ends.
+    fn bytes(&self, block: &Block) -> u64 {
+        self.ends[block.high as usize] - self.ends[block.low as usize]
     }
 
     /// Covers the stretches of a block, one at least, once more, or once less. Its bytes are numbers of ends.

@@ -110,6 +110,33 @@ proptest! {
             }
         }
     }
+
+    /// What is said to lie apart shares no bytes at two steps; what does not is that, or ends last, or begins behind the
+    /// schedule.
+    #[test]
+    fn values_lie_apart(
+        values in prop::collection::vec((0_u64..40, 0_u64..30, 0_u64..14, 0_u64..14), 0..5),
+    ) {
+        let dump = dump(12, &values);
+        let lie_apart = dump.occupancy().lie_apart(2);
+        let shares = |one: &(u64, u64, u64, u64), other: &(u64, u64, u64, u64), steps: u64| {
+            let have_bytes = one.1 > 0 && other.1 > 0;
+            let meet = one.0 < other.0 + other.1 && other.0 < one.0 + one.1;
+            have_bytes && meet && one.2.max(other.2) + steps <= one.3.min(other.3) + 1
+        };
+        let taking_part = values.iter().filter(|it| it.1 > 0 && it.2 <= it.3);
+        let end = taking_part.map(|it| it.3.min(11)).max();
+        let (mut overlap, mut may_overlap) = (false, values.iter().any(|it| it.2 >= 12));
+        for (at, one) in values.iter().enumerate() {
+            for other in &values[at + 1..] {
+                overlap |= shares(one, other, 2);
+                let end_last = [one, other].iter().all(|it| Some(it.3.min(11)) == end);
+                may_overlap |= shares(one, other, if end_last { 1 } else { 2 });
+            }
+        }
+        prop_assert!(!(lie_apart && overlap));
+        prop_assert!(lie_apart || may_overlap);
+    }
 }
 
 #[test]
