@@ -14,6 +14,7 @@ pub use saving::Saving;
 use saving::{Donated, Savings};
 
 use super::Audit;
+use crate::model::cancel::join;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// What becomes of a parameter's buffer.
@@ -110,12 +111,43 @@ pub struct Donation {
 /// What becomes of each parameter.
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
-    let mut in_place = InPlace::new(dump);
-    let matching = Matching::of(audit, |_| true, &mut in_place);
-    let mut parameters = Vec::with_capacity(dump.parameters().len());
-    let mut savings = Savings::new(dump);
+    let matching = Matching::of(audit, |_| true, &mut InPlace::new(dump));
+    let savings = Savings::new(dump, matching.colors(dump));
+    let of_half = |allocations: &[u32]| {
+        let parameters = parameters(dump, &matching, allocations);
+        let donated = savings.donated(&parameters);
+        (parameters, donated)
+    };
+    let all = dump.parameters();
+    let (one, other) = all.split_at(all.len() / 2);
+    let ((mut parameters, mut donated), of_other) = join(|| of_half(one), || of_half(other));
+    parameters.extend(of_other.0);
+    donated.extend(of_other.1);
     let mut of_all: BTreeMap<u64, Vec<Donated>> = BTreeMap::new();
-    for &at in dump.parameters() {
+    let paired = parameters.iter_mut().filter(|it| it.output().is_some());
+    for (parameter, donated) in paired.zip(donated) {
+        let color = dump.allocations[parameter.allocation as usize].color;
+        parameter.saving = Some(savings.of_one(color, &donated));
+        of_all.entry(color).or_default().push(donated);
+    }
+    // No two are of one allocation.
+    parameters.sort_unstable_by_key(|parameter| {
+        let size = dump.allocations[parameter.allocation as usize].size;
+        (Reverse(size), parameter.number, parameter.allocation)
+    });
+    let of_all = of_all.iter();
+    let of_all = of_all.map(|(&color, donated)| (color, savings.of_all(color, donated)));
+    Donation {
+        parameters,
+        savings: of_all.collect(),
+    }
+}
+
+/// The parameters in `allocations`, without what donating them would save.
+fn parameters(dump: &Dump, matching: &Matching, allocations: &[u32]) -> Vec<Parameter> {
+    let mut in_place = InPlace::new(dump);
+    let mut parameters = Vec::with_capacity(allocations.len());
+    for &at in allocations {
         let allocation = &dump.allocations[at as usize];
         let Some(number) = allocation.parameter() else {
             continue;
@@ -160,12 +192,6 @@ pub fn donation(audit: &Audit) -> Donation {
             Some(alone) if pairing.obstacle.is_none() && !is_free_alone(alone) => before,
             _ => Vec::new(),
         };
-        let saving = output.map(|output| {
-            let donated = savings.donated(&mut in_place, allocation, own, output, &pairing);
-            let saving = savings.of_one(allocation.color, &donated);
-            of_all.entry(allocation.color).or_default().push(donated);
-            saving
-        });
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -174,23 +200,13 @@ pub fn donation(audit: &Audit) -> Donation {
             last_read,
             at_peak,
             outputs,
-            saving,
+            saving: None,
             pairing,
             only_with,
             copied_over: copied_over(dump, allocation),
         });
     }
-    // No two are of one allocation.
-    parameters.sort_unstable_by_key(|parameter| {
-        let size = dump.allocations[parameter.allocation as usize].size;
-        (Reverse(size), parameter.number, parameter.allocation)
-    });
-    let of_all = of_all.iter();
-    let of_all = of_all.map(|(&color, donated)| (color, savings.of_all(color, donated)));
-    Donation {
-        parameters,
-        savings: of_all.collect(),
-    }
+    parameters
 }
 
 /// The output that the parameter in allocation `at` is matched with, as [`donation`] has it, what donating it to that comes

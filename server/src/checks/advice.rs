@@ -70,9 +70,9 @@ pub(super) fn advise(dump: &Dump, thresholds: &Thresholds, findings: &mut Findin
         audit: Audit::new(dump, thresholds.libraries.clone()),
         thresholds,
     };
-    // In two parts that take about the same time.
-    let (of_copies, others) = join(|| advice().of_copies(), || advice().others());
-    for (findings_of_code, one) in others.into_iter().chain(of_copies) {
+    // In two parts: what donation could do takes as long as the others.
+    let (others, of_donation) = join(|| advice().others(), || advice().of_donation());
+    for (findings_of_code, one) in others.into_iter().chain(of_donation) {
         findings.extend(bounded(findings_of_code, one));
     }
 }
@@ -99,17 +99,18 @@ struct Advice<'a, 'd> {
 type OfKind = (Vec<Finding>, &'static str);
 
 impl<'d> Advice<'_, 'd> {
-    fn of_copies(&self) -> Vec<OfKind> {
-        let copies = copies(&self.audit);
+    fn of_donation(&self) -> Vec<OfKind> {
+        let donation = donation(&self.audit);
+        let (missed, outputs) = self.missed_donations(&donation);
         vec![
-            (self.layout_copies(&copies), "layout pair"),
-            (self.host_offload(&copies), "parameter"),
+            (missed, "parameter"),
+            (self.dead_parameters(&donation), "parameter"),
+            (self.idle_outputs(&outputs), "memory space"),
         ]
     }
 
     fn others(&self) -> Vec<OfKind> {
-        let donation = donation(&self.audit);
-        let (missed, outputs) = self.missed_donations(&donation);
+        let copies = copies(&self.audit);
         let (repeated, residuals) = match self.temporaries_at_peak() {
             Some((peak, temporaries)) => (
                 self.repeated_shapes(peak, &temporaries),
@@ -120,9 +121,8 @@ impl<'d> Advice<'_, 'd> {
         vec![
             (self.padding(), "shape"),
             (self.peak_step().into_iter().collect(), ""),
-            (missed, "parameter"),
-            (self.dead_parameters(&donation), "parameter"),
-            (self.idle_outputs(&outputs), "memory space"),
+            (self.layout_copies(&copies), "layout pair"),
+            (self.host_offload(&copies), "parameter"),
             (self.fragmentation(), "allocation"),
             (self.large_constants(), "constant"),
             (repeated, "shape"),

@@ -76,6 +76,8 @@ pub struct Pairing {
     /// The values that have to lie where the output does, as each is written over the one before, in the order of time. What
     /// else lies there before them, even if that is written over, may have another place then. None where nothing is known.
     pub written: Vec<u32>,
+    /// What the last reader of the parameter can write over it, be it not the output.
+    pub(super) made_over: Option<u32>,
 }
 
 impl Pairing {
@@ -88,7 +90,8 @@ impl Pairing {
     }
 }
 
-/// So many instructions are looked at to learn what runs before what; of parameters behind these nothing is told.
+/// So many instructions are looked at for each half of the parameters to learn what runs before what; of parameters behind these
+/// nothing is told.
 const MOST_LOOKS: usize = 1 << 17;
 
 /// Which instructions can write over what they read, each read once.
@@ -122,10 +125,14 @@ impl<'d> InPlace<'d> {
     /// and a TPU's compiler decides on copies when its instructions are in order already.
     pub fn pairing(&mut self, parameter: &Value, output: u32) -> Pairing {
         let dump = self.dump;
+        let made_over = self.made_over(parameter);
         let written = self.written_over(parameter, output);
         let mut made = written.iter().map(|&at| &dump.values[at as usize]);
         let (Some((_, last)), Some(first)) = (dump.last_read(parameter), made.next()) else {
-            return Pairing::default();
+            return Pairing {
+                made_over,
+                ..Pairing::default()
+            };
         };
         let copy = self.is_copy(first, parameter).then_some(first.name);
         // Without one, the parameter is the output as it is.
@@ -146,6 +153,7 @@ impl<'d> InPlace<'d> {
             obstacle,
             spared: copy.filter(|_| obstacle.is_none()),
             written,
+            made_over,
         }
     }
 
@@ -336,8 +344,8 @@ impl<'d> InPlace<'d> {
             && matches!(shapes, [Some(one), Some(other)] if one != other)
     }
 
-    /// What the last reader of `parameter` can write over it.
-    pub(super) fn made_over(&mut self, parameter: &Value) -> Option<u32> {
+    /// As in [`Pairing::made_over`].
+    fn made_over(&mut self, parameter: &Value) -> Option<u32> {
         let dump = self.dump;
         let (_, reader) = dump.last_read(parameter)?;
         let mut made = dump.values_of(reader).filter(|&at| {

@@ -79,6 +79,12 @@ impl<'a> Matching<'a> {
         (before.clone().next(), parameters.collect())
     }
 
+    /// The memory spaces of those that are matched with outputs, each as often as it has some.
+    pub(super) fn colors(&self, dump: &Dump) -> impl Iterator<Item = u64> {
+        let matched = self.matched.keys();
+        matched.map(|&at| dump.allocations[at as usize].color)
+    }
+
     /// The output that a parameter is matched with, and all that have its size.
     pub(super) fn of_parameter(&self, at: u32) -> (Option<u32>, Vec<u32>) {
         let output = self.matched.get(&at).copied();

@@ -1,17 +1,18 @@
 //! How much less a program takes if parameters are donated.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::in_place::{InPlace, Obstacle, Pairing};
-use super::needed_until;
+use super::in_place::{Obstacle, Pairing};
+use super::{Parameter, needed_until};
 use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, curve_of};
-use crate::model::{Allocation, Dump, Value};
+use crate::model::{Dump, Value};
 
-/// So many temporaries are looked at to learn which of them come and go while a buffer is idle; those behind these are taken to
-/// do so not.
-const MOST_LOOKS: usize = 1 << 14;
+/// So many temporaries are looked at for each half of the parameters to learn which of them come and go while a buffer is idle;
+/// those behind these are taken to do so not.
+const MOST_LOOKS: usize = 1 << 13;
 /// In so many outputs is looked for room for a copy.
 const MOST_ROOMS: usize = 64;
 
@@ -71,10 +72,10 @@ fn lying(steps: Range<u64>, bytes: u64) -> [Change; 2] {
 struct Temporaries {
     /// The sizes of their allocations.
     reserved: u64,
-    /// They, by the step at which they begin.
-    values: Vec<u32>,
     /// What they occupy.
     curve: Curve,
+    /// They, by the step at which they begin. Found when they are looked at first.
+    values: OnceLock<Vec<u32>>,
 }
 
 /// One of [`Dump::outputs`].
@@ -103,23 +104,41 @@ pub(super) struct Savings<'d> {
     dump: &'d Dump,
     rooms: FxHashMap<u32, Room>,
     /// By memory space.
-    temporaries: FxHashMap<u64, Option<Temporaries>>,
-    looks_left: usize,
+    temporaries: FxHashMap<u64, Temporaries>,
 }
 
 impl<'d> Savings<'d> {
-    pub(super) fn new(dump: &'d Dump) -> Self {
+    /// With what parameters in the memory spaces `colors` need.
+    pub(super) fn new(dump: &'d Dump, colors: impl Iterator<Item = u64>) -> Self {
         let outputs = dump.outputs().iter();
-        Self {
+        let mut savings = Self {
             dump,
             rooms: outputs.map(|&at| (at, Room::of(dump, at))).collect(),
             temporaries: FxHashMap::default(),
-            looks_left: MOST_LOOKS,
+        };
+        for color in colors {
+            if !savings.temporaries.contains_key(&color) {
+                let temporaries = Temporaries::of(dump, color);
+                savings
+                    .temporaries
+                    .extend(temporaries.map(|it| (color, it)));
+            }
         }
+        savings
+    }
+
+    /// What donating each of `parameters` that are matched with an output to that changes.
+    pub(super) fn donated(&self, parameters: &[Parameter]) -> Vec<Donated> {
+        let mut looks_left = MOST_LOOKS;
+        let outputs = parameters.iter();
+        let outputs = outputs.filter_map(|it| Some((it, it.output()?)));
+        outputs
+            .map(|(it, output)| self.donated_to(it, output, &mut looks_left))
+            .collect()
     }
 
     /// What it saves that all of `donated`, in one memory space, are.
-    pub(super) fn of_all(&mut self, color: u64, donated: &[Donated]) -> Saving {
+    pub(super) fn of_all(&self, color: u64, donated: &[Donated]) -> Saving {
         let grown = self.grown(color, donated);
         self.saving(color, donated, grown)
     }
@@ -147,7 +166,7 @@ impl<'d> Savings<'d> {
     }
 
     /// By how much the temporaries outgrow what is reserved for them if all of `donated` are donated.
-    fn grown(&mut self, color: u64, donated: &[Donated]) -> u64 {
+    fn grown(&self, color: u64, donated: &[Donated]) -> u64 {
         let with_copies = donated.iter().flat_map(|it| it.changes(true));
         let grown = self.growth(color, with_copies.collect());
         if grown == 0 || donated.iter().all(|it| it.copy.is_none()) {
@@ -181,34 +200,27 @@ impl<'d> Savings<'d> {
     }
 
     /// By how much the temporaries of a memory space outgrow what is reserved for them.
-    fn growth(&mut self, color: u64, changes: Vec<Change>) -> u64 {
-        let dump = self.dump;
+    fn growth(&self, color: u64, changes: Vec<Change>) -> u64 {
         if changes.is_empty() {
             return 0;
         }
-        let temporaries = self.temporaries.entry(color);
-        let temporaries = temporaries.or_insert_with(|| Temporaries::of(dump, color));
-        temporaries.as_ref().map_or(0, |it| {
+        self.temporaries.get(&color).map_or(0, |it| {
             let needed = it.curve.peak_if_changed(changes).bytes;
             needed.saturating_sub(it.reserved)
         })
     }
 
-    /// What donating `parameter`, in `allocation`, to the output in allocation `output` changes, which comes to `pairing`.
-    pub(super) fn donated(
-        &mut self,
-        in_place: &mut InPlace,
-        allocation: &Allocation,
-        parameter: Option<&Value>,
-        output: u32,
-        pairing: &Pairing,
-    ) -> Donated {
+    /// What donating `parameter` to the output in allocation `output` changes.
+    fn donated_to(&self, parameter: &Parameter, output: u32, looks_left: &mut usize) -> Donated {
         let dump = self.dump;
+        let pairing = &parameter.pairing;
+        let allocation = &dump.allocations[parameter.allocation as usize];
+        let parameter = parameter.value.map(|at| &dump.values[at as usize]);
         let (color, bytes) = (allocation.color, allocation.size);
         let mut donated = Donated {
             output,
             bytes,
-            free_from: parameter.and_then(|it| free_from(in_place, it, pairing)),
+            free_from: parameter.and_then(|it| free_from(dump, it, pairing)),
             temporaries: Vec::new(),
             copy: None,
             grown: 0,
@@ -253,14 +265,12 @@ impl<'d> Savings<'d> {
             }
         };
         if !matches!(pairing.obstacle, None | Some(Obstacle::Apart(_))) {
-            let next = in_place
-                .made_over(parameter)
-                .map(|it| &dump.values[it as usize]);
+            let next = pairing.made_over.map(|it| &dump.values[it as usize]);
             let next = next.and_then(Value::allocation);
             donated.copy = Some(Copied { until, next });
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
-            let within = self.coming_and_going(color, before, &pairing.written, idle);
+            let within = self.coming_and_going(color, before, &pairing.written, idle, looks_left);
             let within = curve_of(dump, &within, steps);
             let moments = within.changes().iter().map(|&Moment { step, bytes: own }| {
                 let bytes = own.min(bytes);
@@ -278,11 +288,12 @@ impl<'d> Savings<'d> {
     /// The temporaries of a memory space that come and go within the steps `idle`, and those of `before` that do, or that
     /// `written` are written over in turn.
     fn coming_and_going(
-        &mut self,
+        &self,
         color: u64,
         before: Vec<u32>,
         written: &[u32],
         idle: Range<u64>,
+        looks_left: &mut usize,
     ) -> Vec<u32> {
         let dump = self.dump;
         let live = |at: u32| dump.live(&dump.values[at as usize]);
@@ -296,14 +307,13 @@ impl<'d> Savings<'d> {
             |at: &u32| is_within(at) || idle.contains(&live(*at).0) && in_turn.contains(at);
         let mut found: Vec<u32> = before.into_iter().filter(is_before).collect();
         // Of an output whose buffer holds a parameter's copy first that is rarely more.
-        let temporaries = self.temporaries.get(&color).and_then(Option::as_ref);
-        let temporaries = temporaries.filter(|_| idle.start > 0);
-        let temporaries = temporaries.map_or(&[][..], |it| &it.values);
+        let temporaries = self.temporaries.get(&color).filter(|_| idle.start > 0);
+        let temporaries = temporaries.map_or(&[][..], |it| it.values(dump, color));
         let start = temporaries.partition_point(|&at| live(at).0 < idle.start);
         let temporaries = temporaries[start..].iter().copied();
         let temporaries = temporaries.take_while(|&at| live(at).0 < idle.end);
-        for at in temporaries.take(self.looks_left) {
-            self.looks_left -= 1;
+        for at in temporaries.take(*looks_left) {
+            *looks_left -= 1;
             // What is written over it in turn stays with it.
             if is_within(&at) && buffer(dump, at).iter().all(is_within) {
                 found.push(at);
@@ -318,29 +328,35 @@ impl Temporaries {
     fn of(dump: &Dump, color: u64) -> Option<Self> {
         let space = dump.occupancy().space(color)?;
         let all = space.curve.as_ref()?;
-        let (mut reserved, mut values, mut others) = (0_u64, Vec::new(), Vec::new());
+        let (mut reserved, mut others) = (0_u64, Vec::new());
         for (_, allocation) in dump.allocations_in(color) {
             match allocation.kind() {
-                Kind::Temp => {
-                    reserved = reserved.saturating_add(allocation.size);
-                    values.extend(allocation.values.clone());
-                }
+                Kind::Temp => reserved = reserved.saturating_add(allocation.size),
                 Kind::ThreadLocal => {}
                 _ => others.extend(allocation.values.clone()),
             }
         }
-        values.retain(|&at| {
-            dump.values
-                .get(at as usize)
-                .is_some_and(Value::has_live_range)
-        });
-        // Of all values most are temporaries.
-        let curve = all.without(&curve_of(dump, &others, all.steps()));
-        values.sort_unstable_by_key(|&at| (dump.live(&dump.values[at as usize]).0, at));
         Some(Self {
             reserved,
-            values,
-            curve,
+            // Of all values most are temporaries.
+            curve: all.without(&curve_of(dump, &others, all.steps())),
+            values: OnceLock::new(),
+        })
+    }
+
+    /// The temporaries of `color`, whose these are.
+    fn values(&self, dump: &Dump, color: u64) -> &[u32] {
+        self.values.get_or_init(|| {
+            let allocations = dump.allocations_in(color);
+            let temporary = allocations.filter(|(_, it)| it.kind() == Kind::Temp);
+            let values = temporary.flat_map(|(_, it)| it.values.clone());
+            let begin = values.filter_map(|at| {
+                let value = dump.values.get(at as usize)?;
+                value.has_live_range().then(|| (dump.live(value).0, at))
+            });
+            let mut values: Vec<(u64, u32)> = begin.collect();
+            values.sort_unstable();
+            values.into_iter().map(|(_, at)| at).collect()
         })
     }
 }
@@ -369,8 +385,7 @@ fn add_up(changes: &mut Vec<Change>) {
 }
 
 /// The step from which on a parameter that is donated so takes no bytes beside the output. `None` where that is not known.
-fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: &Pairing) -> Option<u64> {
-    let dump = in_place.dump;
+fn free_from(dump: &Dump, parameter: &Value, pairing: &Pairing) -> Option<u64> {
     let until = needed_until(dump, parameter)?;
     if pairing.spared.is_some() {
         let begin = pairing.begin(dump);
@@ -378,8 +393,7 @@ fn free_from(in_place: &mut InPlace, parameter: &Value, pairing: &Pairing) -> Op
     }
     // What its last reader makes of it lies elsewhere, be it not the output.
     let stays = pairing.obstacle.is_some() || {
-        let reader = dump.last_read(parameter);
-        reader.is_some() && in_place.made_over(parameter).is_none()
+        dump.last_read(parameter).is_some() && pairing.made_over.is_none()
     };
     Some(until.saturating_add(stays.into()))
 }
