@@ -23,7 +23,7 @@ use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_te
 
 pub use numbering::Numbering;
 
-use numbering::{Texts, numbers_of};
+use numbering::{Rows, Texts, numbers_of};
 use one_dump::OneDump;
 use uses::Uses;
 
@@ -82,11 +82,12 @@ impl<'n> Join<'n> {
         if is_joined && numbering.size() > 2 * numbering.bytes + Numbering::SLACK {
             *numbering = Numbering::default();
         }
-        let dump = Dump {
+        let mut dump = Dump {
             names: std::mem::take(&mut numbering.names),
             shapes: std::mem::take(&mut numbering.shapes),
             ..Dump::default()
         };
+        numbering.rows.reserve_in(&mut dump);
         Self {
             dump,
             numbering,
@@ -189,6 +190,7 @@ impl<'n> Join<'n> {
         self.dump.live_ranges.shrink_to_fit();
         self.dump.platforms = self.dump.judge_platforms();
         self.dump.shapes.complete(self.dump.platforms);
+        self.numbering.rows = Rows::of(&self.dump);
         let dump = std::mem::take(&mut self.dump);
         (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());
         if self.numbering.bytes == 0 {

@@ -8,6 +8,7 @@ use buflens_syntax::facts::Facts;
 use buflens_syntax::facts::brief::Text;
 
 use super::module::JoinedModule;
+use crate::model::dump::Dump;
 use crate::model::names::{NameId, Names};
 use crate::model::shapes::{ShapeId, ShapeTexts};
 
@@ -23,6 +24,45 @@ pub struct Numbering {
     pub(super) bytes: usize,
     /// The HLO text of the last state by these numbers.
     pub(super) module: Option<JoinedModule>,
+    /// How many rows the tables of the last state have.
+    pub(super) rows: Rows,
+}
+
+/// How many rows the tables of a dump have: those of its next state mostly have as many.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rows {
+    allocations: usize,
+    values: usize,
+    used_values: usize,
+    positions: usize,
+    uses: usize,
+    steps: usize,
+    live_ranges: usize,
+}
+
+impl Rows {
+    pub(super) fn of(dump: &Dump) -> Self {
+        Self {
+            allocations: dump.allocations.len(),
+            values: dump.values.len(),
+            used_values: dump.used_values.len(),
+            positions: dump.positions.len(),
+            uses: dump.uses.len(),
+            steps: dump.steps.len(),
+            live_ranges: dump.live_ranges.len(),
+        }
+    }
+
+    /// Makes room for them in the empty tables of `dump`, which otherwise are moved again and again as they grow.
+    pub(super) fn reserve_in(self, dump: &mut Dump) {
+        dump.allocations.reserve_exact(self.allocations);
+        dump.values.reserve_exact(self.values);
+        dump.used_values.reserve_exact(self.used_values);
+        dump.positions.reserve_exact(self.positions);
+        dump.uses.reserve_exact(self.uses);
+        dump.steps.reserve_exact(self.steps);
+        dump.live_ranges.reserve_exact(self.live_ranges);
+    }
 }
 
 impl Default for Numbering {
@@ -34,6 +74,7 @@ impl Default for Numbering {
             shapes: ShapeTexts::default(),
             bytes: 0,
             module: None,
+            rows: Rows::default(),
         }
     }
 }
