@@ -50,7 +50,9 @@ pub(super) fn check_ids(dump: &Dump, doubts: &mut Doubts, findings: &mut Finding
     let are_unique = dump.ids_are_unique();
     for (at, value) in dump.values.iter().enumerate() {
         let is_outside = value.placement.is_some() && value.allocation().is_none() && is_whole;
-        if value.is_alike() && are_unique && !is_outside {
+        // Without section C there is nothing to hold it against.
+        let is_alone = !value.is_used() && !dump.has_used_values();
+        if (value.is_alike() || is_alone) && are_unique && !is_outside {
             continue;
         }
         let (placement, used) = (dump.placement(value), dump.used(value));
