@@ -23,7 +23,7 @@ use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_te
 
 pub use numbering::Numbering;
 
-use numbering::{Rows, Texts, numbers_of};
+use numbering::{TableLengths, Texts, numbers_of};
 use one_dump::OneDump;
 use uses::Uses;
 
@@ -87,7 +87,7 @@ impl<'n> Join<'n> {
             shapes: std::mem::take(&mut numbering.shapes),
             ..Dump::default()
         };
-        numbering.rows.reserve_in(&mut dump);
+        numbering.lengths.reserve_in(&mut dump);
         Self {
             dump,
             numbering,
@@ -190,7 +190,7 @@ impl<'n> Join<'n> {
         self.dump.live_ranges.shrink_to_fit();
         self.dump.platforms = self.dump.judge_platforms();
         self.dump.shapes.complete(self.dump.platforms);
-        self.numbering.rows = Rows::of(&self.dump);
+        self.numbering.lengths = TableLengths::of(&self.dump);
         let dump = std::mem::take(&mut self.dump);
         (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());
         if self.numbering.bytes == 0 {

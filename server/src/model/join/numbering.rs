@@ -25,12 +25,12 @@ pub struct Numbering {
     /// The HLO text of the last state by these numbers.
     pub(super) module: Option<JoinedModule>,
     /// How many rows the tables of the last state have.
-    pub(super) rows: Rows,
+    pub(super) lengths: TableLengths,
 }
 
 /// How many rows the tables of a dump have: those of its next state mostly have as many.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rows {
+pub(super) struct TableLengths {
     allocations: usize,
     values: usize,
     used_values: usize,
@@ -40,7 +40,7 @@ pub(super) struct Rows {
     live_ranges: usize,
 }
 
-impl Rows {
+impl TableLengths {
     pub(super) fn of(dump: &Dump) -> Self {
         Self {
             allocations: dump.allocations.len(),
@@ -74,7 +74,7 @@ impl Default for Numbering {
             shapes: ShapeTexts::default(),
             bytes: 0,
             module: None,
-            rows: Rows::default(),
+            lengths: TableLengths::default(),
         }
     }
 }
