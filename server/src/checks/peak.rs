@@ -211,7 +211,7 @@ fn step_by_rule(context: &Context) -> Option<u64> {
     {
         let result = dump.result_shape(&dump.values[value? as usize])?;
         let weight = dump.shapes.logical_bytes(result)?;
-        // At the step behind its last one it counts, and not behind that.
+        // At the step behind its last one it counts, and not behind that; never where it has ended before it begins.
         let behind = end.saturating_add(2);
         let weight = if behind > start { weight } else { 0 };
         starts.push((start, weight));

@@ -1,6 +1,7 @@
 //! Which parameter could be donated to which output, in the order in which JAX and XLA pair them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use buflens_syntax::{Dimension, ElementType, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -79,10 +80,12 @@ impl<'a> Matching<'a> {
         (before.clone().next(), parameters.collect())
     }
 
-    /// The memory spaces of those that are matched with outputs, each as often as it has some.
-    pub(super) fn colors(&self, dump: &Dump) -> impl Iterator<Item = u64> {
+    /// The memory spaces of those that are matched with outputs.
+    pub(super) fn colors(&self, dump: &Dump) -> BTreeSet<u64> {
         let matched = self.matched.keys();
-        matched.map(|&at| dump.allocations[at as usize].color)
+        matched
+            .map(|&at| dump.allocations[at as usize].color)
+            .collect()
     }
 
     /// The output that a parameter is matched with, and all that have its size.

@@ -1,5 +1,6 @@
 //! How much less a program takes if parameters are donated.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -109,22 +110,15 @@ pub(super) struct Savings<'d> {
 
 impl<'d> Savings<'d> {
     /// With what parameters in the memory spaces `colors` need.
-    pub(super) fn new(dump: &'d Dump, colors: impl Iterator<Item = u64>) -> Self {
-        let outputs = dump.outputs().iter();
-        let mut savings = Self {
+    pub(super) fn new(dump: &'d Dump, colors: BTreeSet<u64>) -> Self {
+        let rooms = dump.outputs().iter().map(|&at| (at, Room::of(dump, at)));
+        let colors = colors.into_iter();
+        let temporaries = colors.filter_map(|it| Some((it, Temporaries::of(dump, it)?)));
+        Self {
             dump,
-            rooms: outputs.map(|&at| (at, Room::of(dump, at))).collect(),
-            temporaries: FxHashMap::default(),
-        };
-        for color in colors {
-            if !savings.temporaries.contains_key(&color) {
-                let temporaries = Temporaries::of(dump, color);
-                savings
-                    .temporaries
-                    .extend(temporaries.map(|it| (color, it)));
-            }
+            rooms: rooms.collect(),
+            temporaries: temporaries.collect(),
         }
-        savings
     }
 
     /// What donating each of `parameters` that are matched with an output to that changes.
