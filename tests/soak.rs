@@ -15,7 +15,7 @@ use crate::support::requests::{PIECES, boundary, is_fine, position, requests_at}
 use serde_json::{Value, json};
 
 /// One round is one thing that a user does.
-const ROUNDS: usize = 50_000;
+const ROUNDS: usize = 20_000;
 /// So many documents are open at most.
 const MOST_OPEN: usize = 8;
 /// A text that has grown by edits to so many bytes is replaced by that of its file.

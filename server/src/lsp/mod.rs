@@ -48,6 +48,9 @@ use server::Buflens;
 /// After standard input has closed, answers get so long to be finished.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// A thread that has nothing to do ends after so long, as it holds the stack that its deepest work has taken.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// Serves an editor on standard input and output until it says `exit`, closes standard input or
 /// dies.
 pub fn run() -> ExitCode {
@@ -55,6 +58,7 @@ pub fn run() -> ExitCode {
     allocator::in_steps();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_keep_alive(IDLE)
         .build();
     let code = match runtime {
         Ok(runtime) => {
