@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structure::{Section, ends_openly, is_on_last_line};
 use super::{Code, Context, Doubts, Finding, Findings, keep_single_fix};
+use crate::model::cancel::join;
 use crate::model::shapes::index_numbers;
 use crate::model::{At, Dump, NameId, Peak, Place, Row, bytes};
 
@@ -52,9 +53,11 @@ fn check_members(
         && !doubts.live_ranges_incomplete
         && !findings.has(Code::Sequence)
         && !findings.has(Code::ValueShape);
-    let by_rule = is_sound.then(|| step_by_rule(context)).flatten();
     let printed = peak.step.value;
-    let differing = members(dump, peak, lines, printed);
+    let (by_rule, differing) = join(
+        || is_sound.then(|| step_by_rule(context)).flatten(),
+        || members(dump, peak, lines, printed),
+    );
     if let Some(step) = by_rule.filter(|&step| step != printed) {
         let message = format!(
             "step {printed} is printed as the peak where the compiler's rule gives step {step}"

@@ -105,7 +105,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec
 }
 
 /// Calls `take` for the items in their order on this thread, up to the first break, while all cores
-/// `prepare` them ahead. An item that is not ready when its turn comes is waited for by preparing
+/// `prepare` ahead those that are not ready. An item that is not ready when its turn comes is waited for by preparing
 /// others; so `prepare` must be harmless twice, and wait where it is at work on an item already.
 /// With a checkpoint before each item.
 pub fn for_each_prepared<T: Sync>(
@@ -115,14 +115,16 @@ pub fn for_each_prepared<T: Sync>(
     mut take: impl FnMut(usize, &T) -> ControlFlow<()>,
 ) {
     let token = CURRENT.with_borrow(|token| token.clone().unwrap_or_default());
+    // Behind an edit most are, and are not touched on another core.
+    let to_prepare: Vec<&T> = items.iter().filter(|item| !is_ready(item)).collect();
     let next = AtomicUsize::new(0);
     let prepare_next = || {
         token.check();
-        let item = items.get(next.fetch_add(1, Ordering::Relaxed));
-        item.map(&prepare).is_some()
+        let item = to_prepare.get(next.fetch_add(1, Ordering::Relaxed));
+        item.map(|item| prepare(item)).is_some()
     };
     rayon::in_place_scope(|scope| {
-        for _ in 1..rayon::current_num_threads() {
+        for _ in 1..rayon::current_num_threads().min(to_prepare.len() + 1) {
             // If it is cancelled, this thread comes to a checkpoint as well.
             scope.spawn(|_| {
                 let _: Option<()> = run(&token, || while prepare_next() {});
@@ -131,9 +133,11 @@ pub fn for_each_prepared<T: Sync>(
         for (number, item) in items.iter().enumerate() {
             token.check();
             while !is_ready(item) && prepare_next() {}
-            prepare(item);
+            if !is_ready(item) {
+                prepare(item);
+            }
             if take(number, item).is_break() {
-                next.store(items.len(), Ordering::Relaxed);
+                next.store(to_prepare.len(), Ordering::Relaxed);
                 break;
             }
         }

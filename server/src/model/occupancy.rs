@@ -372,8 +372,9 @@ pub fn by_kind(dump: &Dump, values: &[u32]) -> [u64; 4] {
     bytes
 }
 
-/// The bytes that `values` occupy over time, of so many steps, if there were no others. Those of an allocation come together.
-pub fn curve_of(dump: &Dump, values: &[u32], steps: u64) -> Curve {
+/// The bytes that `values` occupy over time, of so many steps, if there were no others, as in [`Curve::changes`]. Those of an
+/// allocation come together.
+pub fn changes_of(dump: &Dump, values: &[u32], steps: u64) -> Vec<Moment> {
     let allocation = |&at: &u32| dump.values.get(at as usize).and_then(Value::allocation);
     let (mut changes, mut blocks) = (Changes::default(), Vec::new());
     for together in values.chunk_by(|one, other| allocation(one) == allocation(other)) {
@@ -383,8 +384,7 @@ pub fn curve_of(dump: &Dump, values: &[u32], steps: u64) -> Curve {
             changes.add(before, moment);
         });
     }
-    drop(blocks);
-    Curve::new(changes, steps)
+    changes.add_up(steps)
 }
 
 /// Tells from which step on `values`, of one allocation, occupy how many other bytes than before, and whether they are known to

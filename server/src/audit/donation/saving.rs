@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_place::{Obstacle, Pairing};
 use super::{Parameter, needed_until};
-use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, curve_of};
+use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, changes_of};
 use crate::model::{Dump, Value};
 
 /// So many temporaries are looked at for each half of the parameters to learn which of them come and go while a buffer is idle;
@@ -235,8 +235,7 @@ impl<'d> Savings<'d> {
         let before: Vec<u32> = held.filter(|at| !written.contains(at)).collect();
         let changes = &mut donated.temporaries;
         if !before.is_empty() {
-            let before = curve_of(dump, &before, steps);
-            changes.extend(changes_to(before.changes().iter().copied()));
+            changes.extend(changes_to(changes_of(dump, &before, steps)));
         }
         // The steps at which nothing has to lie in the buffer.
         let from = donated.free_from.unwrap_or(until);
@@ -265,10 +264,10 @@ impl<'d> Savings<'d> {
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
             let within = self.coming_and_going(color, before, &pairing.written, idle, looks_left);
-            let within = curve_of(dump, &within, steps);
-            let moments = within.changes().iter().map(|&Moment { step, bytes: own }| {
-                let bytes = own.min(bytes);
-                Moment { step, bytes }
+            let within = changes_of(dump, &within, steps).into_iter();
+            let moments = within.map(|it| Moment {
+                bytes: it.bytes.min(bytes),
+                ..it
             });
             let fewer = changes_to(moments).map(|it| Change { by: -it.by, ..it });
             donated.temporaries.extend(fewer);
@@ -333,7 +332,7 @@ impl Temporaries {
         Some(Self {
             reserved,
             // Of all values most are temporaries.
-            curve: all.without(&curve_of(dump, &others, all.steps())),
+            curve: all.without(&changes_of(dump, &others, all.steps())),
             values: OnceLock::new(),
         })
     }
@@ -356,9 +355,9 @@ impl Temporaries {
 }
 
 /// From one of `moments` to the next, the first of which comes behind none.
-fn changes_to(moments: impl Iterator<Item = Moment>) -> impl Iterator<Item = Change> {
+fn changes_to(moments: impl IntoIterator<Item = Moment>) -> impl Iterator<Item = Change> {
     let mut before = 0;
-    moments.map(move |Moment { step, bytes }| {
+    moments.into_iter().map(move |Moment { step, bytes }| {
         let change = Change::new(step, before, bytes);
         before = bytes;
         change

@@ -47,7 +47,7 @@ impl Changes {
     }
 
     /// The steps before `steps` from which on the bytes are others than before, with the bytes; the first is 0.
-    fn add_up(self, steps: u64) -> Vec<Moment> {
+    pub(super) fn add_up(self, steps: u64) -> Vec<Moment> {
         let Self {
             mut rises,
             mut falls,
@@ -105,10 +105,10 @@ impl Curve {
         Self::of(changes.add_up(steps), steps)
     }
 
-    /// The bytes of this that are not in `part`, of as many steps.
+    /// The bytes of this that are not in `part`, of as many steps, as in [`Curve::changes`].
     #[must_use]
-    pub fn without(&self, part: &Self) -> Self {
-        let [mut own, mut of_part] = [self, part].map(|curve| curve.changes.iter().peekable());
+    pub fn without(&self, part: &[Moment]) -> Self {
+        let [mut own, mut of_part] = [&self.changes, part].map(|it| it.iter().peekable());
         let (mut before, mut less) = (0, 0);
         let mut changes = Vec::with_capacity(self.changes.len());
         loop {

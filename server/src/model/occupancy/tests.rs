@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use buflens_syntax::Document;
 use proptest::prelude::*;
 
-use super::{Change, Kind, Moment, Occupancy, alive, buffer, by_kind, curve_of};
+use super::{Change, Kind, Moment, Occupancy, alive, buffer, by_kind, changes_of};
 use crate::model::{Allocation, Dump, File};
 
 /// A dump with a temp allocation, a parameter and a thread-local one, and these values in the temp:
@@ -88,11 +88,11 @@ proptest! {
         let is_counted = |allocation: &&Allocation| allocation.kind() != Kind::ThreadLocal;
         let counted = dump.allocations.iter().filter(is_counted);
         let counted: Vec<u32> = counted.flat_map(|it| it.values.clone()).collect();
-        prop_assert_eq!(&curve_of(&dump, &counted, 12), curve);
+        prop_assert_eq!(changes_of(&dump, &counted, 12), curve.changes());
         let is_first = |at: &u32| dump.values[*at as usize].allocation() == Some(0);
         let (first, others): (Vec<u32>, Vec<u32>) = counted.into_iter().partition(is_first);
-        let without_first = curve.without(&curve_of(&dump, &first, 12));
-        prop_assert_eq!(without_first, curve_of(&dump, &others, 12));
+        let without_first = curve.without(&changes_of(&dump, &first, 12));
+        prop_assert_eq!(without_first.changes(), changes_of(&dump, &others, 12));
         for at in 0..values.len() {
             let (_, size, start, end) = values[at];
             let mut rest = values.clone();
