@@ -7,7 +7,7 @@
 use crate::line::{LineKind, Mode, classify, is_heading, mode_after};
 
 /// A block holds at most this many lines, and those that continue the last one ...
-const MAX_LINES: u32 = 128;
+const MAX_LINES: u32 = 256;
 /// ... and bytes, unless it is a single longer line.
 const MAX_BYTES: usize = 64 * 1024;
 /// A line of so many bytes is a block of its own, with the lines that continue it. Compilers repeat
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 64 * 1024;
 pub(crate) const LONG_LINE: usize = 1024;
 /// A cut that the text itself suggests is taken only behind so many lines, so that a line repeated
 /// a million times does not make a million blocks.
-const MIN_LINES: u32 = 16;
+const MIN_LINES: u32 = 32;
 
 /// How the line behind a block matters to the block's last line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -227,12 +227,12 @@ fn opens_section(kind: LineKind) -> bool {
 /// One line in so many is a cut, chosen by its text: lines that begin something more often.
 fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool {
     let (one_in, text) = match kind {
-        LineKind::ValueHeader => (16, line),
+        LineKind::ValueHeader => (32, line),
         // Where the header stands run-on in the line before, the defining position is as telling.
-        LineKind::PositionsHeading if follow == Follow::Positions => (16, next),
-        LineKind::ComputationHeader => (4, line),
-        LineKind::AllocationHeader | LineKind::Instruction | LineKind::SpaceHeading => (64, line),
-        LineKind::ValueLine | LineKind::ReportRow | LineKind::ReportAllocation => (128, line),
+        LineKind::PositionsHeading if follow == Follow::Positions => (32, next),
+        LineKind::ComputationHeader => (8, line),
+        LineKind::AllocationHeader | LineKind::Instruction | LineKind::SpaceHeading => (128, line),
+        LineKind::ValueLine | LineKind::ReportRow | LineKind::ReportAllocation => (256, line),
         LineKind::Step
         | LineKind::Range
         | LineKind::PeakLine
@@ -240,7 +240,7 @@ fn suggests_cut(kind: LineKind, follow: Follow, line: &str, next: &str) -> bool 
         | LineKind::TableRow
         | LineKind::OutOfMemoryEntry
         | LineKind::Foreign
-        | LineKind::Unknown => (256, line),
+        | LineKind::Unknown => (512, line),
         _ => return false,
     };
     hash(text).is_multiple_of(one_in)

@@ -39,7 +39,7 @@ pub(super) fn check_length(length: u64) -> Result<(), TooLarge> {
 }
 
 /// So many blocks at the start of a document are held: by them it is known what it is.
-const HELD: usize = 16;
+const HELD: usize = 8;
 
 /// Blocks share the text that they are cut of in pieces of about so many bytes, which are gone when all their blocks
 /// are. They are small enough that the next one is made where one was.
