@@ -138,7 +138,7 @@ pub fn stacks(facts: &Facts) -> Vec<Vec<Frame>> {
                 return None;
             }
         }
-        operand(operands, 0).filter(|_| (parameters, copies) == (1, 1))
+        operand(operands, 0).filter(|_| parameters == 1 && (1..8).contains(&copies))
     };
     // What a parameter is of the only call of its computation.
     let argument = |text: &str, computation: Option<&str>| -> Option<(String, usize)> {

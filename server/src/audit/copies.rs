@@ -261,17 +261,22 @@ struct Step<'d> {
 }
 
 impl<'d> Step<'d> {
-    /// The copy that a fusion is put around: its shapes may be others than those of the fusion's operand and result.
+    /// The copies that a fusion is put around: their shapes may be others than those of the fusion's operand and result.
     fn in_fusion(dump: &'d Dump, fusion: NameId) -> Option<Self> {
-        let copied = dump.copied_in(fusion)?;
-        let line = dump.at::<facts::Instruction>(copied.row)?;
+        let moved = dump.copied_in(fusion)?;
+        let line = dump.at::<facts::Instruction>(moved.first.row)?;
         let parts = InstructionParts::read_up_to(line.text(line.row.span), 1);
         let operand = dump.names.get(parts.operands.first()?.name)?;
-        let operand = dump.instruction_in(copied.computation, operand)?;
+        let operand = dump.instruction_in(moved.first.computation, operand)?;
+        let opcode = if moved.is_transposed {
+            "transpose"
+        } else {
+            "copy"
+        };
         Some(Self {
-            opcode: parts.opcode,
+            opcode,
             from: &dump.shapes[operand.shape],
-            to: &dump.shapes[copied.shape],
+            to: &dump.shapes[moved.last.shape],
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use buflens_syntax::{InstructionParts, facts};
+use buflens_syntax::{ArrayShape, InstructionParts, Shape, facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cancel::{checkpoint, lock};
@@ -10,6 +10,7 @@ use super::module::Instruction;
 use super::names::NameId;
 use super::opcodes::is_elementwise;
 use super::origin::called;
+use super::shapes::index_numbers;
 use super::{Dump, Platform};
 
 /// Opcodes that need their operands until the result is whole, as any of it may be made from any of them. XLA lets the
@@ -60,18 +61,29 @@ impl Dump {
 /// A fusion of more instructions does more than to copy.
 const MOST_IN_COPY: usize = 8;
 
+/// What a fusion does that only moves the data of its one parameter: a `copy`, a `transpose`, or several of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved {
+    /// What moves the data first ...
+    pub first: Instruction,
+    /// ... and last, which mostly is the same.
+    pub last: Instruction,
+    /// Whether that is a transposition, as several together are.
+    pub is_transposed: bool,
+}
+
 impl Dump {
-    /// The `copy` or `transpose` in the fusion called `name`, where that makes all of its result out of its one parameter, but
-    /// for bitcasts: compilers put fusions around the copies that they make.
-    pub fn copied_in(&self, name: NameId) -> Option<Instruction> {
+    /// What moves the data in the fusion called `name`, where that makes all of its result out of its one parameter and nothing
+    /// else, but for bitcasts: compilers put fusions around the copies that they make.
+    pub fn copied_in(&self, name: NameId) -> Option<Moved> {
         let copied = self.module.copied.get_or_init(|| self.copied());
         copied.get(&name).copied()
     }
 
-    fn copied(&self) -> FxHashMap<NameId, Instruction> {
+    fn copied(&self) -> FxHashMap<NameId, Moved> {
         let bodies = (0..self.module.computations.len() as u32)
             .filter_map(|body| Some((body, self.only_copy(body)?)));
-        let bodies: FxHashMap<u32, Instruction> = bodies.collect();
+        let bodies: FxHashMap<u32, Moved> = bodies.collect();
         if bodies.is_empty() {
             return FxHashMap::default();
         }
@@ -87,8 +99,8 @@ impl Dump {
         fusions.collect()
     }
 
-    /// The instruction of a computation that copies or transposes its parameter, if it has no other, but for bitcasts.
-    fn only_copy(&self, computation: u32) -> Option<Instruction> {
+    /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts.
+    fn only_copy(&self, computation: u32) -> Option<Moved> {
         checkpoint();
         let blocks = self.blocks_of(computation);
         let count: usize = blocks.map(|(_, _, rows)| rows.len()).sum();
@@ -96,7 +108,9 @@ impl Dump {
             return None;
         }
         // From the result to the parameter, which is all that there is.
-        let mut copied = None;
+        let mut moved: Option<Moved> = None;
+        // What leaves the data in its order is the copy where nothing else is.
+        let mut only_turned = None;
         let mut read = None;
         for (text, row) in self.instructions_of(computation).rev() {
             let name = row.name.text(text);
@@ -104,8 +118,7 @@ impl Dump {
                 return None;
             }
             match row.opcode.text(text) {
-                "bitcast" => {}
-                "copy" | "transpose" if copied.is_none() => copied = Some(name),
+                "bitcast" | "copy" | "transpose" => {}
                 "parameter" if row.parameter.value == 0 && read.is_some() => {
                     read = Some("");
                     continue;
@@ -113,11 +126,54 @@ impl Dump {
                 _ => return None,
             }
             let parts = InstructionParts::read_up_to(row.span.text(text), 1);
-            read = Some(parts.operands.first()?.name);
+            let operand = parts.operands.first()?.name;
+            read = Some(operand);
+            if parts.opcode == "bitcast" {
+                continue;
+            }
+            let instruction = |name| self.instruction_in(Some(computation), self.names.get(name)?);
+            let (own, operand) = (instruction(name)?, instruction(operand)?);
+            let together = Moved {
+                first: own,
+                last: moved.map_or(own, |it| it.last),
+                is_transposed: moved.is_some() || parts.opcode == "transpose",
+            };
+            if is_bitcast(&parts, &self.shapes[operand.shape]) {
+                only_turned = Some(together);
+            } else {
+                moved = Some(together);
+            }
         }
         read.filter(|read| read.is_empty())?;
-        self.instruction_in(Some(computation), self.names.get(copied?)?)
+        moved.or(only_turned)
     }
+}
+
+/// Whether an instruction is a transposition that leaves all data where it is: it turns the layout as it turns the dimensions
+/// (`ShapeUtil::TransposeIsBitcast`).
+fn is_bitcast(parts: &InstructionParts, operand: &str) -> bool {
+    let [Ok(Shape::Array(from)), Ok(Shape::Array(to))] = [operand, parts.shape].map(Shape::read)
+    else {
+        return false;
+    };
+    let (Some(old), Some(new)) = (&from.layout, &to.layout) else {
+        return false;
+    };
+    let turned = index_numbers(parts.attribute("dimensions").unwrap_or_default());
+    // Where nothing is padded, it does not matter where a dimension of one element is.
+    let matters = |shape: &ArrayShape, dimension: u64| {
+        let dimension = shape.dimensions.get(dimension as usize);
+        !old.tiles.is_empty() || dimension.is_none_or(|it| it.size != Some(1))
+    };
+    let from_order = old.minor_to_major.iter().copied();
+    let to_order = new.minor_to_major.iter().copied();
+    let from_order = from_order.filter(|&it| matters(&from, it)).map(Some);
+    let to_order = to_order.filter(|&it| matters(&to, it));
+    let to_order = to_order.map(|it| turned.get(it as usize).copied());
+    parts.opcode == "transpose"
+        && old.tiles == new.tiles
+        && old.memory_space == new.memory_space
+        && from_order.eq(to_order)
 }
 
 /// Whether an instruction with an opcode of these is one that needs its operands.

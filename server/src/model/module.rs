@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::allocation::Allocation;
 use super::cancel::checkpoint;
 use super::dump::{At, Dump, FileId, Part};
-use super::fused::{Fusion, Operands};
+use super::fused::{Fusion, Moved, Operands};
 use super::names::NameId;
 use super::origin::{branches, called};
 use super::row::Row;
@@ -41,7 +41,7 @@ pub struct Module {
     /// What runs a computation on its own, found when it is asked for first.
     runners: OnceLock<FxHashMap<u32, NameId>>,
     /// See [`Dump::copied_in`].
-    pub(super) copied: OnceLock<FxHashMap<NameId, Instruction>>,
+    pub(super) copied: OnceLock<FxHashMap<NameId, Moved>>,
     /// See [`Dump::operands_of`].
     pub(super) fused: Mutex<FxHashMap<Fusion, Arc<Operands>>>,
 }

@@ -329,14 +329,17 @@ fn a_copy_in_a_fusion_of_its_own_is_one() {
     let text = r"BufferAssignment:
 allocation 0: size 512, parameter 0, shape |f32[8,16]| at ShapeIndex {}:
  value: <1 p @0> (size=512,offset=0): f32[8,16]{1,0}
-allocation 1: size 2560, preallocated-temp:
+allocation 1: size 4096, preallocated-temp:
  value: <2 wrapped_copy @0> (size=512,offset=0): f32[8,16]{0,1}
  value: <3 bitcast_copy_fusion @0> (size=512,offset=512): f32[8,16]{1,0}
  value: <4 wrapped_transpose @0> (size=512,offset=1024): f32[16,8]{1,0}
  value: <5 copy_negate_fusion @0> (size=512,offset=1536): f32[8,16]{0,1}
  value: <6 dead_copy_fusion @0> (size=512,offset=2048): f32[128]{0}
+ value: <7 turned_copy_fusion @0> (size=512,offset=2560): f32[16,8]{1,0}
+ value: <8 copy_copy_fusion @0> (size=512,offset=3072): f32[4,32]{1,0}
+ value: <9 turned_fusion @0> (size=512,offset=3584): f32[16,8]{0,1}
 
-Total bytes used: 3072 (3.0KiB)
+Total bytes used: 4608 (4.5KiB)
 ";
     let module = r"HloModule m, is_scheduled=true
 
@@ -369,12 +372,33 @@ Total bytes used: 3072 (3.0KiB)
   ROOT %b.4 = f32[128]{0} bitcast(%q4)
 }
 
+%c5 (q5: f32[8,16]) -> f32[16,8] {
+  %q5 = f32[8,16]{1,0} parameter(0)
+  %transpose.5 = f32[16,8]{0,1} transpose(%q5), dimensions={1,0}
+  ROOT %copy.5 = f32[16,8]{1,0} copy(%transpose.5)
+}
+
+%c6 (q6: f32[8,16]) -> f32[4,32] {
+  %q6 = f32[8,16]{1,0} parameter(0)
+  %copy.6 = f32[8,16]{0,1} copy(%q6)
+  %b.6 = f32[4,32]{0,1} bitcast(%copy.6)
+  ROOT %copy.7 = f32[4,32]{1,0} copy(%b.6)
+}
+
+%c7 (q7: f32[8,16]) -> f32[16,8] {
+  %q7 = f32[8,16]{1,0} parameter(0)
+  ROOT %transpose.7 = f32[16,8]{0,1} transpose(%q7), dimensions={1,0}
+}
+
 ENTRY %main (p: f32[8,16]) -> f32[8,16] {
   %p = f32[8,16]{1,0} parameter(0)
   %dead_copy_fusion = f32[128]{0} fusion(%p), kind=kLoop, calls=%c4
   %wrapped_copy = f32[8,16]{0,1} fusion(%p), kind=kLoop, calls=%c0
   %bitcast_copy_fusion = f32[8,16]{1,0} fusion(%wrapped_copy), kind=kLoop, calls=%c1
   %wrapped_transpose = f32[16,8]{1,0} fusion(%bitcast_copy_fusion), kind=kInput, calls=%c2
+  %turned_copy_fusion = f32[16,8]{1,0} fusion(%p), kind=kLoop, calls=%c5
+  %copy_copy_fusion = f32[4,32]{1,0} fusion(%p), kind=kLoop, calls=%c6
+  %turned_fusion = f32[16,8]{0,1} fusion(%p), kind=kLoop, calls=%c7
   ROOT %copy_negate_fusion = f32[8,16]{0,1} fusion(%p), kind=kLoop, calls=%c3
 }
 ";
@@ -386,6 +410,9 @@ ENTRY %main (p: f32[8,16]) -> f32[8,16] {
         wrapped_copy layout 512 B, p f32[8,16]{1,0} Some(0) -> wrapped_copy f32[8,16]{0,1} Some(0), steps None
         bitcast_copy_fusion layout 512 B, wrapped_copy f32[16,8]{1,0} Some(0) -> bitcast_copy_fusion f32[16,8]{0,1} Some(0), steps None
         wrapped_transpose transpose 512 B, bitcast_copy_fusion f32[8,16]{1,0} Some(0) -> wrapped_transpose f32[16,8]{1,0} Some(0), steps None, takes back bitcast_copy_fusion
+        turned_copy_fusion layout 512 B, p f32[16,8]{0,1} Some(0) -> turned_copy_fusion f32[16,8]{1,0} Some(0), steps None
+        copy_copy_fusion transpose 512 B, p f32[8,16]{1,0} Some(0) -> copy_copy_fusion f32[4,32]{1,0} Some(0), steps None
+        turned_fusion transpose 512 B, p f32[8,16]{1,0} Some(0) -> turned_fusion f32[16,8]{0,1} Some(0), steps None
     "#]],
     );
 }

@@ -459,6 +459,12 @@ fn real_dumps() {
             11 `<17 copy.6.clone @0>` layout-copy: `copy.6.clone` (gen.py:121) writes 1.0 MiB only to change the layout, from `f32[1,512,4,128]{3,1,2,0}` to `f32[1,512,4,128]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
                 5 what it copies
                 14 likewise `copy.5.clone`
+            12 `<94 fusion.13.clone @0>` layout-copy: `fusion.13.clone` writes 1.0 MiB only to change the layout, from `f32[1,4,512,128]{3,1,2,0}` to `f32[1,4,512,128]{3,2,1,0}`; it is alive at the peak. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
+                23 what it copies
+                7 likewise `fusion.5.clone`
+            15 `<90 fusion.12.clone @0>` layout-copy: `fusion.12.clone` writes 1.0 MiB only to change the layout, from `f32[1,4,128,512]{2,1,3,0}` to `f32[1,4,128,512]{3,2,1,0}`. If what makes the data and what reads it agreed on a layout, it would go (1 more like it)
+                25 what it copies
+                16 likewise `fusion.14.clone`
             22 `1048576` missed-donation: parameter 0 is not donated, and allocation 2 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
                 13 the output
             26 `1048576` missed-donation: parameter 2 is not donated, and allocation 1 holds a part of the result that takes the same 1.0 MiB: if the caller needs the parameter no longer, donating it reserves up to 1.0 MiB less, and lowers the peak of host RAM by up to 1.0 MiB
