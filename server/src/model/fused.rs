@@ -152,6 +152,9 @@ impl Dump {
 /// Whether an instruction is a transposition that leaves all data where it is: it turns the layout as it turns the dimensions
 /// (`ShapeUtil::TransposeIsBitcast`).
 fn is_bitcast(parts: &InstructionParts, operand: &str) -> bool {
+    if parts.opcode != "transpose" {
+        return false;
+    }
     let [Ok(Shape::Array(from)), Ok(Shape::Array(to))] = [operand, parts.shape].map(Shape::read)
     else {
         return false;
@@ -170,10 +173,7 @@ fn is_bitcast(parts: &InstructionParts, operand: &str) -> bool {
     let from_order = from_order.filter(|&it| matters(&from, it)).map(Some);
     let to_order = to_order.filter(|&it| matters(&to, it));
     let to_order = to_order.map(|it| turned.get(it as usize).copied());
-    parts.opcode == "transpose"
-        && old.tiles == new.tiles
-        && old.memory_space == new.memory_space
-        && from_order.eq(to_order)
+    (&old.tiles, old.memory_space) == (&new.tiles, new.memory_space) && from_order.eq(to_order)
 }
 
 /// Whether an instruction with an opcode of these is one that needs its operands.
