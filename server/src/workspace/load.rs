@@ -441,7 +441,7 @@ mod tests {
                 released += blocks.filter(|(_, block)| !block.is_held()).count();
             }
         }
-        assert!(released > 50, "{released}");
+        assert!(released > 90, "{released}");
     }
 
     #[test]

@@ -569,7 +569,7 @@ mod tests {
             let text = std::fs::read_to_string(file.expect("a file").path()).expect("UTF-8");
             let document = Document::new(&text).expect("a short text");
             for (_, block) in document.blocks() {
-                for round in 0..400 {
+                for round in 0..560 {
                     let mut text = block.text().to_owned();
                     for _ in 0..round % 4 {
                         let mut at = [0, 1].map(|_| random(text.len() + 1));
@@ -600,7 +600,7 @@ mod tests {
             }
         }
         assert!(
-            sound > 6000 && broken > 6000,
+            sound > 9000 && broken > 9000,
             "{sound} sound, {broken} broken"
         );
     }
