@@ -23,7 +23,7 @@ use crate::model::bytes::counted;
 use crate::model::device::{DEVICES, Device};
 use crate::model::space;
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
-use crate::workspace::{self, Found, Loaded, Texts};
+use crate::workspace::{self, Found, Loaded, Note, Texts};
 
 /// The width where nothing tells it: lines of dumps are longer than those of tables.
 const WIDTH: usize = 100;
@@ -381,11 +381,10 @@ fn write_findings(
                 totals.unreadable(note);
             }
             for file in &loaded.dump.files {
-                if file.document.is_lost() {
-                    let path = file.path.display();
-                    totals.unreadable(&format!(
-                        "{path}: it changed while it was checked; check it again"
-                    ));
+                let path = file.path.clone();
+                let changed = Note::Changed { path };
+                if file.document.is_lost() && !loaded.notes.contains(&changed) {
+                    totals.unreadable(&changed);
                 }
             }
             if is_of(&loaded.dump, DocumentKind::OutOfMemory) {

@@ -43,6 +43,11 @@ pub enum Note {
         /// Why.
         reason: String,
     },
+    /// Somebody wrote to it at the same time: what was read need not be what it held at any one time.
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl fmt::Display for Note {
@@ -58,6 +63,13 @@ impl fmt::Display for Note {
             }
             Self::LeftOut { path, reason } => {
                 write!(f, "{} is left out: {reason}", path.display())
+            }
+            Self::Changed { path } => {
+                write!(
+                    f,
+                    "{} changed while it was read; ask again when nobody writes to it",
+                    path.display()
+                )
             }
         }
     }
@@ -128,6 +140,8 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
         None => read(path),
     };
     let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let as_named = siblings(path).into_iter();
+    let before: Vec<_> = as_named.map(|it| length(&it.path).ok()).collect();
     for Sibling {
         path: sibling,
         part,
@@ -168,6 +182,9 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
         }
     }
     let files = belonging(files, path);
+    let after = siblings(path).into_iter().zip(before);
+    let changed = after.filter(|(it, before)| length(&it.path).ok() != *before);
+    notes.extend(changed.map(|(it, _)| Note::Changed { path: it.path }));
     let file = files.iter().position(|file| file.path == path).unwrap_or(0);
     let dump = match join.filter(|join| join.is_of(&files)) {
         Some(join) => join.finish(files),
@@ -463,6 +480,32 @@ mod tests {
                 assert_eq!(said(&held), said(&on_disk), "{name}");
             }
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_changes_while_its_dump_is_read_is_told() {
+        let folder = folder(&[("m-live-range.txt", RANGES)]);
+        let at = |name: &str| folder.path().join(name);
+        let (pipe, ranges) = (at("m-buffer-assignment.txt"), at("m-live-range.txt"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        let notes = |is_changed| {
+            std::thread::scope(|scope| {
+                let loading = scope.spawn(|| load(&pipe, Texts::Held).expect("a dump").notes);
+                // Opens when the other side does, and what is read ends when this does.
+                let mut end = DiskFile::options().write(true).open(&pipe).expect("a pipe");
+                if is_changed {
+                    fs::write(&ranges, [RANGES, b"\n"].concat()).expect("a file");
+                }
+                end.write_all(ASSIGNMENT).expect("a reader");
+                drop(end);
+                loading.join().expect("notes")
+            })
+        };
+        assert_eq!(notes(false), [].into());
+        let path = ranges.clone();
+        assert_eq!(notes(true), [Note::Changed { path }].into());
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::model::{Allocation, Dump, NameId, Part, Value};
 
 /// So many values with the same bytes are named.
 const MAX_NEIGHBOURS: usize = 6;
-/// They are the nearest of so many.
-const MAX_SHARING: usize = 20_000;
+/// The values with bytes of another are looked for among so many.
+pub(super) const MAX_SHARING: usize = 20_000;
 
 /// `steps 13-14`, or `step 26 (26-26)`.
 pub(super) fn steps((start, end): (u64, u64)) -> String {

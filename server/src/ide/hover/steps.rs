@@ -4,7 +4,7 @@ use buflens_syntax::facts::{LiveRange, PeakValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::instruction::Instruction;
-use super::life::steps;
+use super::life::{MAX_SHARING, steps};
 use super::value::{self, MAX_LISTED, title};
 use super::{Context, peak, percent};
 use crate::ide::markdown::{Table, Text, code, cut, listed};
@@ -278,9 +278,10 @@ fn peak_values(dump: &Dump, name: &str, index: &str, step: u64) -> Vec<u32> {
 /// The other values alive at `step` with the very bytes of value `at`: what the list counts again.
 fn listed_twins(dump: &Dump, at: u32, step: u64) -> Option<String> {
     let value = &dump.values[at as usize];
-    let all = &dump.allocation_of(value)?.values;
-    let twins: Vec<String> = (all.start..all.end)
-        .filter(|&other| other != at && value.size > 0)
+    let bytes = value.offset..value.end();
+    let sharing = dump.values_in(dump.allocation_of(value)?, bytes, MAX_SHARING);
+    let others = sharing.into_iter().filter(|&other| other != at);
+    let twins: Vec<String> = others
         .filter_map(|other| dump.values.get(other as usize))
         .filter(|other| (other.offset, other.size) == (value.offset, value.size))
         .filter(|other| dump.is_alive(other, step))
