@@ -397,6 +397,30 @@ fn a_memory_space_without_bytes_has_no_table() {
 }
 
 #[test]
+fn where_nothing_is_occupied_for_want_of_live_ranges_that_is_said() {
+    let dump = "BufferAssignment:
+allocation 0: size 8, preallocated-temp:
+ value: <0 a @0> (size=8,offset=0): f32[2]{0}
+
+HloLiveRange (max 1):
+  InstructionSequence:
+    0:a
+  BufferLiveRange:
+    x{}:0-1
+";
+    let (_folder, path) = folder(&[("m-buffer-assignment.txt", dump)]);
+    let (out, _) = run(&["peak", &path], 0);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.ends_with(
+            "nothing of the default memory is occupied at any step; 8 B are reserved Static, this module only. \
+             1 value lacks a live range or a place in an allocation: it is left out, and the true peak may be higher."
+        ),
+        "{words}"
+    );
+}
+
+#[test]
 fn what_the_compiler_keeps_of_vmem_is_not_idle() {
     let dump = "BufferAssignment:
 allocation 0: size 512, parameter 0, shape |f32[128]| at ShapeIndex {}:

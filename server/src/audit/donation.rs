@@ -114,8 +114,9 @@ pub fn donation(audit: &Audit) -> Donation {
     let matching = Matching::of(audit, |_| true, &mut InPlace::new(dump));
     let savings = Savings::new(dump, matching.colors(dump));
     let of_half = |allocations: &[u32]| {
-        let parameters = parameters(dump, &matching, allocations);
-        let donated = savings.donated(&parameters);
+        let mut in_place = InPlace::new(dump);
+        let parameters = parameters(&matching, allocations, &mut in_place);
+        let donated = savings.donated(&parameters, &mut in_place);
         (parameters, donated)
     };
     let all = dump.parameters();
@@ -144,8 +145,8 @@ pub fn donation(audit: &Audit) -> Donation {
 }
 
 /// The parameters in `allocations`, without what donating them would save.
-fn parameters(dump: &Dump, matching: &Matching, allocations: &[u32]) -> Vec<Parameter> {
-    let mut in_place = InPlace::new(dump);
+fn parameters(matching: &Matching, allocations: &[u32], in_place: &mut InPlace) -> Vec<Parameter> {
+    let dump = in_place.dump;
     let mut parameters = Vec::with_capacity(allocations.len());
     for &at in allocations {
         let allocation = &dump.allocations[at as usize];

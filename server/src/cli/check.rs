@@ -32,7 +32,8 @@ const WIDTH: usize = 100;
 /// budgets are not kept.
 ///
 /// Options go before what `buflens.toml` says, which is looked for at and above the working
-/// directory. Exits with 0 if nothing was found, 1 with findings, 2 if something could not be read.
+/// directory. Exits with 1 if a finding is as severe as `--deny` says, 2 if something could not be read,
+/// else with 0.
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files, each of which stands for its whole dump, and folders, which are searched for dumps.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::{SyntaxKind as K, SyntaxNode};
 use memchr::memmem;
+use rustc_hash::FxHashSet;
 
 use crate::model::cancel::checkpoint;
 use crate::model::source::{frame_at, frames, row_at, row_of, unescaped};
@@ -21,20 +22,30 @@ pub struct Link {
     pub line: Option<u32>,
 }
 
-/// The links within `range`.
-pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
+/// After so many texts that lead nowhere no more are looked at.
+const MOST_DEAD: usize = 10_000;
+
+/// The links of a document that have a `target`, with it, at most so many.
+pub fn links<T>(
+    dump: &Dump,
+    file: FileId,
+    most: usize,
+    mut target: impl FnMut(&Link) -> Option<T>,
+) -> Vec<(Link, T)> {
     let Some(document) = dump.files.get(file).map(|file| &file.document) else {
         return Vec::new();
     };
     let mut links = Vec::new();
-    let first = document.block_at(range.start).unwrap_or(0);
-    for number in first..document.blocks().len() {
-        let Some((start, block)) = document
-            .block(number)
-            .filter(|(start, _)| *start < range.end)
-        else {
-            break;
-        };
+    // Of texts for which a tree need not be made again; and how many have led nowhere.
+    let (mut dead, mut count): (FxHashSet<&[u8]>, usize) = (FxHashSet::default(), 0);
+    let mut is_dead = |link: Link, links: &mut Vec<(Link, T)>| match target(&link) {
+        Some(target) => {
+            links.push((link, target));
+            false
+        }
+        None => true,
+    };
+    for (start, block) in document.blocks() {
         // Metadata is found by its keys, and the tree tells which of them are keys.
         let text = block.text().as_bytes();
         let files = memmem::find_iter(text, b"source_file=");
@@ -42,25 +53,50 @@ pub fn links(dump: &Dump, file: FileId, range: Range<u32>) -> Vec<Link> {
         let mut known = None;
         for at in files.chain(frames) {
             checkpoint();
-            let at = start + at as u32;
-            let Some((start, key)) = document.token_at(at).filter(|_| range.contains(&at)) else {
+            let entry = entry_of(&text[at..]);
+            if entry.is_some_and(|it| dead.contains(it)) {
+                continue;
+            }
+            let Some((start, key)) = document.token_at(start + at as u32) else {
                 continue;
             };
-            let entry = MetadataEntry::around(&key);
-            let link = entry.and_then(|entry| match key.text() {
-                "source_file" => of_source_file(&entry, start, &mut known),
-                "stack_frame_id" => of_stack_frame(dump, &entry, start),
+            let around = MetadataEntry::around(&key);
+            let link = around.and_then(|around| match key.text() {
+                "source_file" => of_source_file(&around, start, &mut known),
+                "stack_frame_id" => of_stack_frame(dump, &around, start),
                 _ => None,
             });
-            links.extend(link);
+            if link.is_some_and(|link| is_dead(link, &mut links)) {
+                dead.extend(entry);
+                count += 1;
+            }
         }
-        let rows = block.table_rows().iter();
-        let rows = rows.map(|row| start + row.row.span.start);
-        let rows = rows.filter(|at| range.contains(at));
-        links.extend(rows.filter_map(|at| of_table_row(dump, file, at)));
+        for row in block.table_rows() {
+            checkpoint();
+            let at = start + row.row.span.start;
+            let link = of_table_row(dump, file, at);
+            count += usize::from(link.is_some_and(|link| is_dead(link, &mut links)));
+        }
+        if count >= MOST_DEAD || links.len() >= most {
+            break;
+        }
     }
-    links.sort_unstable_by_key(|link| link.range.start);
+    links.sort_unstable_by_key(|(link, _)| link.range.start);
+    links.truncate(most);
     links
+}
+
+/// `source_file="/home/dev/model.py"` or `stack_frame_id=12`, which `text` begins with. `None` if its end is not found at once.
+fn entry_of(text: &[u8]) -> Option<&[u8]> {
+    let value = memchr::memchr(b'=', text)? + 1;
+    let end = match text.get(value)? {
+        b'"' => {
+            let end = value + 1 + memchr::memchr2(b'"', b'\\', &text[value + 1..])?;
+            (text[end] == b'"').then_some(end + 1)?
+        }
+        _ => value + text[value..].iter().position(|it| !it.is_ascii_digit())?,
+    };
+    Some(&text[..end])
 }
 
 /// `source_file="/home/dev/model.py" source_line=9`
@@ -149,10 +185,21 @@ mod tests {
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE};
 
-    fn check(text: &str, file: FileId, range: Range<u32>, expected: &Expect) {
+    fn check(text: &str, file: FileId, expected: &Expect) {
+        check_where(text, file, &mut |_| true, expected);
+    }
+
+    fn check_where(
+        text: &str,
+        file: FileId,
+        is_there: &mut dyn FnMut(&Link) -> bool,
+        expected: &Expect,
+    ) {
         let fixture = Fixture::new(text);
         let mut lines = String::new();
-        for link in links(&fixture.dump, file, range) {
+        for (link, ()) in links(&fixture.dump, file, 100, |link| {
+            is_there(link).then_some(())
+        }) {
             let place = fixture.place(file, link.range.start);
             let text = fixture.text(file, link.range);
             let line = link
@@ -168,12 +215,10 @@ mod tests {
         check(
             COMBINED,
             0,
-            0..u32::MAX,
             &expect![[r#"
             64 /home/dev/caf\303\251.py -> /home/dev/café.py:7
         "#]],
         );
-        check(COMBINED, 0, 0..100, &expect![""]);
     }
 
     #[test]
@@ -181,7 +226,6 @@ mod tests {
         check(
             MODULE,
             0,
-            0..u32::MAX,
             &expect![[r#"
             4 /home/dev/model.py -> /home/dev/model.py
             5 /home/dev/lib.py -> /home/dev/lib.py
@@ -195,7 +239,6 @@ mod tests {
         check(
             &(values.clone() + MODULE),
             0,
-            0..u32::MAX,
             &expect![[r#"
             a.txt:64 /home/dev/caf\303\251.py -> /home/dev/café.py
             a.txt:64 stack_frame_id=1 -> /home/dev/model.py:9
@@ -204,7 +247,6 @@ mod tests {
         check(
             &values,
             0,
-            0..u32::MAX,
             &expect![[r#"
             64 /home/dev/caf\303\251.py -> /home/dev/café.py
         "#]],
@@ -212,7 +254,6 @@ mod tests {
         check(
             &values.replace("frame_id=1", "frame_id=3"),
             0,
-            0..u32::MAX,
             &expect![[r#"
                 64 /home/dev/caf\303\251.py -> /home/dev/café.py
             "#]],
@@ -220,9 +261,47 @@ mod tests {
     }
 
     #[test]
+    fn of_files_that_are_not_there_each_is_asked_for_once() {
+        let line = |at: u32, file: &str| {
+            format!(
+                "  a.{at} = f32[] constant(1), metadata={{source_file=\"{file}\" source_line={at}}}\n"
+            )
+        };
+        let quoted = ["/q\\\".py", "/q\\\"b.py"];
+        let files = [
+            "/gone.py", "/here.py", "/gone.py", quoted[0], "/here.py", quoted[1],
+        ];
+        let lines: String = (1..).zip(files).map(|(at, file)| line(at, file)).collect();
+        let text = format!("HloModule m\n\nENTRY e {{\n{lines}}}\n");
+        let mut asked = Vec::new();
+        let mut is_there = |link: &Link| {
+            asked.push(link.path.clone());
+            link.path == "/here.py" || link.path == "/q\"b.py"
+        };
+        check_where(
+            &text,
+            0,
+            &mut is_there,
+            &expect![[r#"
+                5 /here.py -> /here.py:2
+                8 /here.py -> /here.py:5
+                9 /q\"b.py -> /q"b.py:6
+            "#]],
+        );
+        assert_eq!(asked.len(), 5, "{asked:?}");
+    }
+
+    #[test]
+    fn no_more_than_the_most_are_told() {
+        let fixture = Fixture::new(MODULE);
+        let links = |most| links(&fixture.dump, 0, most, |_| Some(())).len();
+        assert_eq!([links(0), links(3), links(9)], [0, 3, 5]);
+    }
+
+    #[test]
     fn text_that_looks_like_metadata_is_none() {
         let text = "HloModule m\n\nENTRY e {\n  a = f32[] constant(1), metadata={op_name=\"source_file=\\\"x\\\" stack_frame_id=1\"}\n}\n";
-        check(text, 0, 0..u32::MAX, &expect![""]);
+        check(text, 0, &expect![""]);
     }
 
     #[test]

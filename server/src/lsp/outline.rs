@@ -9,10 +9,10 @@ use tower_lsp::ls_types as lsp;
 
 use super::convert;
 use super::view::{View, dumps};
+use crate::ide::links::{self, Link};
 use crate::ide::symbols::{self, Symbol, SymbolKind};
-use crate::ide::{folding, links, selection};
+use crate::ide::{folding, selection};
 use crate::model::bytes::rounded;
-use crate::model::cancel::checkpoint;
 use crate::model::{Part, Place, Rank, space};
 use crate::workspace::{self, DumpHit, Hit, Index, Loaded, Unavailable};
 
@@ -216,24 +216,13 @@ pub fn selections(
 pub fn links(view: &View) -> Result<Vec<lsp::DocumentLink>, Unavailable> {
     let Loaded { dump, file, .. } = view.loaded()?;
     let document = &dump.files[file].document;
-    let mut links = Vec::new();
-    for (start, block) in document.blocks() {
-        checkpoint();
-        for link in links::links(&dump, file, start..start + block.text().len() as u32) {
-            let Some(target) = view.source(&dump, file, &link.path, link.line) else {
-                continue;
-            };
-            links.push(lsp::DocumentLink {
-                range: view.range(document, &link.range),
-                target: Some(target),
-                tooltip: None,
-                data: None,
-            });
-        }
-        if links.len() >= LINKS {
-            links.truncate(LINKS);
-            break;
-        }
-    }
-    Ok(links)
+    let target = |link: &Link| view.source(&dump, file, &link.path, link.line);
+    let links = links::links(&dump, file, LINKS, target).into_iter();
+    let links = links.map(|(link, target)| lsp::DocumentLink {
+        range: view.range(document, &link.range),
+        target: Some(target),
+        tooltip: None,
+        data: None,
+    });
+    Ok(links.collect())
 }

@@ -355,6 +355,23 @@ impl<'d> InPlace<'d> {
         made.next().filter(|_| !self.needs(parameter, reader))
     }
 
+    /// A value that `made`, whose bytes it has not, could be written over as well.
+    pub(super) fn other_place(&mut self, made: u32) -> Option<u32> {
+        let dump = self.dump;
+        let value = &dump.values[made as usize];
+        let read = dump.uses_by(value.name);
+        let mut read = read.map(|it| dump.uses[it as usize].value);
+        read.find(|&at| {
+            let other = &dump.values[at as usize];
+            let is_elsewhere =
+                (other.allocation(), other.offset) != (value.allocation(), value.offset);
+            is_elsewhere
+                && other.has_live_range()
+                && dump.live(other).1 == dump.live(value).0
+                && self.made_over(other) == Some(made)
+        })
+    }
+
     /// Whether `reader` needs `value`, which it reads, until its result is whole.
     fn needs(&mut self, value: &Value, reader: NameId) -> bool {
         let dump = self.dump;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::in_place::{Obstacle, Pairing};
+use super::in_place::{InPlace, Obstacle, Pairing};
 use super::{Parameter, needed_until};
 use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, changes_of};
 use crate::model::{Dump, Value};
@@ -122,12 +122,12 @@ impl<'d> Savings<'d> {
     }
 
     /// What donating each of `parameters` that are matched with an output to that changes.
-    pub(super) fn donated(&self, parameters: &[Parameter]) -> Vec<Donated> {
+    pub(super) fn donated(&self, parameters: &[Parameter], in_place: &mut InPlace) -> Vec<Donated> {
         let mut looks_left = MOST_LOOKS;
         let outputs = parameters.iter();
         let outputs = outputs.filter_map(|it| Some((it, it.output()?)));
         outputs
-            .map(|(it, output)| self.donated_to(it, output, &mut looks_left))
+            .map(|(it, output)| self.donated_to(it, output, in_place, &mut looks_left))
             .collect()
     }
 
@@ -205,7 +205,13 @@ impl<'d> Savings<'d> {
     }
 
     /// What donating `parameter` to the output in allocation `output` changes.
-    fn donated_to(&self, parameter: &Parameter, output: u32, looks_left: &mut usize) -> Donated {
+    fn donated_to(
+        &self,
+        parameter: &Parameter,
+        output: u32,
+        in_place: &mut InPlace,
+        looks_left: &mut usize,
+    ) -> Donated {
         let dump = self.dump;
         let pairing = &parameter.pairing;
         let allocation = &dump.allocations[parameter.allocation as usize];
@@ -263,7 +269,13 @@ impl<'d> Savings<'d> {
             donated.copy = Some(Copied { until, next });
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
-            let within = self.coming_and_going(color, before, &pairing.written, idle, looks_left);
+            let mut in_turn = Vec::new();
+            if let Some(&first) = pairing.written.first() {
+                in_turn.extend(buffer(dump, first));
+                let other = in_place.other_place(first);
+                in_turn.extend(other.map_or_else(Vec::new, |it| buffer(dump, it)));
+            }
+            let within = self.coming_and_going(color, before, &in_turn, idle, looks_left);
             let within = changes_of(dump, &within, steps).into_iter();
             let moments = within.map(|it| Moment {
                 bytes: it.bytes.min(bytes),
@@ -278,27 +290,24 @@ impl<'d> Savings<'d> {
         donated
     }
 
-    /// The temporaries of a memory space that come and go within the steps `idle`, and those of `before` that do, or that
-    /// `written` are written over in turn.
+    /// The temporaries of a memory space, and those of `before`, that come and go within the steps `idle`, or that come in them and
+    /// are written over `in_turn`.
     fn coming_and_going(
         &self,
         color: u64,
         before: Vec<u32>,
-        written: &[u32],
+        in_turn: &[u32],
         idle: Range<u64>,
         looks_left: &mut usize,
     ) -> Vec<u32> {
         let dump = self.dump;
         let live = |at: u32| dump.live(&dump.values[at as usize]);
+        let in_turn: FxHashSet<u32> = in_turn.iter().copied().collect();
         let is_within = |&at: &u32| {
             let (start, end) = live(at);
-            idle.contains(&start) && idle.contains(&end)
+            idle.contains(&start) && (idle.contains(&end) || in_turn.contains(&at))
         };
-        let in_turn = written.first().map(|&at| buffer(dump, at));
-        let in_turn: FxHashSet<u32> = in_turn.into_iter().flatten().collect();
-        let is_before =
-            |at: &u32| is_within(at) || idle.contains(&live(*at).0) && in_turn.contains(at);
-        let mut found: Vec<u32> = before.into_iter().filter(is_before).collect();
+        let mut found: Vec<u32> = before.into_iter().filter(is_within).collect();
         // Of an output whose buffer holds a parameter's copy first that is rarely more.
         let temporaries = self.temporaries.get(&color).filter(|_| idle.start > 0);
         let temporaries = temporaries.map_or(&[][..], |it| it.values(dump, color));

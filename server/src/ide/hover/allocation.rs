@@ -99,7 +99,7 @@ fn summary(context: &Context, allocation: &Allocation) -> String {
 /// The values in time order; of many only the slots with the largest.
 fn values_in_time_order(dump: &Dump, allocation: u32, values: &[Value]) -> String {
     if values.len() > MAX_LISTED {
-        return slots(dump, values, &filling(dump, allocation));
+        return slots(dump, values, &in_use(dump, allocation));
     }
     let mut table = Table::default();
     table.row([
@@ -129,8 +129,8 @@ fn values_in_time_order(dump: &Dump, allocation: u32, values: &[Value]) -> Strin
     format!("{count} values{order}:\n\n{table}")
 }
 
-/// The values that fill allocation `at` at its fullest step and at the peak: those named above.
-fn filling(dump: &Dump, at: u32) -> Vec<&Value> {
+/// The values that fill allocation `at` at its fullest step and at the peak, by their ids: whether they are named above.
+fn in_use(dump: &Dump, at: u32) -> FxHashMap<u64, bool> {
     let allocation = &dump.allocations[at as usize];
     let fill = dump.occupancy().fill(at);
     let peak = dump.occupancy().peak_if_any(allocation.color);
@@ -138,37 +138,54 @@ fn filling(dump: &Dump, at: u32) -> Vec<&Value> {
         fill.map(|fill| fill.fullest.step),
         peak.map(|peak| peak.step),
     ];
-    let at_step = |step| {
-        let alive = peak::alive_in(dump, allocation, step);
-        alive.into_iter().take(peak::MAX_HELD)
-    };
-    steps.into_iter().flatten().flat_map(at_step).collect()
+    let mut in_use = FxHashMap::default();
+    for step in steps.into_iter().flatten() {
+        let alive = peak::alive_in(dump, allocation, step).into_iter();
+        for (nth, value) in alive.enumerate() {
+            *in_use.entry(value.id).or_default() |= nth < peak::MAX_HELD;
+        }
+    }
+    in_use
 }
 
-/// Values by where they begin: those of one slot take turns. Those that are `filling` the
-/// allocation are shown before others.
-fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
-    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
+/// The values that begin at one offset.
+#[derive(Default)]
+struct Slot {
+    /// That of the largest.
+    size: u64,
+    is_named: bool,
+    is_in_use: bool,
+}
+
+/// Values by where they begin: those of one slot take turns. Those [`in_use`] are shown before others, of these the ones named
+/// above.
+fn slots(dump: &Dump, values: &[Value], in_use: &FxHashMap<u64, bool>) -> String {
+    let mut slots: FxHashMap<u64, Slot> = FxHashMap::default();
     for value in values {
-        let size = sizes.entry(value.offset).or_default();
-        *size = value.size.max(*size);
+        let slot = slots.entry(value.offset).or_default();
+        slot.size = value.size.max(slot.size);
+        if let Some(is_named) = in_use.get(&value.id) {
+            slot.is_in_use = true;
+            slot.is_named |= is_named;
+        }
     }
-    let mut largest: Vec<(u64, u64)> = sizes.into_iter().collect();
+    let mut largest: Vec<(u64, Slot)> = slots.into_iter().collect();
     let count = largest.len();
-    let is_filled = |offset: u64| filling.iter().any(|value| value.offset == offset);
-    largest.sort_unstable_by_key(|&(offset, size)| (!is_filled(offset), Reverse(size), offset));
+    largest.sort_unstable_by_key(|(offset, slot)| {
+        (!slot.is_named, !slot.is_in_use, Reverse(slot.size), *offset)
+    });
     largest.truncate(MAX_LISTED);
-    largest.sort_unstable_by_key(|&(offset, size)| (Reverse(size), offset));
+    let is_one_in_use = largest.iter().any(|(_, slot)| slot.is_in_use);
+    largest.sort_unstable_by_key(|(offset, slot)| (Reverse(slot.size), *offset));
     let mut table = Table::default();
     table.row(["offset .. end".into(), "bytes".into(), "values".into()]);
-    for &(offset, size) in &largest {
+    for &(offset, Slot { size, .. }) in &largest {
         let mut here: Vec<&Value> = values
             .iter()
             .filter(|value| value.offset == offset)
             .collect();
         let count = here.len();
-        let is_filling = |value: &Value| filling.iter().any(|other| std::ptr::eq(*other, value));
-        here.sort_by_key(|value| (!is_filling(value), time(dump, value)));
+        here.sort_by_key(|value| (!in_use.contains_key(&value.id), time(dump, value)));
         here.truncate(MAX_IN_SLOT);
         here.sort_by_key(|value| time(dump, value));
         let mut names: Vec<String> = here
@@ -186,7 +203,7 @@ fn slots(dump: &Dump, values: &[Value], filling: &[&Value]) -> String {
     }
     let shown = if count == largest.len() {
         String::new()
-    } else if filling.is_empty() {
+    } else if !is_one_in_use {
         format!(" ({} of them)", largest.len())
     } else {
         let shown = largest.len();

@@ -3,7 +3,7 @@
 use super::{Context, peak};
 use crate::ide::markdown::Text;
 use crate::model::occupancy::Space;
-use crate::model::space::{is_flags, meaning as meaning_of, name, named};
+use crate::model::space::{meaning as meaning_of, name, named};
 use crate::model::{Platform, Platforms};
 
 /// So many memory spaces are told of.
@@ -26,7 +26,6 @@ pub(super) fn totals(context: &Context, text: &mut Text) {
     let dump = context.dump;
     let mut spaces: Vec<&Space> = dump.occupancy().spaces.iter().collect();
     spaces.sort_by_key(|space| (std::cmp::Reverse(space.reserved), space.color));
-    spaces.retain(|space| !is_flags(space.color, context.platforms));
     if spaces.is_empty() {
         return;
     }

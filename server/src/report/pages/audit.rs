@@ -72,7 +72,7 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     for space in spaces.iter().filter(|it| is_told(it.not_usable_bytes, it)) {
         page.text(format!(
             "not-usable: {}{} are donated in vain: no output is written over them (`buffer_donor` in the HLO \
-             text). None has their size, or the compiler took another buffer for it.",
+             text). None has their size and number of elements, or the compiler took another buffer for it.",
             rounded(space.not_usable_bytes),
             within(space, &spaces)
         ));
@@ -84,7 +84,8 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
         if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
             page.text(format!(
                 "dead: {}{} are not read any more at the peak and occupied all the same. No output is matched \
-                 with them: none has their size, or others are worth more there.",
+                 with them: none has their size and number of elements, others are worth more there, or XLA would \
+                 copy both.",
                 rounded(dead),
                 within(space, &spaces)
             ));

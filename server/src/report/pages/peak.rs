@@ -51,8 +51,12 @@ pub fn of_space<L>(
     let peak = &answer.content;
     let mut page = Page::default();
     page.verdict(verdict(&answer.module, peak));
+    let missing = missing(peak.missing_live_ranges, peak.missing_bytes);
     if is_never_occupied(peak) {
         page.text(STATIC);
+        for sentence in missing {
+            page.text(sentence);
+        }
         return page;
     }
     if let Some(bytes) = peak.reserved_bytes.filter(|&bytes| bytes > 0) {
@@ -61,7 +65,7 @@ pub fn of_space<L>(
     if let Some(sentence) = idle(peak) {
         page.text(sentence);
     }
-    for sentence in missing(peak.missing_live_ranges, peak.missing_bytes) {
+    for sentence in missing {
         page.text(sentence);
     }
     if let Some(kernels) = peak.kernels.filter(|&kernels| kernels > 0) {

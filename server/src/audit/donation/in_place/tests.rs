@@ -186,7 +186,9 @@ fn what_lies_in_the_output_first_has_to_find_a_place() {
         x.saving.map(|it| it.reserved)
     };
     assert_eq!(saved([2, 4], "cosine(%sine.1)"), Some(16));
-    assert_eq!(saved([0, 4], "cosine(%sine.1)"), Some(0));
+    assert_eq!(saved([0, 4], "dot(%sine.1, %sine.1)"), Some(0));
+    // It takes the place of another that can.
+    assert_eq!(saved([0, 4], "cosine(%sine.1)"), Some(16));
     // The parameter is written over instead of it.
     assert_eq!(saved([2, 6], "add(%sine.1, %p.1)"), Some(0));
 }

@@ -356,14 +356,14 @@ fn many_values_are_shown_by_slot() {
 fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
     use std::fmt::Write as _;
 
-    // Nine large values, one after the other, and then four small ones at once.
+    // Nine large values, one after the other, and then six small ones at once.
     let mut text = "BufferAssignment:\nallocation 0: size 10200, preallocated-temp:\n".to_owned();
     let sizes = || {
-        (0..13).map(|at: u64| {
+        (0..15).map(|at: u64| {
             if at < 9 {
                 (at * 1000, 1000)
             } else {
-                (at * 300 + 6300, 300)
+                (at * 200 + 7200, 200)
             }
         })
     };
@@ -374,11 +374,11 @@ fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
         )
         .unwrap();
     }
-    text += "\nHloLiveRange (max 13):\n  InstructionSequence:\n";
-    (0..13).for_each(|at| writeln!(text, "    {at}:v.{at}").unwrap());
+    text += "\nHloLiveRange (max 15):\n  InstructionSequence:\n";
+    (0..15).for_each(|at| writeln!(text, "    {at}:v.{at}").unwrap());
     text += "  BufferLiveRange:\n";
-    for at in 0..13 {
-        let end = if at < 9 { at } else { 12 };
+    for at in 0..15 {
+        let end = if at < 9 { at } else { 14 };
         writeln!(text, "    v.{at}{{}}:{at}-{end}").unwrap();
     }
     expect![[r#"
@@ -386,20 +386,20 @@ fn slots_in_use_at_the_peak_are_shown_before_larger_ones() {
 
         10.0 KiB (10,200 B), HBM (@0), 100.0 % of the 10.0 KiB reserved in HBM (static, this module only)
 
-        - at the HBM peak (step 12), its fullest: 1.2 KiB (1,200 B), 11.8 %, by `v.9` 300 B, `v.10` 300 B, `v.11` 300 B, `v.12` 300 B
+        - at the HBM peak (step 14), its fullest: 1.2 KiB (1,200 B), 11.8 %, by `v.9` 200 B, `v.10` 200 B, `v.11` 200 B, `v.12` 200 B, 2 more
 
-        13 values in 13 slots (8 of them: in use at the peak or the fullest step, else the largest), the largest first, each in time order:
+        15 values in 15 slots (8 of them: in use at the peak or the fullest step, else the largest), the largest first, each in time order:
 
-        | offset .. end   | bytes  | values |
-        |:----------------|:-------|:---|
-        | 0 .. 1,000      | 1000 B | `v.0` 0-0 |
-        | 1,000 .. 2,000  | 1000 B | `v.1` 1-1 |
-        | 2,000 .. 3,000  | 1000 B | `v.2` 2-2 |
-        | 3,000 .. 4,000  | 1000 B | `v.3` 3-3 |
-        | 9,000 .. 9,300  | 300 B  | `v.9` 9-12 |
-        | 9,300 .. 9,600  | 300 B  | `v.10` 10-12 |
-        | 9,600 .. 9,900  | 300 B  | `v.11` 11-12 |
-        | 9,900 .. 10,200 | 300 B  | `v.12` 12-12 |"#]].assert_eq(&on(&[(TPU, &text)], "allocation 0", "0"));
+        | offset .. end    | bytes  | values |
+        |:-----------------|:-------|:---|
+        | 0 .. 1,000       | 1000 B | `v.0` 0-0 |
+        | 1,000 .. 2,000   | 1000 B | `v.1` 1-1 |
+        | 9,000 .. 9,200   | 200 B  | `v.9` 9-14 |
+        | 9,200 .. 9,400   | 200 B  | `v.10` 10-14 |
+        | 9,400 .. 9,600   | 200 B  | `v.11` 11-14 |
+        | 9,600 .. 9,800   | 200 B  | `v.12` 12-14 |
+        | 9,800 .. 10,000  | 200 B  | `v.13` 13-14 |
+        | 10,000 .. 10,200 | 200 B  | `v.14` 14-14 |"#]].assert_eq(&on(&[(TPU, &text)], "allocation 0", "0"));
 }
 
 #[test]
