@@ -413,7 +413,7 @@ HloLiveRange (max 1):
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.ends_with(
-            "nothing of the default memory is occupied at any step; 8 B are reserved Static, this module only. \
+            "nothing of memory space 0 is occupied at any step; 8 B are reserved Static, this module only. \
              1 value lacks a live range or a place in an allocation: it is left out, and the true peak may be higher."
         ),
         "{words}"

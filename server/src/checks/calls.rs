@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use buflens_syntax::facts::{self, Span};
 use buflens_syntax::{InstructionParts, Shape};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::inference::{difference, element_difference};
 use super::labels::cut;
@@ -65,29 +65,100 @@ impl Odd {
     }
 }
 
+/// An instruction of a computation that is one of its parameters.
+pub(super) struct Parameter<'d> {
+    pub computation: Option<u32>,
+    pub number: u64,
+    pub shaped: Shaped<'d>,
+}
+
 /// An instruction of a computation as the result of it.
 pub(super) struct Given<'d> {
+    pub computation: Option<u32>,
     pub is_root: bool,
     pub result: Shaped<'d>,
 }
 
 impl Given<'_> {
-    /// Without a `ROOT` the last instruction is the root.
-    pub fn replace(&mut self, behind: Self) {
-        if !self.is_root {
-            *self = behind;
+    /// Adds it behind others, each of another computation. Without a `ROOT` the last instruction is the root.
+    pub fn join(self, others: &mut Vec<Self>) {
+        match others.last_mut() {
+            Some(last) if last.computation != self.computation => others.push(self),
+            Some(last) if !last.is_root => *last = self,
+            Some(_) => {}
+            None => others.push(self),
         }
     }
 }
 
-/// What a computation takes and gives.
-#[derive(Default)]
-pub(super) struct Signature<'d> {
-    pub parameters: Vec<(u64, Shaped<'d>)>,
-    pub given: Option<Given<'d>>,
+/// What the computations of a module take and give.
+pub(super) struct Signatures<'d> {
+    /// By computation, those of one in the order of the text.
+    parameters: Vec<Parameter<'d>>,
+    /// By computation, one of each.
+    given: Vec<Given<'d>>,
+    /// The computations of which more than one says what they give.
+    ambiguous: FxHashSet<u32>,
 }
 
-impl<'d> Signature<'d> {
+impl<'d> Signatures<'d> {
+    /// Of all parameters, and what the instructions of each block give, in the order of the text.
+    pub fn new(
+        mut parameters: Vec<Parameter<'d>>,
+        in_blocks: Vec<Given<'d>>,
+        ambiguous: FxHashSet<u32>,
+    ) -> Self {
+        parameters.sort_by_key(|it| it.computation);
+        let mut given = in_blocks;
+        given.sort_by_key(|it| it.computation);
+        given.dedup_by(|next, last| {
+            let is_same = next.computation == last.computation;
+            if is_same && !last.is_root {
+                std::mem::swap(next, last);
+            }
+            is_same
+        });
+        Self {
+            parameters,
+            given,
+            ambiguous,
+        }
+    }
+
+    /// The parameters of each computation.
+    pub fn parameters(&self) -> impl Iterator<Item = &[Parameter<'d>]> {
+        let is_same = |one: &Parameter, next: &Parameter| one.computation == next.computation;
+        self.parameters.chunk_by(is_same)
+    }
+
+    /// What a computation takes and gives, unless it is empty.
+    pub fn of(&self, computation: u32) -> Option<Signature<'_, 'd>> {
+        let computation = Some(computation);
+        let given = self
+            .given
+            .binary_search_by_key(&computation, |it| it.computation);
+        let given = &self.given[given.ok()?];
+        let first = self
+            .parameters
+            .partition_point(|it| it.computation < computation);
+        let parameters = &self.parameters[first..];
+        let count = parameters.partition_point(|it| it.computation == computation);
+        let is_ambiguous = computation.is_some_and(|it| self.ambiguous.contains(&it));
+        Some(Signature {
+            parameters: &parameters[..count],
+            given: Some(given).filter(|_| !is_ambiguous),
+        })
+    }
+}
+
+/// What a computation takes and gives.
+pub(super) struct Signature<'s, 'd> {
+    parameters: &'s [Parameter<'d>],
+    /// `None` if that is ambiguous.
+    given: Option<&'s Given<'d>>,
+}
+
+impl<'d> Signature<'_, 'd> {
     /// `instruction-shape`: what is `declared` of the computation is not what its parameters and its root are. What differs from
     /// all that is declared of it is wrong itself, and so is a parameter that others disagree with too, as `is_doubted` tells.
     pub fn problems(
@@ -100,8 +171,13 @@ impl<'d> Signature<'d> {
         let (alike, others): (Vec<_>, Vec<_>) =
             declared.iter().partition(|it| it.parameters.len() == own);
         let mut parameters: Vec<_> = self.parameters.iter().collect();
-        parameters.sort_by_key(|(number, _)| *number);
-        let parameters = parameters.into_iter().filter_map(|(number, own)| {
+        parameters.sort_by_key(|it| it.number);
+        let parameters = parameters.into_iter().filter_map(|it| {
+            let Parameter {
+                number,
+                shaped: own,
+                ..
+            } = it;
             let at = usize::try_from(*number).ok()?;
             let declared = alike.iter();
             let declared = declared.map(|it| (it.name, it.parameters.get(at)));
@@ -114,7 +190,7 @@ impl<'d> Signature<'d> {
                 others: Vec::new(),
             })
         });
-        let result = self.given.as_ref().and_then(|Given { result, .. }| {
+        let result = self.given.and_then(|Given { result, .. }| {
             let declared = declared.iter();
             let declared = declared.map(|it| (it.name, Some(&it.result)));
             Some(Odd {
@@ -212,9 +288,6 @@ impl<'d> Declared<'d> {
     }
 }
 
-/// The signatures of a module's computations, by their numbers.
-pub(super) type Signatures<'d> = FxHashMap<Option<u32>, Signature<'d>>;
-
 /// An instruction that runs computations.
 pub(super) struct Call<'d> {
     pub opcode: &'d str,
@@ -283,9 +356,9 @@ impl<'d> Call<'d> {
         let mut odd = self.computations(&parts).into_iter().find_map(|run| {
             let computation = context.dump.names.get(run.name)?;
             let computation = context.dump.computation_named(computation)?;
-            let signature = signatures.get(&Some(computation))?;
-            self.parameters(context, signature, &run)
-                .or_else(|| self.given(context, signature, &run))
+            let signature = signatures.of(computation)?;
+            self.parameters(context, &signature, &run)
+                .or_else(|| self.given(context, &signature, &run))
         })?;
         let operands = self.operands.iter();
         odd.others.extend(operands.filter_map(|it| it.instruction));
@@ -353,7 +426,7 @@ impl<'d> Call<'d> {
     fn parameters(
         &self,
         context: &Context<'d>,
-        signature: &Signature<'d>,
+        signature: &Signature<'_, 'd>,
         run: &Run<'_, 'd>,
     ) -> Option<Odd> {
         let (takes, given) = (signature.parameters.len(), run.takes.len());
@@ -372,7 +445,12 @@ impl<'d> Call<'d> {
                 others: Vec::new(),
             });
         }
-        signature.parameters.iter().find_map(|(number, parameter)| {
+        signature.parameters.iter().find_map(|it| {
+            let Parameter {
+                number,
+                shaped: parameter,
+                ..
+            } = it;
             let operand = run.takes.get(usize::try_from(*number).ok()?)?;
             let (expected, found) = operand.difference(context, parameter.shape?)?;
             let place = match operand {
@@ -395,10 +473,10 @@ impl<'d> Call<'d> {
     fn given(
         &self,
         context: &Context<'d>,
-        signature: &Signature<'d>,
+        signature: &Signature<'_, 'd>,
         run: &Run<'_, 'd>,
     ) -> Option<Odd> {
-        let given = &signature.given.as_ref()?.result;
+        let given = &signature.given?.result;
         let (expected, found) = run.gives.difference(context, given.shape?)?;
         let (place, message, result) = if let Like::Whole(result) = run.gives {
             (

@@ -4,9 +4,9 @@
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::calls::{Call, Declared, Given, Odd, Shaped, Signatures};
+use super::calls::{Call, Declared, Given, Odd, Parameter, Shaped, Signatures};
 use super::inference::Operation;
 use super::labels::cut;
 use super::structure::Section;
@@ -41,46 +41,20 @@ fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
     // A block needs no other one, only names: so all cores can take part.
     let blocks = (0..one_module(document)).collect();
     let all = cancel::map(blocks, |number| InBlock::read(context, file, number));
-    let (mut parameters, mut roots) = (FxHashMap::default(), FxHashMap::default());
-    let mut signatures: Signatures = FxHashMap::default();
+    let (mut parameters, mut results, mut roots) = (Vec::new(), Vec::new(), Vec::new());
     let (mut odd, mut calls) = (Vec::new(), Vec::new());
-    let mut ambiguous = Vec::new();
     for in_block in all {
         findings.extend(in_block.findings);
         odd.extend(in_block.odd);
         calls.extend(in_block.calls);
-        for (computation, number, shaped) in in_block.parameters {
-            let all: &mut Vec<(u64, Place)> = parameters.entry(computation).or_default();
-            all.push((number, shaped.place.clone()));
-            let signature = signatures.entry(computation).or_default();
-            signature.parameters.push((number, shaped));
-        }
-        for (computation, given) in in_block.results {
-            let signature = signatures.entry(computation).or_default();
-            match &mut signature.given {
-                Some(known) => known.replace(given),
-                none => *none = Some(given),
-            }
-        }
-        for (computation, place) in in_block.roots {
-            match roots.entry(computation) {
-                std::collections::hash_map::Entry::Vacant(first) => {
-                    first.insert(place);
-                }
-                std::collections::hash_map::Entry::Occupied(first) => {
-                    ambiguous.push(computation);
-                    let message = "a second `ROOT` in its computation";
-                    let finding = Finding::new(Code::DuplicateRoot, place, message);
-                    findings.push(finding.related(first.get().clone(), "the first one"));
-                }
-            }
-        }
+        parameters.extend(in_block.parameters);
+        results.extend(in_block.results);
+        roots.extend(in_block.roots);
     }
-    for computation in ambiguous {
-        signatures.entry(computation).or_default().given = None;
-    }
-    for numbers in parameters.into_values() {
-        check_parameters(numbers, findings);
+    let ambiguous = check_roots(roots, findings);
+    let signatures = Signatures::new(parameters, results, ambiguous);
+    for parameters in signatures.parameters() {
+        check_parameters(parameters, findings);
     }
     odd.extend(
         calls
@@ -93,7 +67,7 @@ fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
         .collect();
     for (number, at) in (0..).zip(&dump.module.computations) {
         let header = dump.at::<facts::Computation>(*at);
-        if let Some((header, signature)) = header.zip(signatures.get(&Some(number))) {
+        if let Some((header, signature)) = header.zip(signatures.of(number)) {
             let of_program = header.row.entry.then(|| Declared::of_program(dump));
             let declared = [Declared::in_header(&header), of_program.flatten()];
             let declared: Vec<Declared> = declared.into_iter().flatten().collect();
@@ -123,11 +97,10 @@ fn one_module(document: &Document) -> usize {
 #[derive(Default)]
 struct InBlock<'d> {
     findings: Vec<Finding>,
-    /// The parameters by number, with their computation.
-    parameters: Vec<(Option<u32>, u64, Shaped<'d>)>,
+    parameters: Vec<Parameter<'d>>,
     roots: Vec<(Option<u32>, Place)>,
     /// What computations give.
-    results: Vec<(Option<u32>, Given<'d>)>,
+    results: Vec<Given<'d>>,
     /// Instructions whose shapes do not follow.
     odd: Vec<Odd>,
     calls: Vec<Call<'d>>,
@@ -167,8 +140,11 @@ impl<'d> InBlock<'d> {
             };
             found.findings.extend(instruction.duplicate());
             if let Some(number) = row.parameter.get() {
-                let parameter = instruction.shaped(row.parameter.span);
-                found.parameters.push((computation, number, parameter));
+                found.parameters.push(Parameter {
+                    computation,
+                    number,
+                    shaped: instruction.shaped(row.parameter.span),
+                });
             }
             operands.clear();
             attributes.clear();
@@ -190,13 +166,11 @@ impl<'d> InBlock<'d> {
                 found.findings.extend(instruction.check(mention, named));
             }
             let given = Given {
+                computation,
                 is_root,
                 result: instruction.shaped(row.shape),
             };
-            match found.results.last_mut() {
-                Some((last, known)) if *last == computation => known.replace(given),
-                _ => found.results.push((computation, given)),
-            }
+            given.join(&mut found.results);
             found
                 .findings
                 .extend(instruction.operand_count(operands.len()));
@@ -386,14 +360,34 @@ fn layout_order(place: Place, text: &str) -> Finding {
     Finding::new(Code::LayoutOrder, place, message)
 }
 
+/// `duplicate-root`; tells of which computations it is ambiguous what they give.
+fn check_roots(mut roots: Vec<(Option<u32>, Place)>, findings: &mut Findings) -> FxHashSet<u32> {
+    roots.sort_by_key(|(computation, _)| *computation);
+    let mut ambiguous = FxHashSet::default();
+    for roots in roots.chunk_by(|one, next| one.0 == next.0) {
+        let [(computation, first), others @ ..] = roots else {
+            continue;
+        };
+        for (_, place) in others {
+            ambiguous.extend(computation);
+            let message = "a second `ROOT` in its computation";
+            let finding = Finding::new(Code::DuplicateRoot, place.clone(), message);
+            findings.push(finding.related(first.clone(), "the first one"));
+        }
+    }
+    ambiguous
+}
+
 /// `parameter-number`: the parameters of a computation are numbered 0, 1, 2 ... in any order.
-fn check_parameters(mut numbers: Vec<(u64, Place)>, findings: &mut Findings) {
+fn check_parameters(parameters: &[Parameter], findings: &mut Findings) {
+    let numbers = parameters.iter().map(|it| (it.number, &it.shaped.place));
+    let mut numbers: Vec<(u64, &Place)> = numbers.collect();
     numbers.sort_by_key(|(number, place)| (*number, place.range.start));
     let twice = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0);
     if let Some([(_, first), (number, second)]) = twice {
         let message = format!("parameter {number} stands twice in its computation");
-        let finding = Finding::new(Code::ParameterNumber, second.clone(), message);
-        findings.push(finding.related(first.clone(), "the first one"));
+        let finding = Finding::new(Code::ParameterNumber, (*second).clone(), message);
+        findings.push(finding.related((*first).clone(), "the first one"));
         return;
     }
     let count = numbers.len();
@@ -403,7 +397,11 @@ fn check_parameters(mut numbers: Vec<(u64, Place)>, findings: &mut Findings) {
     if let Some((missing, (number, place))) = wrong {
         let message =
             format!("parameter {number} of {count}, while there is no parameter {missing}");
-        findings.push(Finding::new(Code::ParameterNumber, place.clone(), message));
+        findings.push(Finding::new(
+            Code::ParameterNumber,
+            (*place).clone(),
+            message,
+        ));
     }
 }
 
