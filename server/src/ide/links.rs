@@ -60,13 +60,15 @@ pub fn links<T>(
             let Some((start, key)) = document.token_at(start + at as u32) else {
                 continue;
             };
-            let around = MetadataEntry::around(&key);
-            let link = around.and_then(|around| match key.text() {
+            let Some(around) = MetadataEntry::around(&key) else {
+                continue;
+            };
+            let link = match key.text() {
                 "source_file" => of_source_file(&around, start, &mut known),
                 "stack_frame_id" => of_stack_frame(dump, &around, start),
-                _ => None,
-            });
-            if link.is_some_and(|link| is_dead(link, &mut links)) {
+                _ => continue,
+            };
+            if link.is_none_or(|link| is_dead(link, &mut links)) {
                 dead.extend(entry);
                 count += 1;
             }
