@@ -355,7 +355,7 @@ impl<'d> InPlace<'d> {
         made.next().filter(|_| !self.needs(parameter, reader))
     }
 
-    /// A value that `made`, whose bytes it has not, could be written over as well.
+    /// A value that is read for the last time by what makes `made`, which could be written over it, but lies elsewhere now.
     pub(super) fn other_place(&mut self, made: u32) -> Option<u32> {
         let dump = self.dump;
         let value = &dump.values[made as usize];
