@@ -141,7 +141,9 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
     };
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let as_named = siblings(path).into_iter();
-    let before: Vec<_> = as_named.map(|it| length(&it.path).ok()).collect();
+    let before: Vec<_> = as_named
+        .map(|it| (length(&it.path).ok(), it.path))
+        .collect();
     for Sibling {
         path: sibling,
         part,
@@ -182,9 +184,9 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
         }
     }
     let files = belonging(files, path);
-    let after = siblings(path).into_iter().zip(before);
-    let changed = after.filter(|(it, before)| length(&it.path).ok() != *before);
-    notes.extend(changed.map(|(it, _)| Note::Changed { path: it.path }));
+    let before = before.into_iter();
+    let changed = before.filter(|(before, path)| length(path).ok() != *before);
+    notes.extend(changed.map(|(_, path)| Note::Changed { path }));
     let file = files.iter().position(|file| file.path == path).unwrap_or(0);
     let dump = match join.filter(|join| join.is_of(&files)) {
         Some(join) => join.finish(files),
