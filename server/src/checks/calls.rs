@@ -105,19 +105,15 @@ impl<'d> Signatures<'d> {
     /// Of all parameters, and what the instructions of each block give, in the order of the text.
     pub fn new(
         mut parameters: Vec<Parameter<'d>>,
-        in_blocks: Vec<Given<'d>>,
+        mut in_blocks: Vec<Given<'d>>,
         ambiguous: FxHashSet<u32>,
     ) -> Self {
         parameters.sort_by_key(|it| it.computation);
-        let mut given = in_blocks;
-        given.sort_by_key(|it| it.computation);
-        given.dedup_by(|next, last| {
-            let is_same = next.computation == last.computation;
-            if is_same && !last.is_root {
-                std::mem::swap(next, last);
-            }
-            is_same
-        });
+        in_blocks.sort_by_key(|it| it.computation);
+        let mut given = Vec::with_capacity(in_blocks.len());
+        for it in in_blocks {
+            it.join(&mut given);
+        }
         Self {
             parameters,
             given,

@@ -175,7 +175,6 @@ fn slots(dump: &Dump, values: &[Value], in_use: &FxHashMap<u64, bool>) -> String
         (!slot.is_named, !slot.is_in_use, Reverse(slot.size), *offset)
     });
     largest.truncate(MAX_LISTED);
-    let is_one_in_use = largest.iter().any(|(_, slot)| slot.is_in_use);
     largest.sort_unstable_by_key(|(offset, slot)| (Reverse(slot.size), *offset));
     let mut table = Table::default();
     table.row(["offset .. end".into(), "bytes".into(), "values".into()]);
@@ -203,7 +202,7 @@ fn slots(dump: &Dump, values: &[Value], in_use: &FxHashMap<u64, bool>) -> String
     }
     let shown = if count == largest.len() {
         String::new()
-    } else if !is_one_in_use {
+    } else if in_use.is_empty() {
         format!(" ({} of them)", largest.len())
     } else {
         let shown = largest.len();
