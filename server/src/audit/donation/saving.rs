@@ -51,12 +51,17 @@ struct Copied {
     until: u64,
     /// The allocation of what is written over it then.
     next: Option<u32>,
+    /// Whether that is a temporary, which takes its bytes over.
+    becomes_temporary: bool,
 }
 
 impl Donated {
     fn changes(&self, with_copy: bool) -> impl Iterator<Item = Change> + '_ {
         let copy = self.copy.iter().filter(move |_| with_copy);
-        let copy = copy.flat_map(|it| lying(0..it.until + 1, self.bytes));
+        let copy = copy.flat_map(|it| {
+            let end = it.until + u64::from(!it.becomes_temporary);
+            lying(0..end, self.bytes)
+        });
         self.temporaries.iter().copied().chain(copy)
     }
 }
@@ -264,9 +269,18 @@ impl<'d> Savings<'d> {
             }
         };
         if !matches!(pairing.obstacle, None | Some(Obstacle::Apart(_))) {
-            let next = pairing.made_over.map(|it| &dump.values[it as usize]);
-            let next = next.and_then(Value::allocation);
-            donated.copy = Some(Copied { until, next });
+            let next = pairing.made_over;
+            let allocation = next.and_then(|it| dump.values[it as usize].allocation());
+            let is_temporary = |it: u32| {
+                let it = &dump.allocations[it as usize];
+                it.color == color && it.kind() == Kind::Temp
+            };
+            donated.copy = Some(Copied {
+                until,
+                next: allocation,
+                becomes_temporary: allocation.is_some_and(is_temporary)
+                    && next.is_some_and(|it| is_first(dump, it)),
+            });
         }
         if self.growth(color, donated.changes(true).collect()) > 0 {
             let mut in_turn = Vec::new();
@@ -324,6 +338,12 @@ impl<'d> Savings<'d> {
         found.sort_by_key(|&at| dump.values[at as usize].allocation());
         found
     }
+}
+
+/// Whether value `at` is written over none that had its bytes before.
+fn is_first(dump: &Dump, at: u32) -> bool {
+    let start = |at: u32| dump.live(&dump.values[at as usize]).0;
+    buffer(dump, at).into_iter().all(|it| start(it) >= start(at))
 }
 
 impl Temporaries {

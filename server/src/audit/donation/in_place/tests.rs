@@ -77,9 +77,11 @@ fn a_copy_that_keeps_a_parameter_is_not_needed_if_that_is_donated() {
     let spared = Some("copy.1".to_owned());
     let saved = Some((16, Some(16)));
     assert_eq!(of(&made("negate(%q.1)")), (spared, None, saved));
-    // The copy stays where it is read late.
+    // The copy stays where it is read late, and what reads it may be written over it.
     let late = Some(("late.1".to_owned(), "update.1".to_owned()));
-    assert_eq!(of(&made("negate(%p.1)")), (None, late, Some((0, Some(0)))));
+    let saved = |bytes| (None, late.clone(), Some((bytes, Some(0))));
+    assert_eq!(of(&made("negate(%p.1)")), saved(16));
+    assert_eq!(of(&made("dot(%p.1, %p.1)")), saved(0));
 }
 
 /// `sin(x), cos(y)`: donated alone, `y` would be paired with the sine, which is made before `y` is read.
@@ -191,6 +193,29 @@ fn what_lies_in_the_output_first_has_to_find_a_place() {
     assert_eq!(saved([0, 4], "cosine(%sine.1)"), Some(16));
     // The parameter is written over instead of it.
     assert_eq!(saved([2, 6], "add(%sine.1, %p.1)"), Some(0));
+}
+
+/// `sin(x), f(x)`: a copy of `x` is made for the second, which is a temporary and may be written over it.
+#[test]
+fn a_temporary_takes_the_place_of_the_copy_that_it_is_made_of() {
+    let saved = |made: &str, early: [usize; 2]| {
+        let values = [
+            (0, "p.1", [0, 7], "parameter(0)"),
+            (1, "out.1", [2, 7], "sine(%p.1)"),
+            (2, "early.1", early, "iota(), iota_dimension=0"),
+            (2, "late.1", [3, 5], made),
+        ];
+        let allocations = [PARAMETERS[0], OUTPUT, "preallocated-temp"];
+        let dump = program("cpu", &allocations, &values);
+        let [x] = parameters(&dump).try_into().unwrap();
+        let obstacle = x.pairing.obstacle;
+        assert!(matches!(obstacle, Some(Obstacle::Unordered { .. })));
+        x.saving.map(|it| it.reserved)
+    };
+    assert_eq!(saved("cosine(%p.1)", [5, 6]), Some(16));
+    assert_eq!(saved("dot(%p.1, %p.1)", [5, 6]), Some(0));
+    // It is written over another already.
+    assert_eq!(saved("add(%early.1, %p.1)", [1, 3]), Some(0));
 }
 
 #[test]
