@@ -2,6 +2,7 @@
 
 mod block;
 mod cut;
+mod draft;
 mod kind;
 mod text;
 mod trees;
@@ -18,6 +19,7 @@ use crate::{Mode, SyntaxKind, SyntaxNode, SyntaxToken, grammar};
 
 pub use block::Block;
 pub use cut::{Reader, TooLarge};
+pub use draft::Draft;
 pub use kind::DocumentKind;
 pub use text::Source;
 
@@ -93,6 +95,7 @@ impl Document {
             origin: None,
         };
         document.replace(0..0, blocks);
+        document.finish_replacing();
         document
     }
 
@@ -104,59 +107,24 @@ impl Document {
     ///
     /// # Panics
     /// If the range is not one of the document, as slicing a string does.
-    pub fn edit(mut self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
-        check_length(
-            u64::from(self.len()) - u64::from(range.end - range.start) + text.len() as u64,
-        )?;
-        let Some(first) = self.block_at(range.start) else {
-            return Self::new(text);
-        };
-        let last = self.block_at(range.end).unwrap_or(first);
-        // The block before may end in a line whose meaning lies in the one behind it.
-        let from = first.saturating_sub(1);
-        let mut scratch = String::new();
-        for block in &self.blocks[from..first] {
-            scratch.push_str(&block.text);
-        }
-        scratch.push_str(&self.blocks[first].text[..(range.start - self.starts[first]) as usize]);
-        scratch.push_str(text);
-        scratch.push_str(&self.blocks[last].text[(range.end - self.starts[last]) as usize..]);
+    pub fn edit(self, range: Range<u32>, text: &str) -> Result<Self, TooLarge> {
+        let mut draft = self.draft();
+        draft.edit(range, text)?;
+        Ok(draft.finish())
+    }
 
-        // Take in blocks behind until the new cuts meet the old ones.
-        let mut next = last + 1;
-        let mut more = 1;
-        let replacement = loop {
-            let ahead = self.two_lines(next);
-            let mut cutter = Cutter::new(self.blocks[from].mode);
-            // What is taken in again unchanged is known already. Where nothing else is left, it would hold all of the
-            // text before that it shares.
-            if from > 0 || next < self.blocks.len() {
-                cutter.know(&self.blocks[from..next]);
-            }
-            let (blocks, cut) = cutter.finish(&scratch, ahead);
-            let meets = next == self.blocks.len()
-                || (scratch.ends_with('\n')
-                    && cut.is_some_and(|cut| cut.mode == self.blocks[next].mode))
-                || (scratch.is_empty() && self.blocks[from].mode == self.blocks[next].mode);
-            if meets {
-                break blocks;
-            }
-            let end = (next + more).min(self.blocks.len());
-            for block in &self.blocks[next..end] {
-                scratch.push_str(&block.text);
-            }
-            next = end;
-            more *= 2;
-        };
-        self.replace(from..next, replacement);
-        Ok(self)
+    /// The document, to be edited several times.
+    pub fn draft(self) -> Draft {
+        Draft::new(self)
     }
 
     /// Replaces blocks. In place, if no other document shares them: there are thousands, and an editor that replaces a
     /// word everywhere sends thousands of edits at once.
     fn replace(&mut self, range: Range<usize>, replacement: Vec<Arc<Block>>) {
         let count = replacement.len();
-        let (mut start, mut line) = (self.starts[range.start], self.first_lines[range.start]);
+        // The line of an empty text is in no block.
+        let first_line = self.first_lines[range.start] * u32::from(!self.blocks.is_empty());
+        let (mut start, mut line) = (self.starts[range.start], first_line);
         let (mut starts, mut first_lines) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for block in &replacement {
             starts.push(start);
@@ -184,7 +152,11 @@ impl Document {
             let ends_line = last.is_none_or(|block| block.text.ends_with(['\n', '\r']));
             Arc::make_mut(&mut self.first_lines)[behind] = line + u32::from(ends_line);
         }
-        self.kind = kind::kind_of(blocks);
+    }
+
+    /// When all blocks are there, and are as they are read.
+    fn finish_replacing(&mut self) {
+        self.kind = kind::kind_of(&self.blocks);
         self.origin = None;
     }
 

@@ -24,7 +24,7 @@ mod scan;
 mod shape;
 mod sink;
 
-pub use document::{Block, Document, DocumentKind, Reader, Source, TooLarge};
+pub use document::{Block, Document, DocumentKind, Draft, Reader, Source, TooLarge};
 pub use grammar::COMPUTATION_ATTRIBUTES;
 pub use instruction::{InstructionParts, OperandParts};
 pub use kind::{Dumps, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use buflens_syntax::{Document, Encoding};
+use buflens_syntax::{Document, Draft, Encoding, LineColumn};
 use proptest::prelude::*;
 
 /// A few dumps of every form, with lines for random text to come from.
@@ -46,6 +46,28 @@ fn assert_same(edited: &Document, text: &str) {
     for line in (0..fresh.line_count()).step_by(7) {
         assert_eq!(edited.line_range(line), fresh.line_range(line));
     }
+}
+
+fn assert_same_places(draft: &Draft, document: &Document) {
+    assert_eq!(draft.length(), document.len());
+    for line in (0..document.line_count() + 2).step_by(7) {
+        for column in [0, 5, 90] {
+            let at = LineColumn { line, column };
+            let offset = document.offset(at, Encoding::Utf16);
+            assert_eq!(draft.offset(at, Encoding::Utf16), offset, "{at:?}");
+        }
+    }
+}
+
+fn assert_same_facts(one: &Document, other: &Document) {
+    assert_eq!(one.kind(), other.kind());
+    assert_eq!(one.line_count(), other.line_count());
+    let blocks = |document: &Document| -> Vec<_> {
+        let blocks = document.blocks();
+        let blocks = blocks.map(|(start, it)| (start, it.text().len(), it.mode(), it.facts()));
+        blocks.collect()
+    };
+    assert_eq!(blocks(one), blocks(other));
 }
 
 /// Places are given in so many parts of the text.
@@ -105,6 +127,7 @@ fn share(text: &str, share: usize) -> usize {
 fn run(text: &str, edits: &[Edit]) {
     let mut text = text.to_owned();
     let mut document = Document::new(&text).expect("a small text");
+    let mut draft = document.clone().draft();
     for edit in edits {
         let start = share(&text, edit.at);
         let end = boundary(&text, start + edit.removed).max(start);
@@ -117,11 +140,13 @@ fn run(text: &str, edits: &[Edit]) {
                 .collect(),
         };
         text.replace_range(start..end, &inserted);
-        document = document
-            .edit(start as u32..end as u32, &inserted)
-            .expect("a small text");
+        let range = start as u32..end as u32;
+        draft.edit(range.clone(), &inserted).expect("a small text");
+        document = document.edit(range, &inserted).expect("a small text");
     }
     assert_same(&document, &text);
+    assert_same_places(&draft, &document);
+    assert_same_facts(&draft.finish(), &document);
 }
 
 proptest! {
@@ -165,4 +190,14 @@ fn empty_texts_can_be_edited() {
     assert_same(&document, "BufferAssignment:\n");
     let document = document.edit(0..18, "").expect("an empty text");
     assert_same(&document, "");
+    let mut draft = document.draft();
+    for (range, text) in [
+        (0..0, "Used values:\n"),
+        (0..13, ""),
+        (0..0, "\n"),
+        (1..1, "\r"),
+    ] {
+        draft.edit(range, text).expect("a small text");
+    }
+    assert_same(&draft.finish(), "\n\r");
 }

@@ -105,17 +105,12 @@ impl Buffer {
             }
             std::mem::take(&mut queue.1)
         };
-        // Whatever was before a new text does not matter, not even that it was broken.
-        let first = changes
-            .iter()
-            .rposition(|change| change.range.is_none())
-            .unwrap_or(0);
-        for change in changes.into_iter().skip(first) {
+        if !changes.is_empty() {
             // Should a change panic, the text is left broken, and not as if it had not happened.
             let before =
                 std::mem::replace(&mut *text, Err("a change could not be made".to_owned()));
             // The text is everybody's, and not only the request's that happens to come first.
-            *text = to_the_end(|| changed(before, change, self.encoding));
+            *text = to_the_end(|| changed(before, changes, self.encoding));
         }
         text.clone().map_err(Unavailable::Broken)
     }
@@ -125,27 +120,45 @@ impl Buffer {
     }
 }
 
+/// What `changes` make of `text`.
 fn changed(
     text: Result<Document, String>,
-    change: Change,
+    mut changes: Vec<Change>,
     encoding: Encoding,
 ) -> Result<Document, String> {
-    let Some(Range { start, end }) = change.range else {
-        let document = on_few_threads(|| read_text(&Arc::new(change.text)));
-        return document.map_err(|error| error.to_string());
+    // Whatever was before a new text does not matter, not even that it was broken.
+    let whole = changes.iter().rposition(|change| change.range.is_none());
+    let (text, edits) = match whole {
+        Some(whole) => {
+            let edits = changes.split_off(whole + 1);
+            let new = changes.swap_remove(whole).text;
+            let document = on_few_threads(|| read_text(&Arc::new(new)));
+            (document.map_err(|error| error.to_string())?, edits)
+        }
+        None => (text?, changes),
     };
-    let text = text?;
-    if start > end {
-        return Err(format!(
-            "a change from {}:{} to {}:{} ends before it starts",
-            start.line, start.column, end.line, end.column
-        ));
+    if edits.is_empty() {
+        return Ok(text);
     }
-    // A line behind the last one means the end of the text (LSP, `Position`).
-    let offset = |position| text.offset(position, encoding).unwrap_or(text.len());
-    let range = offset(start)..offset(end);
-    text.edit(range, &change.text)
-        .map_err(|error| error.to_string())
+    let mut draft = text.draft();
+    for Change { range, text } in edits {
+        let Some(Range { start, end }) = range else {
+            continue;
+        };
+        if start > end {
+            return Err(format!(
+                "a change from {}:{} to {}:{} ends before it starts",
+                start.line, start.column, end.line, end.column
+            ));
+        }
+        // A line behind the last one means the end of the text (LSP, `Position`).
+        let offset = |position| draft.offset(position, encoding).unwrap_or(draft.length());
+        let range = offset(start)..offset(end);
+        draft
+            .edit(range, &text)
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(draft.finish())
 }
 
 #[cfg(test)]
@@ -191,6 +204,26 @@ mod tests {
         buffer.change(3, vec![edit(at(0, 0), at(0, 1), "")]);
         assert_eq!(text(&buffer).as_deref(), Ok("😀B\nC"));
         assert_eq!(buffer.edition().version, 3);
+    }
+
+    /// The place of each counts in the text that those before it have made.
+    #[test]
+    fn changes_at_once_are_as_one_after_the_other() {
+        let dump = "BufferAssignment:\r\nallocation 0: size 4, maybe-live-out:\n".repeat(300);
+        let at_once = Buffer::new("x".to_owned(), Encoding::Utf16, 1, dump.clone());
+        let in_turn = Buffer::new("x".to_owned(), Encoding::Utf16, 1, dump);
+        let texts = ["", "\n", "\r", "é😀", " value: <1 a @0>\n", "x\ny\rz"];
+        let edits = (0..400_u32).map(|number| {
+            let (line, column) = (number * 7_919 % 700, number * 31 % 50);
+            let end = at(line + number % 3, column + number % 5);
+            edit(at(line, column), end, texts[number as usize % texts.len()])
+        });
+        for edit in edits.clone() {
+            in_turn.change(2, vec![edit]);
+            text(&in_turn).expect("a text");
+        }
+        at_once.change(2, edits.collect());
+        assert_eq!(text(&at_once), text(&in_turn));
     }
 
     #[test]

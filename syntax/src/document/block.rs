@@ -70,6 +70,15 @@ impl Block {
         }
     }
 
+    /// Text that is not cut into blocks yet, of which only lines and characters are asked.
+    pub(super) fn piece(text: &str) -> Self {
+        let (mode, follow) = (Mode::Start, Follow::Nothing);
+        Self {
+            line_starts: editor_lines(text),
+            ..Self::new(text.into(), mode, follow, &[], &[])
+        }
+    }
+
     /// The text of the block.
     pub fn text(&self) -> &str {
         &self.text

@@ -203,7 +203,7 @@ impl Cutter {
     }
 
     /// Takes these blocks for equal ones of the text.
-    pub(super) fn know(&mut self, blocks: &[Arc<Block>]) {
+    pub(super) fn know<'b>(&mut self, blocks: impl Iterator<Item = &'b Arc<Block>>) {
         for block in blocks {
             if block.is_long() {
                 remember(self.long.entry(block.text.len()).or_default(), block);

@@ -2,8 +2,8 @@
 //!
 //! An edit is two bytes for where it is, two for how many bytes go, one for how often its text comes, and
 //! the text. Behind each edit the text, the cuts, the kind, the facts and the lines are compared, of a long
-//! text behind the last one; errors and trees, which depend on the cuts alone, behind the last one; and of
-//! one input in some the findings.
+//! text behind the last one; errors and trees, which depend on the cuts alone, behind the last one, as is what
+//! all edits made at once give; and of one input in some the findings.
 
 use std::path::PathBuf;
 
@@ -27,6 +27,7 @@ pub fn check(data: &[u8]) -> u64 {
     let mut parts = parts(data);
     let mut text = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let mut document = Document::new(&text).expect("a small text");
+    let mut draft = document.clone().draft();
     let mut fresh = Some(document.clone());
     let mut compared = 0;
     for edit in parts {
@@ -44,9 +45,9 @@ pub fn check(data: &[u8]) -> u64 {
         }
         let inserted = inserted.repeat(times);
         text.replace_range(start..end, &inserted);
-        document = document
-            .edit(start as u32..end as u32, &inserted)
-            .expect("a small text");
+        let range = start as u32..end as u32;
+        draft.edit(range.clone(), &inserted).expect("a small text");
+        document = document.edit(range, &inserted).expect("a small text");
         fresh = (text.len() < SHORT).then(|| same_read_fresh(&document, &text));
         compared += u64::from(fresh.is_some());
     }
@@ -54,6 +55,7 @@ pub fn check(data: &[u8]) -> u64 {
         compared += 1;
         same_read_fresh(&document, &text)
     });
+    same_read_fresh(&draft.finish(), &text);
     assert_same_details(&document, &fresh);
     if text.len() < SHORT && is_chosen(data, CHECKED_IN) {
         assert_eq!(findings(document), findings(fresh));

@@ -343,7 +343,9 @@ impl<'d> Savings<'d> {
 /// Whether value `at` is written over none that had its bytes before.
 fn is_first(dump: &Dump, at: u32) -> bool {
     let start = |at: u32| dump.live(&dump.values[at as usize]).0;
-    buffer(dump, at).into_iter().all(|it| start(it) >= start(at))
+    buffer(dump, at)
+        .into_iter()
+        .all(|it| start(it) >= start(at))
 }
 
 impl Temporaries {
