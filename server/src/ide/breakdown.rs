@@ -44,17 +44,16 @@ impl<'d> Breakdown<'d> {
             let line = dump.at::<PeakValue>(line)?;
             let index = line.text(line.row.index);
             let suffix = if index == "{}" { "" } else { index };
-            let name = dump.names.get(line.text(line.row.name))?;
-            let instruction = dump.instruction_text(name).unwrap_or_default();
+            let name = dump.names.get(line.text(line.row.name));
+            let instruction = name.and_then(|name| dump.instruction_text(name));
+            let instruction = instruction.unwrap_or_default();
             left = left.checked_sub(instruction.len())?;
             let path = op_name(&InstructionParts::read_up_to(instruction, 0));
-            let path = path.unwrap_or_else(|| dump.names[name].to_owned());
+            let path = path.unwrap_or_else(|| line.text(line.row.name).to_owned());
             let (last, above) = levels(&path);
             // Older lists leave the index out, and may mean any value of the name.
-            let value = dump
-                .names
-                .get(index)
-                .and_then(|index| dump.values_at(name, index).next());
+            let value = name.zip(dump.names.get(index));
+            let value = value.and_then(|(name, index)| dump.values_at(name, index).next());
             listed.push(Listed {
                 label: format!("{last}{suffix}"),
                 above: above.into_iter().rev().map(ToOwned::to_owned).collect(),

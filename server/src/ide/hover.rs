@@ -192,12 +192,12 @@ impl Cursor<'_, '_> {
             SyntaxKind::StepLine => steps::step(context, self.number_on_line(SyntaxKind::Step)?),
             SyntaxKind::LiveRangeLine => {
                 let row = self.row::<facts::LiveRange>()?;
-                let (name, index) = (
-                    dump.names.get(row.name.text(text))?,
-                    dump.names.get(row.index.text(text))?,
-                );
                 let is_steps = self.in_block(self.token.text_range().start()) >= row.index.end;
-                Some(match dump.values_at(name, index).next() {
+                // Without its heading the line is of no dump, and its name may be none of one.
+                let name = dump.names.get(row.name.text(text));
+                let name = name.zip(dump.names.get(row.index.text(text)));
+                let value = name.and_then(|(name, index)| dump.values_at(name, index).next());
+                Some(match value {
                     Some(at) if is_steps => steps::live_range(context, at),
                     Some(at) => value::hover(context, at),
                     None => steps::stray_live_range(dump, text, &row),

@@ -18,15 +18,16 @@ impl Cursor<'_, '_> {
         } else {
             row.index.text(text)
         };
-        let (name, index) = (dump.names.get(row.name.text(text))?, dump.names.get(index)?);
-        if let Some(at) = dump.values_at(name, index).next() {
+        let name = dump.names.get(row.name.text(text))?;
+        let known = dump.names.get(index);
+        if let Some(at) = known.and_then(|index| dump.values_at(name, index).next()) {
             return Some(value::hover(context, at));
         }
         let here = dump
             .positions_at(name)
             .map(|at| &dump.positions[at as usize]);
         let values = distinct(
-            here.filter(|position| position.index == index)
+            here.filter(|position| Some(position.index) == known)
                 .map(|position| position.value),
         );
         // The name may be one from before an edit.
@@ -35,11 +36,9 @@ impl Cursor<'_, '_> {
     }
 
     /// What is visible at `name`, which defines no value: at `index`, or anywhere in its result.
-    fn other_name(&self, name: NameId, index: Option<NameId>, values: &[u32]) -> String {
+    fn other_name(&self, name: NameId, index: Option<&str>, values: &[u32]) -> String {
         let (context, dump) = (self.context, self.context.dump);
-        let index = index
-            .map(|index| &dump.names[index])
-            .filter(|&index| index != "{}");
+        let index = index.filter(|&index| index != "{}");
         let title = match index {
             Some(index) => format!("{} {index}", &dump.names[name]),
             None => dump.names[name].to_owned(),
