@@ -27,6 +27,14 @@ pub fn compilations() -> Vec<Vec<PathBuf>> {
     dumps.map(|dump| dump.files).collect()
 }
 
+/// The files of the first fixture whose path has `part` in it.
+pub fn fixture(part: &str) -> Vec<PathBuf> {
+    let has_part = |path: &PathBuf| path.to_string_lossy().contains(part);
+    let found = dumps_below(&fixtures()).into_iter().map(|dump| dump.files);
+    let mut found = found.filter(|files| files.first().is_some_and(has_part));
+    found.next().expect("a fixture")
+}
+
 /// The dump of these files.
 pub fn read(paths: &[PathBuf]) -> Dump {
     let file = |path: &PathBuf| File {

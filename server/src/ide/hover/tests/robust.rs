@@ -3,7 +3,8 @@
 use buflens_syntax::Shape;
 
 use super::*;
-use crate::real_dumps::{compilations, read};
+use crate::model::Numbering;
+use crate::real_dumps::{compilations, fixture, read};
 
 /// Hovers at every place of a hostile text hold nothing that a reader of Markdown acts on.
 #[test]
@@ -161,4 +162,37 @@ fn every_place_of_a_dump_has_a_hover_or_none() {
             }
         }
     }
+}
+
+/// A dump numbers its names as its states before did, some of which have names that are not there any more.
+#[test]
+fn what_an_earlier_state_named_changes_no_hover() {
+    let mut compared = 0;
+    for stem in ["jit_cnn_fwd.cpu", "module_0061.jit_nested_loops"] {
+        let whole = read(&fixture(stem)).files;
+        for broken in 0..whole.len() {
+            let document = &whole[broken].document;
+            // Headings stand at the start of a file more often than behind.
+            for line in (0..12).chain((12..document.line_count()).step_by(13)) {
+                let Some(Range { start, .. }) = document.line_range(line) else {
+                    continue;
+                };
+                let mut files = whole.clone();
+                files[broken].document = document.clone().edit(start..start, "x").expect("short");
+                let mut numbering = Numbering::default();
+                Dump::numbered(whole.clone(), &mut numbering);
+                let edited = Dump::numbered(files.clone(), &mut numbering);
+                let fresh = Dump::new(files);
+                let document = &fresh.files[broken].document;
+                for row in (0..document.line_count()).step_by(3) {
+                    let at = document.line_range(row).expect("a line").start + 8;
+                    let hovers = [&edited, &fresh].map(|dump| hover(dump, broken, at));
+                    assert_eq!(hovers[0], hovers[1], "x at line {line}, hover at {row}");
+                    compared += usize::from(hovers[0].is_some());
+                }
+            }
+        }
+    }
+    println!("{compared} hovers compared");
+    assert!(compared > 5_000, "{compared} hovers compared");
 }
