@@ -93,13 +93,7 @@ impl LanguageServer for Buflens {
         Ok(())
     }
 
-    async fn did_open(&self, params: lsp::DidOpenTextDocumentParams) {
-        sync::opened(&self.0, params);
-    }
-
-    async fn did_change(&self, params: lsp::DidChangeTextDocumentParams) {
-        sync::changed(&self.0, params);
-    }
+    // What opens and changes documents goes past the service (`transport`).
 
     async fn did_close(&self, params: lsp::DidCloseTextDocumentParams) {
         sync::closed(&self.0, &params);

@@ -1,7 +1,7 @@
 //! Messages from the client to the service and back, in their order.
 //!
-//! A thread reads messages, another writes them, and one task hands them on. The texts of documents
-//! go past the service, which would hold them several times over. Nothing here waits for a client
+//! A thread reads messages, another writes them, and one task hands them on. What opens and changes documents
+//! goes past the service, which would hold their texts several times over. Nothing here waits for a client
 //! that does not read: then no more is read of it either.
 
 pub mod answer;

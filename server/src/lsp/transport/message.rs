@@ -16,9 +16,9 @@ const MARK_IN_JSON: &[u8] = br"\u0000";
 /// What a client has sent.
 #[derive(Debug)]
 pub enum Incoming {
-    /// `textDocument/didOpen` with a long text.
+    /// `textDocument/didOpen`
     Opened(lsp::DidOpenTextDocumentParams),
-    /// `textDocument/didChange` with a long text.
+    /// `textDocument/didChange`
     Changed(lsp::DidChangeTextDocumentParams),
     /// A request, or any other notification.
     Request(Request),
@@ -75,7 +75,30 @@ fn request(fields: serde_json::Map<String, Value>) -> Incoming {
             let id = id.and_then(|id| from_json(id).ok());
             invalid(id.unwrap_or_default(), Error::invalid_request())
         },
-        Incoming::Request,
+        of_request,
+    )
+}
+
+fn of_request(request: Request) -> Incoming {
+    match (request.method(), request.id()) {
+        ("textDocument/didOpen", None) => of_document(request, Incoming::Opened),
+        ("textDocument/didChange", None) => of_document(request, Incoming::Changed),
+        // It has none, which some clients write as an empty list or object.
+        ("shutdown", Some(id)) => {
+            Incoming::Request(Request::build("shutdown").id(id.clone()).finish())
+        }
+        _ => Incoming::Request(request),
+    }
+}
+
+fn of_document<T: DeserializeOwned>(request: Request, incoming: fn(T) -> Incoming) -> Incoming {
+    let (method, _, params) = request.into_parts();
+    from_json(params.unwrap_or_default()).map_or_else(
+        |error| {
+            tracing::warn!("what `{method}` tells is lost, it cannot be read: {error}");
+            Incoming::Nothing
+        },
+        incoming,
     )
 }
 
@@ -95,7 +118,8 @@ fn with_long_text(body: Vec<u8>) -> Result<Incoming, Vec<u8>> {
         return Err(body);
     };
     let rest = [&body[..place.start], MARK_IN_JSON, &body[place.end..]].concat();
-    let Some(mut incoming) = notification(&rest) else {
+    let request = serde_json::from_slice::<Request>(&rest);
+    let Ok(mut incoming) = request.map(of_request) else {
         return Err(body);
     };
     let mut texts: Vec<&mut String> = match &mut incoming {
@@ -104,6 +128,7 @@ fn with_long_text(body: Vec<u8>) -> Result<Incoming, Vec<u8>> {
             let changes = params.content_changes.iter_mut();
             changes.map(|change| &mut change.text).collect()
         }
+        Incoming::Nothing => return Ok(incoming),
         _ => Vec::new(),
     };
     texts.retain(|text| *text == MARK);
@@ -116,19 +141,6 @@ fn with_long_text(body: Vec<u8>) -> Result<Incoming, Vec<u8>> {
     };
     **text = unescaped;
     Ok(incoming)
-}
-
-fn notification(body: &[u8]) -> Option<Incoming> {
-    let (method, id, params) = serde_json::from_slice::<Request>(body).ok()?.into_parts();
-    match (&*method, id, params) {
-        ("textDocument/didOpen", None, Some(params)) => {
-            from_json(params).ok().map(Incoming::Opened)
-        }
-        ("textDocument/didChange", None, Some(params)) => {
-            from_json(params).ok().map(Incoming::Changed)
-        }
-        _ => None,
-    }
 }
 
 /// The places of the contents of all strings of a JSON text.
@@ -265,14 +277,45 @@ mod tests {
         let long = "y".repeat(1000);
         let mut with_id = opening(&long);
         with_id["id"] = json!(7);
-        let mut in_uri = opening("short");
-        in_uri["params"]["textDocument"]["languageId"] = json!(long);
         let other = json!({ "jsonrpc": "2.0", "id": 1, "method": "x", "params": { "text": long } });
-        for message in [with_id, in_uri, other] {
+        for message in [with_id, other] {
             let Incoming::Request(request) = read_json(&message) else {
                 panic!("it is a request");
             };
             assert_eq!(request.params(), message.get("params"));
+        }
+        let mut in_id = opening("short");
+        in_id["params"]["textDocument"]["languageId"] = json!(long);
+        let Incoming::Opened(params) = read_json(&in_id) else {
+            panic!("it is an opening");
+        };
+        assert_eq!(params.text_document.text, "short");
+        assert_eq!(params.text_document.language_id, long);
+    }
+
+    #[test]
+    fn what_tells_of_a_document_and_cannot_be_read_is_no_request() {
+        for text in ["short", &"long".repeat(LARGE)] {
+            let mut message = opening(text);
+            message["params"]["textDocument"]["version"] = json!(2.5);
+            assert!(matches!(read_json(&message), Incoming::Nothing));
+            message["params"]["textDocument"]["version"] = json!(2);
+            assert!(matches!(read_json(&message), Incoming::Opened(_)));
+        }
+    }
+
+    #[test]
+    fn a_shutdown_has_no_params() {
+        for params in [json!({}), json!([]), json!(null)] {
+            let message =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "shutdown", "params": params });
+            let Incoming::Request(request) = read_json(&message) else {
+                panic!("it is a request");
+            };
+            assert_eq!(
+                (request.id(), request.params()),
+                (Some(&Id::Number(1)), None)
+            );
         }
     }
 
