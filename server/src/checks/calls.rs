@@ -12,6 +12,7 @@ use super::labels::cut;
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
 use crate::model::origin::{branches, called_name};
+use crate::model::signature::{Given, Parameter};
 use crate::model::{At, Dump, Place, Row};
 
 /// A shape, if it is known, and the place to tell of it at.
@@ -65,96 +66,56 @@ impl Odd {
     }
 }
 
-/// An instruction of a computation that is one of its parameters.
-pub(super) struct Parameter<'d> {
-    pub computation: Option<u32>,
-    pub number: u64,
-    pub shaped: Shaped<'d>,
-}
-
-/// An instruction of a computation as the result of it.
-pub(super) struct Given<'d> {
-    pub computation: Option<u32>,
-    pub is_root: bool,
-    pub result: Shaped<'d>,
-}
-
-impl Given<'_> {
-    /// Adds it behind others, each of another computation. Without a `ROOT` the last instruction is the root.
-    pub fn join(self, others: &mut Vec<Self>) {
-        match others.last_mut() {
-            Some(last) if last.computation != self.computation => others.push(self),
-            Some(last) if !last.is_root => *last = self,
-            Some(_) => {}
-            None => others.push(self),
-        }
-    }
-}
-
-/// What the computations of a module take and give.
-pub(super) struct Signatures<'d> {
-    /// By computation, those of one in the order of the text.
-    parameters: Vec<Parameter<'d>>,
-    /// By computation, one of each.
-    given: Vec<Given<'d>>,
-    /// The computations of which more than one says what they give.
-    ambiguous: FxHashSet<u32>,
-}
-
-impl<'d> Signatures<'d> {
-    /// Of all parameters, and what the instructions of each block give, in the order of the text.
-    pub fn new(
-        mut parameters: Vec<Parameter<'d>>,
-        mut in_blocks: Vec<Given<'d>>,
-        ambiguous: FxHashSet<u32>,
-    ) -> Self {
-        parameters.sort_by_key(|it| it.computation);
-        in_blocks.sort_by_key(|it| it.computation);
-        let mut given = Vec::with_capacity(in_blocks.len());
-        for it in in_blocks {
-            it.join(&mut given);
-        }
-        Self {
-            parameters,
-            given,
-            ambiguous,
-        }
-    }
-
-    /// The parameters of each computation.
-    pub fn parameters(&self) -> impl Iterator<Item = &[Parameter<'d>]> {
-        let is_same = |one: &Parameter, next: &Parameter| one.computation == next.computation;
-        self.parameters.chunk_by(is_same)
-    }
-
-    /// What a computation takes and gives, unless it is empty.
-    pub fn of(&self, computation: u32) -> Option<Signature<'_, 'd>> {
-        let computation = Some(computation);
-        let given = self
-            .given
-            .binary_search_by_key(&computation, |it| it.computation);
-        let given = &self.given[given.ok()?];
-        let first = self
-            .parameters
-            .partition_point(|it| it.computation < computation);
-        let parameters = &self.parameters[first..];
-        let count = parameters.partition_point(|it| it.computation == computation);
-        let is_ambiguous = computation.is_some_and(|it| self.ambiguous.contains(&it));
-        Some(Signature {
-            parameters: &parameters[..count],
-            given: Some(given).filter(|_| !is_ambiguous),
-        })
-    }
-}
-
 /// What a computation takes and gives.
-pub(super) struct Signature<'s, 'd> {
-    parameters: &'s [Parameter<'d>],
+pub(super) struct Signature<'d> {
+    parameters: &'d [Parameter],
     /// `None` if that is ambiguous.
-    given: Option<&'s Given<'d>>,
+    given: Option<&'d Given>,
 }
 
-impl<'d> Signature<'_, 'd> {
+/// An instruction that is a parameter or the result of a computation.
+struct Own<'d> {
+    shape: Option<&'d str>,
+    instruction: Row,
+    is_parameter: bool,
+}
+
+impl<'d> Own<'d> {
+    fn parameter(dump: &'d Dump, parameter: &Parameter) -> Self {
+        Self {
+            shape: Some(&dump.shapes[parameter.shape]).filter(|shape| !shape.is_empty()),
+            instruction: parameter.instruction,
+            is_parameter: true,
+        }
+    }
+
+    fn given(dump: &'d Dump, given: &Given) -> Self {
+        Self {
+            shape: Some(&dump.shapes[given.shape]).filter(|shape| !shape.is_empty()),
+            instruction: given.instruction,
+            is_parameter: false,
+        }
+    }
+
+    /// The parameter's number, or the shape of the result.
+    fn place(&self, dump: &Dump) -> Option<Place> {
+        let at = dump.at::<facts::Instruction>(self.instruction)?;
+        let number = at.row.parameter.span;
+        Some(at.place(if self.is_parameter {
+            number
+        } else {
+            at.row.shape
+        }))
+    }
+}
+
+impl<'d> Signature<'d> {
+    /// That of a computation, unless it is empty.
+    pub fn of(dump: &'d Dump, computation: u32) -> Option<Self> {
+        let (parameters, given) = dump.module.signatures.of(computation)?;
+        Some(Self { parameters, given })
+    }
+
     /// `instruction-shape`: what is `declared` of the computation is not what its parameters and its root are. What differs from
     /// all that is declared of it is wrong itself, and so is a parameter that others disagree with too, as `is_doubted` tells.
     pub fn problems(
@@ -163,36 +124,35 @@ impl<'d> Signature<'_, 'd> {
         declared: &[Declared<'d>],
         is_doubted: impl Fn(Row) -> bool,
     ) -> Vec<Odd> {
+        let dump = context.dump;
         let own = self.parameters.len();
         let (alike, others): (Vec<_>, Vec<_>) =
             declared.iter().partition(|it| it.parameters.len() == own);
         let mut parameters: Vec<_> = self.parameters.iter().collect();
         parameters.sort_by_key(|it| it.number);
         let parameters = parameters.into_iter().filter_map(|it| {
-            let Parameter {
-                number,
-                shaped: own,
-                ..
-            } = it;
-            let at = usize::try_from(*number).ok()?;
+            let (number, own) = (it.number, Own::parameter(dump, it));
+            let at = usize::try_from(number).ok()?;
             let declared = alike.iter();
             let declared = declared.map(|it| (it.name, it.parameters.get(at)));
-            let wrong = own.instruction.filter(|&it| is_doubted(it));
-            let what = format!("parameter {number} is");
-            let finding = declared_otherwise(context, own, wrong.is_some(), &what, declared)?;
+            let wrong = Some(own.instruction).filter(|&it| is_doubted(it));
+            let what = || format!("parameter {number} is");
+            let finding = declared_otherwise(context, &own, wrong.is_some(), what, declared)?;
             Some(Odd {
                 finding,
                 result: wrong,
                 others: Vec::new(),
             })
         });
-        let result = self.given.and_then(|Given { result, .. }| {
+        let result = self.given.and_then(|given| {
+            let own = Own::given(dump, given);
             let declared = declared.iter();
             let declared = declared.map(|it| (it.name, Some(&it.result)));
+            let what = || "the root gives".to_owned();
             Some(Odd {
-                finding: declared_otherwise(context, result, false, "the root gives", declared)?,
+                finding: declared_otherwise(context, &own, false, what, declared)?,
                 result: None,
-                others: result.instruction.into_iter().collect(),
+                others: vec![own.instruction],
             })
         });
         let counts = others.iter().filter_map(|it| {
@@ -212,9 +172,9 @@ impl<'d> Signature<'_, 'd> {
 /// Where some of `declared` are others than `own`, which is `what`: `parameter 0 is`.
 fn declared_otherwise<'a, 'd: 'a>(
     context: &Context<'d>,
-    own: &Shaped<'d>,
+    own: &Own<'d>,
     is_doubted: bool,
-    what: &str,
+    what: impl Fn() -> String,
     declared: impl Iterator<Item = (&'static str, Option<&'a Shaped<'d>>)>,
 ) -> Option<Finding> {
     let (mut agree, mut differ) = (0, Vec::new());
@@ -229,18 +189,20 @@ fn declared_otherwise<'a, 'd: 'a>(
         }
     }
     let (name, place, found, expected) = differ.first()?;
+    let own = own.place(context.dump)?;
     if is_doubted || agree == 0 && differ.len() > 1 {
         let message = format!("{expected}, while {name} has {found}");
-        let finding = Finding::new(Code::InstructionShape, own.place.clone(), message);
+        let finding = Finding::new(Code::InstructionShape, own, message);
         let places = differ.into_iter();
         return Some(places.fold(finding, |finding, (name, place, ..)| {
             finding.related(place.clone(), format!("in {name}"))
         }));
     }
+    let what = what();
     let message = format!("{found}, while {what} {expected}");
     let finding = Finding::new(Code::InstructionShape, (*place).clone(), message);
     let (other, _) = what.rsplit_once(' ')?;
-    Some(finding.related(own.place.clone(), other))
+    Some(finding.related(own, other))
 }
 
 /// What is said in one place of what a computation takes and gives.
@@ -285,13 +247,13 @@ impl<'d> Declared<'d> {
 }
 
 /// An instruction that runs computations.
-pub(super) struct Call<'d> {
+pub(super) struct Call<'c, 'd> {
     pub opcode: &'d str,
     /// The opcode's.
     pub place: Place,
     pub text: &'d str,
     pub result: Shaped<'d>,
-    pub operands: Vec<Shaped<'d>>,
+    pub operands: &'c [Shaped<'d>],
 }
 
 /// A computation that an instruction runs.
@@ -328,7 +290,7 @@ impl<'c, 'd> Like<'c, 'd> {
     }
 }
 
-impl<'d> Call<'d> {
+impl<'d> Call<'_, 'd> {
     /// Whether it is known what the computations take and give that an instruction with `opcode` runs.
     pub fn runs(opcode: &str) -> bool {
         matches!(
@@ -347,12 +309,12 @@ impl<'d> Call<'d> {
     }
 
     /// `operand-count` and `instruction-shape`: what does not agree with a computation.
-    pub fn problem(&self, context: &Context<'d>, signatures: &Signatures<'d>) -> Option<Odd> {
+    pub fn problem(&self, context: &Context<'d>) -> Option<Odd> {
         let parts = InstructionParts::read_up_to(self.text, 0);
         let mut odd = self.computations(&parts).into_iter().find_map(|run| {
             let computation = context.dump.names.get(run.name)?;
             let computation = context.dump.computation_named(computation)?;
-            let signature = signatures.of(computation)?;
+            let signature = Signature::of(context.dump, computation)?;
             self.parameters(context, &signature, &run)
                 .or_else(|| self.given(context, &signature, &run))
         })?;
@@ -367,7 +329,7 @@ impl<'d> Call<'d> {
 
     /// The computations that it runs.
     fn computations(&self, parts: &InstructionParts<'d>) -> Vec<Run<'_, 'd>> {
-        let (all, result) = (&*self.operands, Like::Whole(&self.result));
+        let (all, result) = (self.operands, Like::Whole(&self.result));
         let whole = || all.iter().map(Like::Whole).collect();
         let (arrays, others) = all.split_at(all.len() / 2);
         let element = Like::Element(&self.result);
@@ -422,7 +384,7 @@ impl<'d> Call<'d> {
     fn parameters(
         &self,
         context: &Context<'d>,
-        signature: &Signature<'_, 'd>,
+        signature: &Signature<'d>,
         run: &Run<'_, 'd>,
     ) -> Option<Odd> {
         let (takes, given) = (signature.parameters.len(), run.takes.len());
@@ -442,12 +404,8 @@ impl<'d> Call<'d> {
             });
         }
         signature.parameters.iter().find_map(|it| {
-            let Parameter {
-                number,
-                shaped: parameter,
-                ..
-            } = it;
-            let operand = run.takes.get(usize::try_from(*number).ok()?)?;
+            let (number, parameter) = (it.number, Own::parameter(context.dump, it));
+            let operand = run.takes.get(usize::try_from(number).ok()?)?;
             let (expected, found) = operand.difference(context, parameter.shape?)?;
             let place = match operand {
                 Like::Whole(operand) | Like::Element(operand) => &operand.place,
@@ -459,9 +417,9 @@ impl<'d> Call<'d> {
             );
             let finding = Finding::new(Code::InstructionShape, place.clone(), message);
             Some(Odd {
-                finding: finding.related(parameter.place.clone(), "the parameter"),
+                finding: finding.related_if(parameter.place(context.dump), "the parameter"),
                 result: None,
-                others: parameter.instruction.into_iter().collect(),
+                others: vec![parameter.instruction],
             })
         })
     }
@@ -469,10 +427,10 @@ impl<'d> Call<'d> {
     fn given(
         &self,
         context: &Context<'d>,
-        signature: &Signature<'_, 'd>,
+        signature: &Signature<'d>,
         run: &Run<'_, 'd>,
     ) -> Option<Odd> {
-        let given = &signature.given?.result;
+        let given = Own::given(context.dump, signature.given?);
         let (expected, found) = run.gives.difference(context, given.shape?)?;
         let (place, message, result) = if let Like::Whole(result) = run.gives {
             (
@@ -490,9 +448,9 @@ impl<'d> Call<'d> {
         };
         let finding = Finding::new(Code::InstructionShape, place.clone(), message);
         Some(Odd {
-            finding: finding.related(given.place.clone(), "its result"),
+            finding: finding.related_if(given.place(context.dump), "its result"),
             result,
-            others: given.instruction.into_iter().collect(),
+            others: vec![given.instruction],
         })
     }
 }

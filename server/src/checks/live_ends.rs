@@ -9,7 +9,7 @@ use super::live_ranges::is_asynchronous;
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::origin::called;
-use crate::model::{Dump, NameId, Place, Value, index_text, is_async_call, is_root};
+use crate::model::{Dump, NameId, Place, Value, index_text, is_async_call};
 
 /// Of instructions with so many bytes it is not asked what they read, as thousands of findings may ask.
 const MOST_READ: usize = 1 << 16;
@@ -68,7 +68,7 @@ fn entry_root(dump: &Dump) -> Option<NameId> {
     };
     let entry = dump.module.computations.iter().position(is_entry)?;
     let mut rows = dump.instructions_of(entry as u32).rev();
-    let (text, root) = rows.find(|(text, row)| is_root(text, row))?;
+    let (text, root) = rows.find(|(text, row)| row.is_root(text))?;
     dump.names.get(root.name.text(text))
 }
 

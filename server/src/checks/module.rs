@@ -6,7 +6,7 @@ use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
 use rustc_hash::FxHashSet;
 
-use super::calls::{Call, Declared, Given, Odd, Parameter, Shaped, Signatures};
+use super::calls::{Call, Declared, Odd, Shaped, Signature};
 use super::inference::Operation;
 use super::labels::cut;
 use super::structure::Section;
@@ -14,6 +14,7 @@ use super::words::check_words;
 use super::{Code, Context, Doubts, Finding, Findings};
 use crate::model::bytes::counted;
 use crate::model::cancel::checkpoint;
+use crate::model::signature::Parameter;
 use crate::model::{
     At, Dump, FileId, Instruction, Located, Part, Place, Row, cancel, opcodes, source,
 };
@@ -38,45 +39,49 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
 fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
     let dump = context.dump;
     let document = &dump.files[file].document;
-    // A block needs no other one, only names: so all cores can take part.
+    // A block needs no other one, only names and signatures: so all cores can take part.
     let blocks = (0..one_module(document)).collect();
     let all = cancel::map(blocks, |number| InBlock::read(context, file, number));
-    let (mut parameters, mut results, mut roots) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut odd, mut calls) = (Vec::new(), Vec::new());
+    let (mut odd, mut contradicted) = (Vec::new(), Vec::new());
     for in_block in all {
         findings.extend(in_block.findings);
         odd.extend(in_block.odd);
-        calls.extend(in_block.calls);
-        parameters.extend(in_block.parameters);
-        results.extend(in_block.results);
-        roots.extend(in_block.roots);
+        contradicted.extend(in_block.contradicted);
     }
-    let ambiguous = check_roots(roots, findings);
-    let signatures = Signatures::new(parameters, results, ambiguous);
-    for parameters in signatures.parameters() {
-        check_parameters(parameters, findings);
+    check_roots(dump, findings);
+    for parameters in dump.module.signatures.parameters() {
+        check_parameters(dump, parameters, findings);
     }
-    odd.extend(
-        calls
-            .iter()
-            .filter_map(|call| call.problem(context, &signatures)),
-    );
     let told: FxHashSet<Row> = odd
         .iter()
         .flat_map(|it| it.others.iter().copied())
         .collect();
-    for (number, at) in (0..).zip(&dump.module.computations) {
-        let header = dump.at::<facts::Computation>(*at);
-        if let Some((header, signature)) = header.zip(signatures.of(number)) {
-            let of_program = header.row.entry.then(|| Declared::of_program(dump));
-            let declared = [Declared::in_header(&header), of_program.flatten()];
-            let declared: Vec<Declared> = declared.into_iter().flatten().collect();
-            odd.extend(signature.problems(context, &declared, |row| told.contains(&row)));
-        }
+    for number in contradicted {
+        let header = dump.at::<facts::Computation>(dump.module.computations[number as usize]);
+        let problems =
+            header.map(|it| header_problems(context, &it, number, |row| told.contains(&row)));
+        odd.extend(problems.into_iter().flatten());
     }
     findings.extend(Odd::first(odd));
     check_computations(dump, findings);
     check_tables(dump, findings);
+}
+
+/// `instruction-shape` and `operand-count`: what the header of computation `number`, or for the entry that of the module, says of
+/// it is not so.
+fn header_problems<'d>(
+    context: &Context<'d>,
+    header: &At<'d, facts::Computation>,
+    number: u32,
+    is_doubted: impl Fn(Row) -> bool,
+) -> Vec<Odd> {
+    let Some(signature) = Signature::of(context.dump, number) else {
+        return Vec::new();
+    };
+    let of_program = header.row.entry.then(|| Declared::of_program(context.dump));
+    let declared = [Declared::in_header(header), of_program.flatten()];
+    let declared: Vec<Declared> = declared.into_iter().flatten().collect();
+    signature.problems(context, &declared, is_doubted)
 }
 
 /// How many blocks of a document belong to its first module, as far as the dump has read it.
@@ -95,20 +100,17 @@ fn one_module(document: &Document) -> usize {
 
 /// What one block says.
 #[derive(Default)]
-struct InBlock<'d> {
+struct InBlock {
     findings: Vec<Finding>,
-    parameters: Vec<Parameter<'d>>,
-    roots: Vec<(Option<u32>, Place)>,
-    /// What computations give.
-    results: Vec<Given<'d>>,
     /// Instructions whose shapes do not follow.
     odd: Vec<Odd>,
-    calls: Vec<Call<'d>>,
+    /// Computations that are not as their headers say.
+    contradicted: Vec<u32>,
 }
 
-impl<'d> InBlock<'d> {
+impl InBlock {
     /// Reads block `number` of the HLO text, file `file` of the dump.
-    fn read(context: &Context<'d>, file: FileId, number: usize) -> Self {
+    fn read(context: &Context, file: FileId, number: usize) -> Self {
         let dump = context.dump;
         let mut found = Self::default();
         let Some((start, block)) = dump.files[file].document.block(number) else {
@@ -139,16 +141,8 @@ impl<'d> InBlock<'d> {
                 at,
             };
             found.findings.extend(instruction.duplicate());
-            if let Some(number) = row.parameter.get() {
-                found.parameters.push(Parameter {
-                    computation,
-                    number,
-                    shaped: instruction.shaped(row.parameter.span),
-                });
-            }
             operands.clear();
             attributes.clear();
-            let mut is_root = false;
             let is_own = |mention: &&Mention| mention.span.start < row.span.end;
             let (own, rest) = mentions.split_at(mentions.iter().take_while(is_own).count());
             mentions = rest;
@@ -157,20 +151,10 @@ impl<'d> InBlock<'d> {
                 match mention.kind {
                     MentionKind::Operand => operands.push(instruction.operand(mention, named)),
                     MentionKind::Attribute => attributes.push(at.text(mention.span)),
-                    MentionKind::Root => {
-                        found.roots.push((computation, place(mention.span)));
-                        is_root = true;
-                    }
                     _ => {}
                 }
                 found.findings.extend(instruction.check(mention, named));
             }
-            let given = Given {
-                computation,
-                is_root,
-                result: instruction.shaped(row.shape),
-            };
-            given.join(&mut found.results);
             found
                 .findings
                 .extend(instruction.operand_count(operands.len()));
@@ -178,7 +162,20 @@ impl<'d> InBlock<'d> {
             found
                 .odd
                 .extend(instruction.shapes(context, &operands, &attributes));
-            found.calls.extend(instruction.call(&operands));
+            found.odd.extend(instruction.call(context, &operands));
+        }
+        for (computation, &header) in dump.computations_in(file, number, block) {
+            let header = At {
+                file,
+                start,
+                block,
+                row: header,
+            };
+            let problems = header_problems(context, &header, computation, |_| false);
+            let is_contradicted = !problems.is_empty();
+            found
+                .contradicted
+                .extend(is_contradicted.then_some(computation));
         }
         // Headers of computations hold shapes as well.
         found.findings.extend(
@@ -260,17 +257,18 @@ impl<'d> InModule<'d> {
         })
     }
 
-    /// The instruction as one that runs a computation, if it does.
-    fn call(&self, operands: &[Shaped<'d>]) -> Option<Call<'d>> {
+    /// What does not agree with a computation that the instruction runs, if it does.
+    fn call(&self, context: &Context<'d>, operands: &[Shaped<'d>]) -> Option<Odd> {
         let own = &self.at;
         let opcode = own.text(own.row.opcode);
-        Call::runs(opcode).then(|| Call {
+        let call = Call::runs(opcode).then(|| Call {
             opcode,
             place: own.place(own.row.opcode),
             text: own.text(own.row.span),
             result: self.shaped(own.row.shape),
-            operands: operands.to_vec(),
-        })
+            operands,
+        });
+        call?.problem(context)
     }
 
     /// What a mention of the instruction, which names `named`, says that is not so.
@@ -360,48 +358,47 @@ fn layout_order(place: Place, text: &str) -> Finding {
     Finding::new(Code::LayoutOrder, place, message)
 }
 
-/// `duplicate-root`; tells of which computations it is ambiguous what they give.
-fn check_roots(mut roots: Vec<(Option<u32>, Place)>, findings: &mut Findings) -> FxHashSet<u32> {
-    roots.sort_by_key(|(computation, _)| *computation);
-    let mut ambiguous = FxHashSet::default();
-    for roots in roots.chunk_by(|one, next| one.0 == next.0) {
-        let [(computation, first), others @ ..] = roots else {
+/// `duplicate-root`
+fn check_roots(dump: &Dump, findings: &mut Findings) {
+    let place = |row: Row| {
+        let at = dump.at::<facts::Instruction>(row)?;
+        Some(at.place(at.row.root(at.block.text())?))
+    };
+    for second in dump.module.signatures.second_roots() {
+        let Some(own) = place(second.instruction) else {
             continue;
         };
-        for (_, place) in others {
-            ambiguous.extend(computation);
-            let message = "a second `ROOT` in its computation";
-            let finding = Finding::new(Code::DuplicateRoot, place.clone(), message);
-            findings.push(finding.related(first.clone(), "the first one"));
-        }
+        let message = "a second `ROOT` in its computation";
+        let finding = Finding::new(Code::DuplicateRoot, own, message);
+        findings.push(finding.related_if(place(second.first), "the first one"));
     }
-    ambiguous
 }
 
 /// `parameter-number`: the parameters of a computation are numbered 0, 1, 2 ... in any order.
-fn check_parameters(parameters: &[Parameter], findings: &mut Findings) {
-    let numbers = parameters.iter().map(|it| (it.number, &it.shaped.place));
-    let mut numbers: Vec<(u64, &Place)> = numbers.collect();
-    numbers.sort_by_key(|(number, place)| (*number, place.range.start));
+fn check_parameters(dump: &Dump, parameters: &[Parameter], findings: &mut Findings) {
+    let place = |row: Row| {
+        let at = dump.at::<facts::Instruction>(row)?;
+        Some(at.place(at.row.parameter.span))
+    };
+    let numbers = parameters.iter().map(|it| (it.number, it.instruction));
+    let mut numbers: Vec<(u64, Row)> = numbers.collect();
+    numbers.sort_unstable();
     let twice = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0);
-    if let Some([(_, first), (number, second)]) = twice {
+    if let Some(&[(_, first), (number, second)]) = twice {
+        let Some(second) = place(second) else { return };
         let message = format!("parameter {number} stands twice in its computation");
-        let finding = Finding::new(Code::ParameterNumber, (*second).clone(), message);
-        findings.push(finding.related((*first).clone(), "the first one"));
+        let finding = Finding::new(Code::ParameterNumber, second, message);
+        findings.push(finding.related_if(place(first), "the first one"));
         return;
     }
     let count = numbers.len();
-    let wrong = (0..)
-        .zip(&numbers)
-        .find(|(place, (number, _))| place != number);
-    if let Some((missing, (number, place))) = wrong {
+    let wrong = (0..).zip(numbers).find(|(place, it)| *place != it.0);
+    if let Some((missing, (number, row))) = wrong
+        && let Some(place) = place(row)
+    {
         let message =
             format!("parameter {number} of {count}, while there is no parameter {missing}");
-        findings.push(Finding::new(
-            Code::ParameterNumber,
-            (*place).clone(),
-            message,
-        ));
+        findings.push(Finding::new(Code::ParameterNumber, place, message));
     }
 }
 

@@ -19,6 +19,7 @@ use super::names::NameId;
 use super::origin::{branches, called};
 use super::row::Row;
 use super::shapes::{ShapeId, index_numbers};
+use super::signature::Signatures;
 
 /// The HLO text, joined: what it says without the other files. States of a dump in which that text is the same share it.
 #[derive(Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Module {
     pub computations: Vec<Row>,
     /// The computations by name, as numbers into `computations`. The first of equal names counts.
     pub(super) computations_by_name: FxHashMap<NameId, u32>,
+    /// What the computations take and give.
+    pub signatures: Signatures,
     /// The tables in its header; a row's number is one more than its place.
     pub tables: Tables,
     /// Where another module begins in the text, if one does: it is not read.
@@ -141,12 +144,6 @@ fn leaves(tokens: impl Iterator<Item = SyntaxToken>) -> FxHashSet<Leaf> {
     leaves.into_iter().collect()
 }
 
-/// Whether `ROOT` stands before an instruction of this text.
-pub fn is_root(text: &str, row: &facts::Instruction) -> bool {
-    let before = text.get(..row.span.start as usize);
-    before.is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with("ROOT"))
-}
-
 impl Dump {
     /// Whether the caller donates the parameter whose buffer this is, and no output is written over it. Those that
     /// one is written over the compiler takes out of the `buffer_donor` in the header of the HLO text.
@@ -244,23 +241,39 @@ impl Dump {
         block: &Block,
     ) -> (Vec<Located>, Vec<Mention>) {
         let (rows, mentions) = block.instructions_and_mentions();
-        let computations = &self.module.computations;
-        let before = computations.partition_point(|&row| row < Row::new(file, number, 0));
-        let (mut computation, mut headers) = (before, block.computations().iter().peekable());
+        let mut computation = self.computations_before(file, number).checked_sub(1);
+        let mut headers = self.computations_in(file, number, block).peekable();
         let located = (0..).zip(rows).map(|(number_of_row, (line, row))| {
-            while headers
-                .next_if(|header| header.instructions <= number_of_row)
-                .is_some()
+            while let Some((own, _)) =
+                headers.next_if(|(_, header)| header.instructions <= number_of_row)
             {
-                computation += 1;
+                computation = Some(own);
             }
             Located {
                 at: Row::new(file, number, line),
-                computation: computation.checked_sub(1).map(|number| number as u32),
+                computation,
                 row,
             }
         });
         (located.collect(), mentions)
+    }
+
+    /// The headers of computations in `block`, block `number` of the HLO text, which is file `file`, each with the computation's
+    /// number.
+    pub fn computations_in<'b>(
+        &self,
+        file: FileId,
+        number: usize,
+        block: &'b Block,
+    ) -> impl Iterator<Item = (u32, &'b facts::Computation)> + use<'b> {
+        (self.computations_before(file, number)..).zip(block.computations())
+    }
+
+    /// How many computations begin before block `block` of the HLO text.
+    fn computations_before(&self, file: FileId, block: usize) -> u32 {
+        let first = Row::new(file, block, 0);
+        let computations = &self.module.computations;
+        computations.partition_point(|&row| row < first) as u32
     }
 
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
@@ -333,7 +346,7 @@ impl Dump {
     /// Whether the instruction called `name` gives the result of its computation; `None` without the HLO text's line.
     pub fn is_root(&self, name: NameId) -> Option<bool> {
         let line = self.at::<facts::Instruction>(self.module.instructions.get(&name)?.row)?;
-        Some(is_root(line.block.text(), &line.row))
+        Some(line.row.is_root(line.block.text()))
     }
 
     /// Whether the HLO text prints elements of tuples as `%tuple#1`, and not the instructions that take them out.

@@ -129,6 +129,8 @@ pub struct Instruction {
     pub parameter: u64,
     /// Whether the shape is a tuple's.
     pub is_tuple: bool,
+    /// Whether `ROOT` stands before it.
+    pub is_root: bool,
 }
 
 /// A line of the flattened schedule.

@@ -128,6 +128,7 @@ impl Gathered {
                     opcode: self.names.number(text, row.opcode),
                     parameter: row.parameter.get().unwrap_or(u64::MAX),
                     is_tuple: row.shape.text(text).starts_with('('),
+                    is_root: row.is_root(text),
                 })
             }
             Line::Step(row) => Row::Step(brief::Step {

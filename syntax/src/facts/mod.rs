@@ -204,6 +204,22 @@ pub struct Instruction {
     pub parameter: Number,
 }
 
+impl Instruction {
+    /// Whether `ROOT` stands before it in the text of its block.
+    pub fn is_root(&self, text: &str) -> bool {
+        self.root(text).is_some()
+    }
+
+    /// The `ROOT` before it in the text of its block.
+    pub fn root(&self, text: &str) -> Option<Span> {
+        let before = text.get(..self.span.start as usize)?;
+        let before = before.trim_end_matches([' ', '\t']);
+        let start = before.strip_suffix("ROOT")?.len() as u32;
+        let end = before.len() as u32;
+        Some(Span { start, end })
+    }
+}
+
 /// A line of the flattened schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Step {

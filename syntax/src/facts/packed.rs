@@ -100,13 +100,14 @@ impl Iterator for Rows<'_> {
                 index: bytes.text(),
             }),
             INSTRUCTION => {
-                let [is_tuple] = unpacked(bytes.number());
+                let [is_tuple, is_root] = unpacked(bytes.number());
                 Row::Instruction(Instruction {
                     name: bytes.text(),
                     shape: bytes.text(),
                     opcode: bytes.text(),
                     parameter: bytes.number().wrapping_sub(1),
                     is_tuple,
+                    is_root,
                 })
             }
             STEP => Row::Step(Step {
@@ -185,7 +186,7 @@ impl Packer {
                 self.text(row.index);
             }
             Row::Instruction(row) => {
-                self.number(packed([row.is_tuple]));
+                self.number(packed([row.is_tuple, row.is_root]));
                 self.text(row.name);
                 self.text(row.shape);
                 self.text(row.opcode);
@@ -498,14 +499,16 @@ mod tests {
             shape,
             is_read,
         });
-        let instruction = (text(), text(), text(), number(), any::<bool>());
+        let flags = any::<[bool; 2]>();
+        let instruction = (text(), text(), text(), number(), flags);
         let instruction =
-            instruction.prop_map(|(name, shape, opcode, parameter, is_tuple)| Instruction {
+            instruction.prop_map(|(name, shape, opcode, parameter, flags)| Instruction {
                 name,
                 shape,
                 opcode,
                 parameter,
-                is_tuple,
+                is_tuple: flags[0],
+                is_root: flags[1],
             });
         let live_range = (number(), number(), text(), text());
         prop_oneof![

@@ -81,6 +81,8 @@ impl Join<'_> {
                     computation,
                     shape: self.shape(&texts, instruction.shape),
                 };
+                let signatures = &mut module.signatures;
+                signatures.push(computation, entry.row, entry.shape, &instruction);
                 let first = module.instructions.entry(name).or_insert(entry);
                 if first.computation != computation
                     && let Some(computation) = computation
@@ -93,6 +95,7 @@ impl Join<'_> {
             }
             ControlFlow::Continue(())
         });
+        module.signatures.shrink_to_fit();
         module
     }
 
