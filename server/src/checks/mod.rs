@@ -163,6 +163,8 @@ pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> 
 pub struct Standing {
     /// In the HLO text, which is known again by what was joined of it.
     of_module: Mutex<Option<(Weak<Module>, Findings)>>,
+    /// Of the blocks of that text when they were read last.
+    seen: Mutex<Arc<[Arc<module::Seen>]>>,
 }
 
 impl Standing {
@@ -182,6 +184,14 @@ impl Standing {
         let findings = find();
         *lock(&self.of_module) = Some((Arc::downgrade(module), findings.clone()));
         findings
+    }
+
+    fn seen(&self) -> Arc<[Arc<module::Seen>]> {
+        Arc::clone(&lock(&self.seen))
+    }
+
+    fn see(&self, blocks: Arc<[Arc<module::Seen>]>) {
+        *lock(&self.seen) = blocks;
     }
 }
 

@@ -1,6 +1,8 @@
 //! The HLO text: names that lead nowhere or twice, operands that are missing, shapes that do not
 //! follow from them, layouts that are no order, and tables that do not lead to a line of source.
 
+use std::sync::Arc;
+
 use buflens_syntax::ast::{AstNode, MetadataEntry, TableRow};
 use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, Document, Mention, MentionKind};
@@ -18,6 +20,8 @@ use crate::model::signature::Parameter;
 use crate::model::{
     At, Dump, FileId, Instruction, Located, Part, Place, Row, cancel, opcodes, source,
 };
+pub use seen::Seen;
+use seen::{Comparison, Digest, Interface};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
 /// so the text must be whole.
@@ -39,15 +43,33 @@ pub(super) fn check_module(context: &Context, doubts: &Doubts, findings: &mut Fi
 fn check_text(context: &Context, file: FileId, findings: &mut Findings) {
     let dump = context.dump;
     let document = &dump.files[file].document;
+    let blocks = document.blocks().take(one_module(document));
+    let blocks: Vec<&Block> = blocks.map(|(_, block)| block).collect();
+    let before = context.standing.seen();
+    let comparison = Comparison::new(&before, &blocks);
     // A block needs no other one, only names and signatures: so all cores can take part.
-    let blocks = (0..one_module(document)).collect();
-    let all = cancel::map(blocks, |number| InBlock::read(context, file, number));
+    let read = |numbers: Vec<usize>| {
+        cancel::map(numbers, |number| {
+            (number, InBlock::read(context, file, number))
+        })
+    };
+    let mut all = read(comparison.new_blocks().collect());
+    let interfaces = all.iter().map(|(_, it)| &it.interface);
+    all.extend(read(comparison.others(dump, file, interfaces)));
+    all.sort_unstable_by_key(|(number, _)| *number);
+    let mut seen: Vec<Option<Arc<Seen>>> = (0..blocks.len())
+        .map(|number| comparison.seen(number).cloned())
+        .collect();
     let (mut odd, mut contradicted) = (Vec::new(), Vec::new());
-    for in_block in all {
+    for (number, in_block) in all {
+        let is_sound = in_block.is_sound();
         findings.extend(in_block.findings);
         odd.extend(in_block.odd);
         contradicted.extend(in_block.contradicted);
+        let block = Seen::new(blocks[number], in_block.interface, is_sound);
+        seen[number] = Some(Arc::new(block));
     }
+    context.standing.see(seen.into_iter().flatten().collect());
     check_roots(dump, findings);
     for parameters in dump.module.signatures.parameters() {
         check_parameters(dump, parameters, findings);
@@ -106,6 +128,7 @@ struct InBlock {
     odd: Vec<Odd>,
     /// Computations that are not as their headers say.
     contradicted: Vec<u32>,
+    interface: Interface,
 }
 
 impl InBlock {
@@ -120,6 +143,10 @@ impl InBlock {
             file,
             range: start + span.start..start + span.end,
         };
+        found.interface.frame = frame_of(block);
+        let definitions = &mut found.interface.definitions;
+        definitions.resize(1 + block.computations().len(), Digest::default());
+        let before = dump.computations_before(file, number);
         let (instructions, mentions) = dump.instructions_and_mentions(file, number, block);
         let mut mentions = mentions.as_slice();
         let (mut operands, mut attributes) = (Vec::new(), Vec::new());
@@ -141,6 +168,12 @@ impl InBlock {
                 at,
             };
             found.findings.extend(instruction.duplicate());
+            let place = computation.map_or(0, |it| it + 1).saturating_sub(before);
+            if let Some(definitions) = found.interface.definitions.get_mut(place as usize) {
+                let (name, shape) = (at.text(row.name), at.text(row.shape));
+                let parameter = row.parameter.get();
+                definitions.push((name, shape, parameter, row.is_root(block.text())));
+            }
             operands.clear();
             attributes.clear();
             let is_own = |mention: &&Mention| mention.span.start < row.span.end;
@@ -186,6 +219,23 @@ impl InBlock {
         );
         found
     }
+
+    /// Whether nothing is wrong.
+    fn is_sound(&self) -> bool {
+        self.findings.is_empty() && self.odd.is_empty() && self.contradicted.is_empty()
+    }
+}
+
+/// The headings, the rows of tables and the headers of computations in a block.
+fn frame_of(block: &Block) -> Digest {
+    let headings = block.headings().iter().map(|(_, line)| *line);
+    let rows = block.table_rows().iter().map(|row| row.row.span);
+    let headers = block.computations().iter().map(|header| header.line);
+    let mut frame = Digest::default();
+    for line in headings.chain(rows).chain(headers) {
+        frame.push(line.text(block.text()));
+    }
+    frame
 }
 
 /// An instruction, and where its names are looked up.
@@ -493,5 +543,6 @@ fn entries(dump: &Dump, row: Row) -> Vec<(String, u64, Place)> {
     entries.filter_map(entry).collect()
 }
 
+mod seen;
 #[cfg(test)]
 mod tests;

@@ -270,10 +270,20 @@ impl Dump {
     }
 
     /// How many computations begin before block `block` of the HLO text.
-    fn computations_before(&self, file: FileId, block: usize) -> u32 {
+    pub fn computations_before(&self, file: FileId, block: usize) -> u32 {
         let first = Row::new(file, block, 0);
         let computations = &self.module.computations;
         computations.partition_point(|&row| row < first) as u32
+    }
+
+    /// The numbers of the blocks of the HLO text that a computation reaches into; without one those before the first.
+    pub fn block_numbers_of(&self, computation: Option<u32>) -> Range<usize> {
+        let header = |number: u32| self.module.computations.get(number as usize);
+        let first = computation.and_then(header).map_or(0, |row| row.block());
+        let next = header(computation.map_or(0, |it| it + 1));
+        let file = self.file_of(Part::Module);
+        let blocks = file.map_or(0, |file| self.files[file].document.blocks().len());
+        first..next.map_or(blocks, |row| row.block() + 1)
     }
 
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
@@ -417,10 +427,7 @@ impl Dump {
             .map(|file| &file.document);
         let end = rows.get(1).copied();
         let first = rows.first().copied();
-        let blocks = document.map_or(0, |document| document.blocks().len());
-        let numbers = first.map_or(0..0, |row| {
-            row.block()..end.map_or(blocks, |row| row.block() + 1)
-        });
+        let numbers = first.map_or(0..0, |_| self.block_numbers_of(Some(computation)));
         // The header's place among the instructions of its block.
         let instructions_at =
             move |row: Row| Some(self.at::<facts::Computation>(row)?.row.instructions as usize);

@@ -79,6 +79,11 @@ impl Block {
         }
     }
 
+    /// A number that no other block of any document has. Equal lines of a document may be one block.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The text of the block.
     pub fn text(&self) -> &str {
         &self.text
