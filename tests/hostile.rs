@@ -197,13 +197,16 @@ allocation 0: size 4, thread-local:
 ";
     let marked = format!("\u{feff}{text}");
     let utf_16: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let blank_first = marked.replacen('\u{feff}', "\u{feff}\n", 1);
+    let utf_16_blank = blank_first.encode_utf16().flat_map(u16::to_le_bytes);
+    let utf_16_blank: Vec<u8> = utf_16_blank.collect();
     let utf_16_big: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let points = || marked.chars().map(u32::from);
     let utf_32: Vec<u8> = points().flat_map(u32::to_le_bytes).collect();
     let utf_32_big: Vec<u8> = points().flat_map(u32::to_be_bytes).collect();
     let prefix = "I0000 00:00:00.000001   12 buffer_assignment.cc:7] ";
     let logged = format!("{prefix}{}", text.replace('\n', &format!("\n{prefix}")));
-    let forms: [(&str, &[u8], &str); 8] = [
+    let forms: [(&str, &[u8], &str); 9] = [
         (
             "a.txt.gz",
             b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
@@ -216,6 +219,7 @@ allocation 0: size 4, thread-local:
             "compressed with zstd",
         ),
         ("b.txt", &utf_16, "this is UTF-16"),
+        ("g.txt", &utf_16_blank, "this is UTF-16"),
         ("d.txt", &utf_16_big, "this is UTF-16"),
         ("e.txt", &utf_32, "this is UTF-32"),
         ("f.txt", &utf_32_big, "this is UTF-32"),

@@ -195,7 +195,9 @@ fn not_a_dump(file: FileId, content: &File) -> Finding {
                        the compiler was given with `--xla_dump_to`";
         return Finding::new(Code::Syntax, Place { file, range: line }, message);
     }
-    if let Some(message) = disguise(document.slice(line.clone())) {
+    let next = document.line_range(document.line_at(line.start) + 1);
+    let next = next.map_or("", |next| document.slice(next));
+    if let Some(message) = disguise(document.slice(line.clone()), next) {
         return Finding::new(Code::Syntax, Place { file, range: line }, message);
     }
     let message = format!(
@@ -210,9 +212,9 @@ fn not_a_dump(file: FileId, content: &File) -> Finding {
     Finding::new(Code::Syntax, Place { file, range: line }, message)
 }
 
-/// What to do to read a text of which this is the first line, if it may be a dump in another form. What is no
-/// UTF-8 has become `U+FFFD`.
-fn disguise(line: &str) -> Option<String> {
+/// What to do to read a text of which this is the first line, and the one behind it, if it may be a dump in another
+/// form. What is no UTF-8 has become `U+FFFD`.
+fn disguise(line: &str, next: &str) -> Option<String> {
     const COMPRESSED: [(&str, &str); 5] = [
         ("\u{1f}\u{fffd}\u{8}", "gzip"),
         ("\u{fffd}7zXZ\0", "xz"),
@@ -232,7 +234,8 @@ fn disguise(line: &str) -> Option<String> {
         .strip_prefix("\u{fffd}\u{fffd}")
     {
         Some(rest) if line.starts_with('\0') || rest.starts_with("\0\0") => Some("UTF-32"),
-        Some(rest) if rest.contains('\0') => Some("UTF-16"),
+        // Of a line end, the second byte stands in the next line.
+        Some(rest) if rest.contains('\0') || next.starts_with('\0') => Some("UTF-16"),
         _ => None,
     };
     if let Some(encoding) = encoding {
