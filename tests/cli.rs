@@ -137,6 +137,17 @@ fn a_finding_is_shown_with_its_line() {
     assert!(!out.contains('\u{1b}'), "colours in a pipe");
 }
 
+/// What follows would else look like a line of the program's own.
+#[cfg(unix)]
+#[test]
+fn a_path_is_shown_on_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a\nb\tc.txt");
+    fs::write(&path, texts().1).expect("a file");
+    let (out, _) = check(&["check", path.to_str().expect("a path")], 1);
+    assert!(out.contains("/a\u{FFFD}b\u{FFFD}c.txt:22:50\n"), "{out}");
+}
+
 #[test]
 fn json_has_all_that_was_promised() {
     let findings = findings(&[PLANTED], 1);

@@ -10,7 +10,7 @@ use rowan::{NodeOrToken, WalkEvent};
 
 use super::output::WhileRead;
 use super::{FINDINGS, UNREADABLE, complain};
-use crate::report::printable;
+use crate::report::{path_on_a_line, printable};
 use crate::workspace;
 
 /// Print the syntax tree of a file, to see how it is read.
@@ -42,8 +42,7 @@ impl Parse {
 
     fn print_errors(&self, document: &Document) -> io::Result<ExitCode> {
         let mut out = BufWriter::new(WhileRead(io::stdout().lock()));
-        let path = self.file.to_string_lossy();
-        let path = printable(&path);
+        let path = path_on_a_line(&self.file);
         let mut code = ExitCode::SUCCESS;
         // Block by block: a text that is no dump can have an error on every line.
         for (start, block) in document.blocks() {

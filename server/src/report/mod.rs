@@ -151,6 +151,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A path on one line: whatever its characters are, it is followed by a place or a message there.
+pub fn path_on_a_line(path: &Path) -> String {
+    printable(&path.to_string_lossy()).replace(['\n', '\t'], "\u{FFFD}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

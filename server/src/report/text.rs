@@ -8,7 +8,7 @@ use annotate_snippets::{
 };
 use buflens_syntax::{Document, Encoding};
 
-use super::{Counts, Judged, Spot, printable};
+use super::{Counts, Judged, Spot, path_on_a_line, printable};
 use crate::checks::Severity;
 use crate::model::bytes::{counted, grouped};
 use crate::model::{Dump, Place};
@@ -46,8 +46,7 @@ impl<W: Write> Writer<W> {
             && findings.len() > MOST_FINDINGS
         {
             let more = counted(findings.len() - MOST_FINDINGS, "more finding");
-            let path = file.path.to_string_lossy();
-            let path = printable(&path);
+            let path = path_on_a_line(&file.path);
             writeln!(self.out, "{path}: {more}; --format json has the rest\n")?;
         }
         // What is drawn on stderr in between must not stand in the middle of a finding.
@@ -192,8 +191,7 @@ impl<'d> Excerpt<'d> {
 
     /// Adds the place to `groups`.
     fn show(self, level: &Level<'d>, groups: &mut Vec<Group<'d>>) {
-        let path = self.spot.path.to_string_lossy();
-        let origin = Origin::path(printable(&path).into_owned())
+        let origin = Origin::path(path_on_a_line(self.spot.path))
             .line(self.spot.line as usize)
             .char_column(self.spot.column as usize);
         let mut snippet: Snippet<'d, Annotation<'d>> = Snippet::source(printable(self.text))
