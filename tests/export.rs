@@ -396,6 +396,8 @@ fn a_file_is_written_whole_or_not_at_all() {
 
     #[cfg(unix)]
     {
+        use std::os::unix::fs::PermissionsExt;
+
         let link = folder.path().join("link.csv");
         std::os::unix::fs::symlink(&path, &link).expect("a link");
         let link_name = link.to_str().expect("a path");
@@ -406,6 +408,26 @@ fn a_file_is_written_whole_or_not_at_all() {
             written.starts_with('{'),
             "what the link leads to is written"
         );
+
+        // Whoever may not read a file may not read what takes its place; a script stays one.
+        for mode in [0o600, 0o755] {
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("its owner");
+            answers::run(&["export", &file(), "--format", "csv", "-o", output], 0);
+            let kept = fs::metadata(&path).expect("the file").permissions().mode();
+            assert_eq!(kept & 0o777, mode);
+        }
+
+        // What a link leads to need not be there yet.
+        fs::remove_file(&path).expect("it is there");
+        let relative = folder.path().join("relative.csv");
+        std::os::unix::fs::symlink("link.csv", &relative).expect("a link");
+        let relative_name = relative.to_str().expect("a path");
+        answers::run(
+            &["export", &file(), "--format", "csv", "-o", relative_name],
+            0,
+        );
+        assert!(relative.is_symlink() && link.is_symlink());
+        assert_eq!(fs::read_to_string(&path).expect("the file"), expected);
     }
 
     let nowhere = folder.path().join("none/x.csv").display().to_string();

@@ -155,6 +155,12 @@ fn without_path(error: io::Error) -> io::Error {
     }
 }
 
+/// Whether there is nothing at `path`, or nothing where a link there leads.
+fn is_missing(path: &Path) -> bool {
+    let metadata = path.metadata();
+    metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Writes a file whole or not at all: who reads `path` sees the old text or the new one.
 pub fn write_whole(
     path: &Path,
@@ -166,9 +172,14 @@ pub fn write_whole(
         write(&mut out)?;
         return out.flush();
     }
-    // A link goes on leading to what is written.
-    let target = path.canonicalize();
-    let path = target.as_deref().unwrap_or(path);
+    // A link goes on leading to what is written, be that there yet or not.
+    let mut target = path.to_owned();
+    while is_missing(&target)
+        && let Ok(next) = target.read_link()
+    {
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    let path = target.canonicalize().unwrap_or(target);
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     builder.prefix(".buflens-");
@@ -177,6 +188,10 @@ pub fn write_whole(
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
     let mut file = file.map_err(without_path)?;
+    // Who could not read the old text must not read the new one.
+    if let Ok(replaced) = path.metadata() {
+        file.as_file().set_permissions(replaced.permissions())?;
+    }
     let mut out = BufWriter::new(&mut file);
     write(&mut out)?;
     out.flush()?;
