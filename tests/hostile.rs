@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::client::Server;
@@ -281,6 +281,72 @@ fn a_sibling_that_cannot_be_read_is_done_without() {
     let uri = server.open_file(&assignment);
     server.diagnostics(&uri);
     server.finish();
+}
+
+/// However the dump is named: the commands about one dump and those about many.
+#[cfg(unix)]
+#[test]
+fn a_sibling_that_is_a_link_to_nothing_is_told_once_and_the_rest_is_done() {
+    let dump = &fixtures_in(&["cpu-split"])[0];
+    let name = |path: &Path| path.file_name().expect("a name").to_owned();
+    let name_of_ranges = name(&dump.path("-live-range.txt"));
+    for (to, reason) in [("nowhere.txt", "it is a link to a file that is not there")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ranges = folder.path().join(&name_of_ranges);
+        for file in &dump.files {
+            let copy = folder.path().join(name(file));
+            if copy == ranges {
+                let to = if to.is_empty() {
+                    name_of_ranges.as_os_str()
+                } else {
+                    to.as_ref()
+                };
+                std::os::unix::fs::symlink(to, copy).expect("a link");
+            } else {
+                fs::copy(file, copy).expect("a copy");
+            }
+        }
+        let of_dump = |file: &PathBuf| folder.path().join(name(file));
+        let all: Vec<PathBuf> = dump.files.iter().map(of_dump).collect();
+        let told = format!("buflens: {} is left out: {reason}", ranges.display());
+        let forms = [vec![all[0].clone()]];
+        for command in [
+            &["peak"][..],
+            &["padding"],
+            &["audit"],
+            &["map", "--format", "json"],
+            &["export", "--format", "json"],
+            &["report", "-o", "-"],
+            &["summary"],
+            &["ls"],
+            &["check"],
+        ] {
+            let run = |paths: &[PathBuf]| {
+                let paths = paths.iter().map(|path| path.as_os_str());
+                let command = command.iter().map(OsStr::new);
+                run(command.chain(paths), Duration::from_secs(60))
+            };
+            for paths in &forms {
+                let output = run(paths);
+                assert_eq!(output.code, Some(2), "{command:?} {paths:?}");
+                assert!(!output.stdout.is_empty(), "{command:?} {paths:?}");
+                let err: Vec<&str> = output.stderr.lines().collect();
+                let [line] = err[..] else {
+                    panic!("{command:?} {paths:?}: {err:?}");
+                };
+                assert!(line.starts_with(&told), "{command:?}: {line}");
+            }
+            // What is named alone is no sibling.
+            let output = run(std::slice::from_ref(&ranges));
+            let err = output.stderr;
+            assert_eq!(output.code, Some(2), "{command:?}");
+            assert!(
+                err.contains(&*ranges.to_string_lossy()),
+                "{command:?}: {err}"
+            );
+            assert!(!err.contains("left out"), "{command:?}: {err}");
+        }
+    }
 }
 
 /// Cuts of a dump, all in one folder.

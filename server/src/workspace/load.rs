@@ -101,6 +101,8 @@ pub enum ReadError {
     TooLarge(TooLarge),
     /// It is a folder, a pipe or a device.
     NoFile,
+    /// It is a link to what is not there.
+    LostLink,
 }
 
 impl fmt::Display for ReadError {
@@ -109,6 +111,7 @@ impl fmt::Display for ReadError {
             Self::Io(error) => error.fmt(f),
             Self::TooLarge(error) => error.fmt(f),
             Self::NoFile => write!(f, "it is not a regular file"),
+            Self::LostLink => write!(f, "it is a link to a file that is not there"),
         }
     }
 }
@@ -208,7 +211,14 @@ pub(super) fn is_missing(error: &ReadError) -> bool {
 
 /// The length in bytes and the time of the last change of a regular file.
 pub(super) fn length(path: &Path) -> Result<(u64, Option<std::time::SystemTime>), ReadError> {
-    let metadata = fs::metadata(path).map_err(ReadError::Io)?;
+    let metadata = fs::metadata(path).map_err(|error| {
+        let is_lost = error.kind() == io::ErrorKind::NotFound && path.is_symlink();
+        if is_lost {
+            ReadError::LostLink
+        } else {
+            ReadError::Io(error)
+        }
+    })?;
     if !metadata.is_file() {
         return Err(ReadError::NoFile);
     }
