@@ -286,6 +286,24 @@ fn a_dump_that_is_piped_in_is_read() {
 }
 
 #[test]
+fn a_dump_under_any_name_counts_where_one_is_wanted() {
+    for command in [
+        &["peak"][..],
+        &["padding"],
+        &["audit"],
+        &["map"],
+        &["export", "--format", "json"],
+        &["report", "-o", "-"],
+    ] {
+        for paths in [["-", &sound()], [&sound(), "-"], [PLANTED, &sound()]] {
+            let (out, err) = check(&[command, &paths].concat(), 2);
+            let told = "there are 2 dumps where one is wanted";
+            assert!(out.is_empty() && err.contains(told), "{paths:?}: {err}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_done() {
     let (out, err) = check(&["check", "no/such.txt", PLANTED], 2);
     assert!(

@@ -261,9 +261,10 @@ pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
     if let Some(problem) = problems.into_iter().next() {
         return Err(problem);
     }
-    // The text of a program before it was compiled lies next to many a dump, and `module_0001*`
-    // names both.
-    let is_assigned = |found: &&Found| found.paths.iter().any(|path| has_suffix(path));
+    // The text of a program before it was compiled lies next to many a dump, and `module_0001*` names both, and what is
+    // no dump. What is piped in can be anything, and has no head that could be read twice.
+    let is_dump = |path: &PathBuf| has_suffix(path) || !path.is_file() || workspace::is_part(path);
+    let is_assigned = |found: &&Found| found.is_compilation && found.paths.iter().any(is_dump);
     let assigned: Vec<&Found> = found.iter().filter(is_assigned).collect();
     let found = if assigned.is_empty() {
         found.iter().collect()
