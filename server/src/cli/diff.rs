@@ -186,7 +186,8 @@ struct Assigned {
 
 /// The file that a dump is read by, unless it is a program's text alone that nobody named.
 fn assigned(found: &Found, named: &Path) -> Option<Assigned> {
-    let path = found.paths.iter().find(|path| has_suffix(path));
+    let paths = found.paths.iter().filter(|path| has_suffix(path));
+    let path = paths.min_by_key(|path| !workspace::is_readable(path));
     let path = path.or_else(|| found.paths.iter().find(|path| *path == named))?;
     let folder = path.parent().and_then(|it| it.strip_prefix(named).ok());
     Some(Assigned {

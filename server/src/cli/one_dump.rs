@@ -56,13 +56,14 @@ impl Given {
         &self,
         answer: impl FnOnce(&Source<'_, '_, FileLocation>) -> Result<io::Result<()>, Problem>,
     ) -> io::Result<ExitCode> {
-        let loaded = match self.load() {
+        let (loaded, problems) = match self.load() {
             Ok(loaded) => loaded,
             Err(problem) => {
                 complain(problem);
                 return Ok(ExitCode::from(UNREADABLE));
             }
         };
+        problems.iter().for_each(complain);
         for note in loaded.notes.iter() {
             complain(note);
         }
@@ -73,7 +74,7 @@ impl Given {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         }
-        let code = if loaded.notes.is_empty() {
+        let code = if loaded.notes.is_empty() && problems.is_empty() {
             0
         } else {
             UNREADABLE
@@ -82,8 +83,10 @@ impl Given {
         Ok(ExitCode::from(code))
     }
 
-    fn load(&self) -> Result<Loaded, Problem> {
-        load(&only_dump(&self.paths)?)
+    /// The dump, and what else could not be read.
+    fn load(&self) -> Result<(Loaded, Vec<Problem>), Problem> {
+        let (path, problems) = only_dump(&self.paths)?;
+        Ok((load(&path)?, problems))
     }
 }
 
@@ -255,12 +258,9 @@ pub fn is_dump(dump: &Dump) -> bool {
     parts.any(Part::tells_of_memory)
 }
 
-/// A file of the one dump that is at or below `paths`.
-pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
-    let (found, problems) = workspace::find(paths);
-    if let Some(problem) = problems.into_iter().next() {
-        return Err(problem);
-    }
+/// A file of the one dump that is at or below `paths`, and why others there cannot be read.
+pub fn only_dump(paths: &[PathBuf]) -> Result<(PathBuf, Vec<Problem>), Problem> {
+    let (found, mut problems) = workspace::find(paths);
     // The text of a program before it was compiled lies next to many a dump, and `module_0001*` names both, and what is
     // no dump. What is piped in can be anything, and has no head that could be read twice.
     let is_dump = |path: &PathBuf| has_suffix(path) || !path.is_file() || workspace::is_part(path);
@@ -273,15 +273,16 @@ pub fn only_dump(paths: &[PathBuf]) -> Result<PathBuf, Problem> {
     };
     let shortest = |found: &Found| {
         let paths = found.paths.iter().filter(|path| has_suffix(path));
-        let path = paths.min_by_key(|path| path.as_os_str().len());
+        let path = paths.min_by_key(|path| (!workspace::is_readable(path), path.as_os_str().len()));
         path.unwrap_or(&found.paths[0]).clone()
     };
     match found[..] {
+        [] if !problems.is_empty() => Err(problems.swap_remove(0)),
         [] => Err(workspace::unread(paths).map_or_else(
             || "there is no dump at the given path".to_owned(),
             |unread| format!("there is no dump at the given path; {unread}"),
         )),
-        [one] => Ok(shortest(one)),
+        [one] => Ok((shortest(one), problems)),
         _ => {
             let mut message = format!(
                 "there are {} dumps where one is wanted; `buflens summary` shows them all, or \

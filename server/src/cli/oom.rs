@@ -117,10 +117,15 @@ impl Oom {
 
     /// The dump of the program.
     fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
+        let only = |path: &PathBuf| {
+            let (file, problems) = only_dump(std::slice::from_ref(path))?;
+            problems.iter().for_each(complain);
+            Ok::<_, Problem>(Beside::One(file))
+        };
         let found = match &self.dump {
-            Some(file) if !file.is_dir() => Beside::One(only_dump(std::slice::from_ref(file))?),
+            Some(file) if !file.is_dir() => only(file)?,
             Some(folder) => match workspace::within(folder, path, document) {
-                Beside::None => Beside::One(only_dump(std::slice::from_ref(folder))?),
+                Beside::None => only(folder)?,
                 Beside::Other(programs) => {
                     return Err(format!(
                         "the text is of {}, and the dumps in {} are of other programs; name a file \

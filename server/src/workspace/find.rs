@@ -290,6 +290,11 @@ fn part_at_head(path: &Path) -> io::Result<Part> {
     Ok(part_of_head(&head))
 }
 
+/// Whether the file can be opened. A pipe is not tried: that would wait for somebody to write.
+pub fn is_readable(path: &Path) -> bool {
+    path.is_file() && File::open(path).is_ok()
+}
+
 /// Why the file is no part of a dump, by its first lines, without all of it being read.
 pub fn head_problem(path: &Path) -> Option<String> {
     match part_at_head(path) {

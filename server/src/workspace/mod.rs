@@ -26,7 +26,7 @@ pub use ahead::read_text;
 pub use beside::{Beside, Totals, beside, within};
 pub use buffer::{Buffer, Change, Edition, Unavailable};
 pub use compilation::{PARTS, has_part, problems, program_name};
-pub use find::{Found, find, find_while, head_problem, is_part};
+pub use find::{Found, find, find_while, head_problem, is_part, is_readable};
 pub use index::{DumpHit, Hit, Index, Record, SpaceRecord};
 pub use load::{LoadError, Loaded, Note, ReadError, load, read};
 pub use names::{
