@@ -338,7 +338,10 @@ fn a_sibling_that_is_a_link_to_nothing_is_told_once_and_the_rest_is_done() {
                 let output = run(paths);
                 assert_eq!(output.code, Some(2), "{command:?} {paths:?}");
                 assert!(!output.stdout.is_empty(), "{command:?} {paths:?}");
-                let line = output.stderr.lines().last().expect("a line");
+                let err: Vec<&str> = output.stderr.lines().collect();
+                let [line] = err[..] else {
+                    panic!("{command:?} {paths:?}: {err:?}");
+                };
                 assert!(line.starts_with(&told), "{command:?}: {line}");
             }
             // What is named alone is no sibling.

@@ -408,6 +408,9 @@ fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
 fn read_one(index: &Index, found: &Found, encoding: Encoding, libraries: &Libraries) {
     let mut records = Vec::new();
     for record in found.load(Texts::Held, &|loaded| {
+        for note in loaded.notes.iter() {
+            tracing::info!("in the index without a file: {note}");
+        }
         Record::new(&loaded, encoding, libraries)
     }) {
         match record {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ignore::{WalkBuilder, WalkState};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::load::{LoadError, Loaded, load};
-use super::names::{is_piped, part_of_head, part_of_name, stem_or_path};
+use super::load::{LoadError, Loaded, Note, load};
+use super::names::{is_piped, part_of_head, part_of_name, part_of_suffix, stem_or_path};
 use super::on_disk::Texts;
 use super::patterns::{Programs, begun_with};
 use super::unread::is_compressed;
@@ -47,21 +47,29 @@ impl Found {
     /// Reads the dump that the files are parts of. A file among them that is none, since it was
     /// renamed or is no dump at all, is a dump of its own.
     pub fn load<T>(&self, texts: Texts, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
-        let (mut names, mut done): (Vec<OsString>, _) = (Vec::new(), Vec::new());
+        let (mut names, mut done, mut failed): (FxHashSet<OsString>, _, Vec<LoadError>) =
+            (FxHashSet::default(), Vec::new(), Vec::new());
+        let is_among = |names: &FxHashSet<OsString>, path: &Path| {
+            path.file_name().is_some_and(|name| names.contains(name))
+        };
         for path in &self.paths {
-            if names
-                .iter()
-                .any(|name| Some(name.as_os_str()) == path.file_name())
-            {
+            if is_among(&names, path) {
                 continue;
             }
-            let loaded = load(path, texts);
-            if let Ok(loaded) = &loaded {
-                let files = loaded.dump.files.iter();
-                names.extend(files.filter_map(|file| file.path.file_name().map(ToOwned::to_owned)));
+            match load(path, texts) {
+                Ok(loaded) => {
+                    let files = loaded.dump.files.iter().map(|file| &file.path);
+                    let left_out = loaded.notes.iter().filter_map(Note::left_out);
+                    let paths = files.chain(left_out);
+                    names.extend(paths.filter_map(|it| it.file_name().map(ToOwned::to_owned)));
+                    done.push(Ok(work(loaded)));
+                }
+                Err(error) => failed.push(error),
             }
-            done.push(loaded.map(work));
         }
+        // The notes of a dump tell of what it has to do without.
+        failed.retain(|error| !is_among(&names, &error.path));
+        done.extend(failed.into_iter().map(Err));
         done
     }
 }
@@ -117,6 +125,43 @@ impl Member {
     }
 }
 
+/// What cannot be read.
+#[derive(Debug)]
+struct Unread {
+    path: PathBuf,
+    /// Why, with the path.
+    problem: String,
+}
+
+impl Unread {
+    fn new(path: &Path, error: &io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            problem: format!("{}: {error}", path.display()),
+        }
+    }
+
+    /// A link that leads in a circle or nowhere hides nothing; a folder that cannot be opened does. `folder` is walked.
+    fn met(error: &ignore::Error, folder: &Path) -> Option<Self> {
+        let (mut path, mut cause) = (folder, error);
+        while let ignore::Error::WithDepth { err, .. } | ignore::Error::WithPath { err, .. } = cause
+        {
+            if let ignore::Error::WithPath { path: at, .. } = cause {
+                path = at;
+            }
+            cause = err;
+        }
+        let is_nowhere = error
+            .io_error()
+            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_loop = matches!(cause, ignore::Error::Loop { .. });
+        (!is_loop && !is_nowhere).then(|| Self {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        })
+    }
+}
+
 /// Leaves out what compilers write beside dumps, such as flags and metrics, of the programs whose dumps are among
 /// `members`: the pattern `module_0001*` names all of it.
 fn leave_out_companions(members: &mut Vec<Member>) {
@@ -130,24 +175,24 @@ fn leave_out_companions(members: &mut Vec<Member>) {
 /// The dumps at and below `paths`, as people name them, each once, in the order of their paths; and what could not be
 /// read, with the reason. A path that is none, or a folder without dumps, stands for the files whose names begin with it.
 pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
-    let (mut members, mut problems) = (Vec::new(), Vec::new());
+    let (mut members, mut unread) = (Vec::new(), Vec::new());
     for path in paths {
         if is_piped(path) {
             members.push(Member::piped(path));
             continue;
         }
         let before = members.len();
-        let told = problems.len();
-        meet(path, &|| true, &mut members, &mut problems);
+        let told = unread.len();
+        meet(path, &|| true, &mut members, &mut unread);
         if members.len() > before {
             continue;
         }
         let begun = begun_with(path);
         if !begun.is_empty() && !path.exists() {
-            problems.truncate(told);
+            unread.truncate(told);
         }
         for path in begun {
-            meet(&path, &|| true, &mut members, &mut problems);
+            meet(&path, &|| true, &mut members, &mut unread);
         }
         // Other things beside a folder may have such names.
         let mut met = members[before..].iter();
@@ -155,7 +200,7 @@ pub fn find(paths: &[PathBuf]) -> (Vec<Found>, Vec<String>) {
             members.truncate(before);
         }
     }
-    grouped(members, problems)
+    grouped(members, unread)
 }
 
 /// The dumps at and below `paths`, as far as they are found while `goes_on`, which is asked at every file and folder.
@@ -163,11 +208,11 @@ pub fn find_while(
     paths: &[PathBuf],
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> (Vec<Found>, Vec<String>) {
-    let (mut members, mut problems) = (Vec::new(), Vec::new());
+    let (mut members, mut unread) = (Vec::new(), Vec::new());
     for path in paths {
-        meet(path, goes_on, &mut members, &mut problems);
+        meet(path, goes_on, &mut members, &mut unread);
     }
-    grouped(members, problems)
+    grouped(members, unread)
 }
 
 /// Collects the file at `path`, or what is recognised below the folder there.
@@ -175,17 +220,18 @@ fn meet(
     path: &Path,
     goes_on: &(dyn Fn() -> bool + Sync),
     members: &mut Vec<Member>,
-    problems: &mut Vec<String>,
+    unread: &mut Vec<Unread>,
 ) {
     match path.metadata() {
-        Ok(metadata) if metadata.is_dir() => walk(path, goes_on, members, problems),
+        Ok(metadata) if metadata.is_dir() => walk(path, goes_on, members, unread),
         Ok(metadata) => members.push(Member::named(path, &metadata)),
-        Err(error) => problems.push(format!("{}: {error}", path.display())),
+        Err(error) => unread.push(Unread::new(path, &error)),
     }
 }
 
-/// The dumps that `members` are files of, and the problems, in order.
-fn grouped(mut members: Vec<Member>, mut problems: Vec<String>) -> (Vec<Found>, Vec<String>) {
+/// The dumps that `members` are files of, and the problems, in order. What is unread and lies beside files of a dump is
+/// among these: the reading of the dump tells of it.
+fn grouped(mut members: Vec<Member>, unread: Vec<Unread>) -> (Vec<Found>, Vec<String>) {
     leave_out_companions(&mut members);
     members.sort_by(|one, other| one.path.cmp(&other.path));
     let mut dumps: BTreeMap<PathBuf, Found> = BTreeMap::new();
@@ -205,6 +251,18 @@ fn grouped(mut members: Vec<Member>, mut problems: Vec<String>) -> (Vec<Found>, 
         }
         found.is_named |= member.is_named;
     }
+    let mut problems = Vec::new();
+    for Unread { path, problem } in unread {
+        let is_there = path.symlink_metadata().is_ok();
+        let part = part_of_suffix(&path).filter(|_| is_there);
+        let found = dumps.get_mut(&key(&path, &mut folders));
+        if let (Some(part), Some(found)) = (part, found) {
+            found.is_compilation |= part != Part::Module;
+            found.paths.push(path);
+        } else {
+            problems.push(problem);
+        }
+    }
     let mut dumps: Vec<Found> = dumps.into_values().collect();
     dumps.sort();
     problems.sort();
@@ -216,9 +274,9 @@ fn walk(
     folder: &Path,
     goes_on: &(dyn Fn() -> bool + Sync),
     members: &mut Vec<Member>,
-    problems: &mut Vec<String>,
+    unread: &mut Vec<Unread>,
 ) {
-    let found = Mutex::new((members, problems));
+    let found = Mutex::new((members, unread));
     // Dumps often lie in folders that a `.gitignore` names, so such rules are off.
     let walker = WalkBuilder::new(folder)
         .standard_filters(false)
@@ -229,14 +287,14 @@ fn walk(
             if !goes_on() {
                 return WalkState::Quit;
             }
-            let (member, problem) = match entry {
+            let (member, unread) = match entry {
                 Ok(entry) => judge(&entry),
-                Err(error) => (None, walk_problem(&error)),
+                Err(error) => (None, Unread::met(&error, folder)),
             };
-            if member.is_some() || problem.is_some() {
+            if member.is_some() || unread.is_some() {
                 let mut found = lock(&found);
                 found.0.extend(member);
-                found.1.extend(problem);
+                found.1.extend(unread);
             }
             WalkState::Continue
         })
@@ -244,7 +302,7 @@ fn walk(
 }
 
 /// The file at `entry` if it is part of a dump, or why that cannot be told.
-fn judge(entry: &ignore::DirEntry) -> (Option<Member>, Option<String>) {
+fn judge(entry: &ignore::DirEntry) -> (Option<Member>, Option<Unread>) {
     // Reading a named pipe would wait for somebody to write.
     if !entry.file_type().is_some_and(|kind| kind.is_file()) {
         return (None, None);
@@ -261,17 +319,8 @@ fn judge(entry: &ignore::DirEntry) -> (Option<Member>, Option<String>) {
     });
     match member {
         Ok(member) => (member, None),
-        Err(error) => (None, Some(format!("{}: {error}", path.display()))),
+        Err(error) => (None, Some(Unread::new(path, &error))),
     }
-}
-
-/// A link that leads in a circle or nowhere hides nothing; a folder that cannot be opened does.
-fn walk_problem(error: &ignore::Error) -> Option<String> {
-    let is_loop = matches!(error, ignore::Error::WithDepth { err, .. } if matches!(**err, ignore::Error::Loop { .. }));
-    let is_nowhere = error
-        .io_error()
-        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-    (!is_loop && !is_nowhere).then(|| error.to_string())
 }
 
 /// Whether the file is part of a dump; no if it cannot be read.

@@ -50,6 +50,16 @@ pub enum Note {
     },
 }
 
+impl Note {
+    /// The file that is left out, if it is about one.
+    pub(super) fn left_out(&self) -> Option<&PathBuf> {
+        match self {
+            Self::LeftOut { path, .. } => Some(path),
+            Self::Reading { .. } | Self::Changed { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
