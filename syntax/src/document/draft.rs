@@ -119,12 +119,11 @@ impl Draft {
                 cutter.know(self.replaced.iter().chain(self.cut_in(from..next)));
             }
             let (blocks, cut) = cutter.finish(&scratch, ahead);
-            let mode = self.document.blocks.get(next).map(|block| block.mode);
-            let meets = mode.is_none_or(|mode| {
-                scratch.ends_with('\n') && cut.is_some_and(|cut| cut.mode == mode)
-                    || scratch.is_empty() && self.document.blocks[from].mode == mode
-            });
-            if meets {
+            let is_met = |behind: &Arc<Block>| {
+                scratch.ends_with('\n') && cut.is_some_and(|cut| cut.mode == behind.mode)
+                    || scratch.is_empty() && self.document.blocks[from].mode == behind.mode
+            };
+            if self.document.blocks.get(next).is_none_or(is_met) {
                 break blocks;
             }
             end = (next + more).min(count);
