@@ -71,11 +71,11 @@ impl Block {
     }
 
     /// Text that is not cut into blocks yet, of which only lines and characters are asked.
-    pub(super) fn piece(text: &str) -> Self {
+    pub(super) fn piece(text: Text) -> Self {
         let (mode, follow) = (Mode::Start, Follow::Nothing);
         Self {
-            line_starts: editor_lines(text),
-            ..Self::new(text.into(), mode, follow, &[], &[])
+            line_starts: editor_lines(&text),
+            ..Self::new(text, mode, follow, &[], &[])
         }
     }
 

@@ -57,15 +57,14 @@ impl Draft {
         )?;
         let mut first = document.block_at(range.start).unwrap_or(0);
         let mut next = document.block_at(range.end).map_or(0, |last| last + 1);
-        let mut piece = String::new();
-        if next > 0 {
-            let (start, last) = (document.starts[first], document.starts[next - 1]);
-            piece.push_str(&document.blocks[first].text[..(range.start - start) as usize]);
-            piece.push_str(text);
-            piece.push_str(&document.blocks[next - 1].text[(range.end - last) as usize..]);
+        let mut piece = if next == 0 {
+            text.to_owned()
         } else {
-            piece.push_str(text);
-        }
+            let (start, last) = (document.starts[first], document.starts[next - 1]);
+            let before = &document.blocks[first].text[..(range.start - start) as usize];
+            let behind = &document.blocks[next - 1].text[(range.end - last) as usize..];
+            [before, text, behind].concat()
+        };
         // No line reaches from one block into the next.
         while !piece.ends_with('\n') && next < document.blocks.len() {
             piece.push_str(&document.blocks[next].text);
@@ -79,7 +78,7 @@ impl Draft {
         let long = self.cut_in(first..next).filter(|block| block.is_long());
         let long: Vec<Arc<Block>> = long.cloned().collect();
         self.replaced.extend(long);
-        self.replace(first..next, pieces(&piece), true);
+        self.replace(first..next, pieces(piece), true);
         Ok(())
     }
 
@@ -107,8 +106,14 @@ impl Draft {
             while end < count && self.is_piece[end] {
                 end += 1;
             }
-            for block in &self.document.blocks[next..end] {
-                scratch.push_str(&block.text);
+            let blocks = Arc::make_mut(&mut self.document.blocks);
+            for (block, is_piece) in blocks.iter_mut().zip(&self.is_piece).take(end).skip(next) {
+                // A piece may be a line of half the text: it goes before there are blocks of it.
+                match Arc::get_mut(block).filter(|_| *is_piece) {
+                    Some(piece) if scratch.is_empty() => scratch = piece.text.take(),
+                    Some(piece) => scratch.push_str(&piece.text.take()),
+                    None => scratch.push_str(&block.text),
+                }
             }
             next = end;
             let ahead = self.document.two_lines(next);
@@ -148,18 +153,20 @@ impl Draft {
     }
 }
 
-fn pieces(mut text: &str) -> Vec<Arc<Block>> {
-    let mut pieces = Vec::new();
-    while let Some(end) = text.as_bytes().get(PIECE..) {
-        let end = memchr::memchr(b'\n', end).map(|end| PIECE + end + 1);
+fn pieces(text: String) -> Vec<Arc<Block>> {
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    while let Some(rest) = text.as_bytes().get(start + PIECE..) {
+        let end = memchr::memchr(b'\n', rest).map(|end| start + PIECE + end + 1);
         let Some(end) = end.filter(|end| end + PIECE <= text.len()) else {
             break;
         };
-        pieces.push(Block::piece(&text[..end]));
-        text = &text[end..];
+        pieces.push(Block::piece(text[start..end].into()));
+        start = end;
     }
-    if !text.is_empty() {
-        pieces.push(Block::piece(text));
+    if start == 0 && !text.is_empty() {
+        pieces.push(Block::piece(text.into()));
+    } else if start < text.len() {
+        pieces.push(Block::piece(text[start..].into()));
     }
     pieces.into_iter().map(Arc::new).collect()
 }

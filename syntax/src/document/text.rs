@@ -108,6 +108,15 @@ impl Text {
         }
     }
 
+    /// The text as a string of its own, which leaves none here.
+    pub(super) fn take(&mut self) -> String {
+        match self.held.take() {
+            Some(Held::Own(text)) => text.into(),
+            Some(part) => part.to_owned(),
+            None => String::new(),
+        }
+    }
+
     /// Whether it need not be held.
     pub(super) fn is_released(&self) -> bool {
         self.released.is_some()
@@ -130,6 +139,15 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
+        Self {
+            held: OnceLock::from(Held::Own(text.into())),
+            released: None,
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
         Self {
             held: OnceLock::from(Held::Own(text.into())),
             released: None,
