@@ -122,9 +122,11 @@ impl Document {
     /// word everywhere sends thousands of edits at once.
     fn replace(&mut self, range: Range<usize>, replacement: Vec<Arc<Block>>) {
         let count = replacement.len();
-        // The line of an empty text is in no block.
-        let first_line = self.first_lines[range.start] * u32::from(!self.blocks.is_empty());
-        let (mut start, mut line) = (self.starts[range.start], first_line);
+        let (mut start, mut line) = (self.starts[range.start], self.first_lines[range.start]);
+        if self.blocks.is_empty() {
+            // The line of an empty text is in no block.
+            line = 0;
+        }
         let (mut starts, mut first_lines) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for block in &replacement {
             starts.push(start);

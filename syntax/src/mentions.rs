@@ -26,8 +26,6 @@ pub enum MentionKind {
     Predecessor,
     /// The number of a stack frame: `stack_frame_id=4`
     StackFrame,
-    /// `ROOT`
-    Root,
     /// An attribute of an instruction, with its name: `dimensions={0}`
     Attribute,
     /// A layout whose minor-to-major list does not hold each dimension of its shape once.
@@ -141,11 +139,6 @@ impl Sink for MentionSink<'_> {
             SyntaxKind::Number if self.key == "stack_frame_id" => {
                 self.add(MentionKind::StackFrame, start, end);
             }
-            SyntaxKind::Keyword
-                if self.line == SyntaxKind::InstructionLine && span.text(self.text) == "ROOT" =>
-            {
-                self.add(MentionKind::Root, start, end);
-            }
             _ => {}
         }
     }
@@ -218,7 +211,6 @@ mod tests {
             InOperand a
             Operand 
             InOperand b
-            Root ROOT
             Operand b
             Computation p
             Computation q

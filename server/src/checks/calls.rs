@@ -12,6 +12,7 @@ use super::labels::cut;
 use super::{Code, Context, Finding};
 use crate::model::bytes::counted;
 use crate::model::origin::{branches, called_name};
+use crate::model::shapes::ShapeId;
 use crate::model::signature::{Given, Parameter};
 use crate::model::{At, Dump, Place, Row};
 
@@ -81,31 +82,27 @@ struct Own<'d> {
 }
 
 impl<'d> Own<'d> {
-    fn parameter(dump: &'d Dump, parameter: &Parameter) -> Self {
+    fn new(dump: &'d Dump, instruction: Row, shape: ShapeId, is_parameter: bool) -> Self {
         Self {
-            shape: Some(&dump.shapes[parameter.shape]).filter(|shape| !shape.is_empty()),
-            instruction: parameter.instruction,
-            is_parameter: true,
+            shape: Some(&dump.shapes[shape]).filter(|shape| !shape.is_empty()),
+            instruction,
+            is_parameter,
         }
     }
 
-    fn given(dump: &'d Dump, given: &Given) -> Self {
-        Self {
-            shape: Some(&dump.shapes[given.shape]).filter(|shape| !shape.is_empty()),
-            instruction: given.instruction,
-            is_parameter: false,
-        }
+    fn parameter(dump: &'d Dump, it: &Parameter) -> Self {
+        Self::new(dump, it.instruction, it.shape, true)
+    }
+
+    fn given(dump: &'d Dump, it: &Given) -> Self {
+        Self::new(dump, it.instruction, it.shape, false)
     }
 
     /// The parameter's number, or the shape of the result.
     fn place(&self, dump: &Dump) -> Option<Place> {
         let at = dump.at::<facts::Instruction>(self.instruction)?;
-        let number = at.row.parameter.span;
-        Some(at.place(if self.is_parameter {
-            number
-        } else {
-            at.row.shape
-        }))
+        let parameter = self.is_parameter.then_some(at.row.parameter.span);
+        Some(at.place(parameter.unwrap_or(at.row.shape)))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::model::{
     At, Dump, FileId, Instruction, Located, Part, Place, Row, cancel, opcodes, source,
 };
 pub use seen::Seen;
-use seen::{Comparison, Digest, Interface};
+use seen::{Comparison, Interface};
 
 /// All checks of the HLO text. A line that was not understood may hold whatever seems to be missing,
 /// so the text must be whole.
@@ -143,11 +143,9 @@ impl InBlock {
             file,
             range: start + span.start..start + span.end,
         };
-        found.interface.frame = frame_of(block);
-        let definitions = &mut found.interface.definitions;
-        definitions.resize(1 + block.computations().len(), Digest::default());
-        let before = dump.computations_before(file, number);
         let (instructions, mentions) = dump.instructions_and_mentions(file, number, block);
+        let before = dump.computations_before(file, number);
+        found.interface = Interface::of(block, &instructions, before);
         let mut mentions = mentions.as_slice();
         let (mut operands, mut attributes) = (Vec::new(), Vec::new());
         for located in instructions {
@@ -168,12 +166,6 @@ impl InBlock {
                 at,
             };
             found.findings.extend(instruction.duplicate());
-            let place = computation.map_or(0, |it| it + 1).saturating_sub(before);
-            if let Some(definitions) = found.interface.definitions.get_mut(place as usize) {
-                let (name, shape) = (at.text(row.name), at.text(row.shape));
-                let parameter = row.parameter.get();
-                definitions.push((name, shape, parameter, row.is_root(block.text())));
-            }
             operands.clear();
             attributes.clear();
             let is_own = |mention: &&Mention| mention.span.start < row.span.end;
@@ -224,18 +216,6 @@ impl InBlock {
     fn is_sound(&self) -> bool {
         self.findings.is_empty() && self.odd.is_empty() && self.contradicted.is_empty()
     }
-}
-
-/// The headings, the rows of tables and the headers of computations in a block.
-fn frame_of(block: &Block) -> Digest {
-    let headings = block.headings().iter().map(|(_, line)| *line);
-    let rows = block.table_rows().iter().map(|row| row.row.span);
-    let headers = block.computations().iter().map(|header| header.line);
-    let mut frame = Digest::default();
-    for line in headings.chain(rows).chain(headers) {
-        frame.push(line.text(block.text()));
-    }
-    frame
 }
 
 /// An instruction, and where its names are looked up.
@@ -352,7 +332,7 @@ impl<'d> InModule<'d> {
                 is_out.then(|| Finding::new(Code::StackFrame, place, message()))
             }
             MentionKind::LayoutOrder => Some(layout_order(place, text)),
-            MentionKind::Root | MentionKind::Attribute => None,
+            MentionKind::Attribute => None,
         }
     }
 

@@ -9,7 +9,7 @@ use super::shapes::ShapeId;
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
     /// The computation, as a number into [`Module::computations`](super::Module::computations); `None` before the first.
-    pub computation: Option<u32>,
+    computation: Option<u32>,
     /// The parameter's number.
     pub number: u64,
     /// The line.

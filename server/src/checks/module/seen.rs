@@ -12,14 +12,14 @@ use buflens_syntax::Block;
 use memchr::memmem;
 use rustc_hash::FxBuildHasher;
 
-use crate::model::{Dump, FileId};
+use crate::model::{Dump, FileId, Located};
 
 /// Of so many computations at most that have changed it is looked where they are named.
 const MOST_CHANGED: usize = 8;
 
 /// A sequence, in so many bits that no two that differ are taken for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Digest {
+struct Digest {
     hash: u64,
     /// [`Self::BASE`] to the power of how many there are.
     power: u64,
@@ -34,7 +34,7 @@ impl Default for Digest {
 impl Digest {
     const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    pub fn push(&mut self, item: impl Hash) {
+    fn push(&mut self, item: impl Hash) {
         self.join(Self {
             hash: FxBuildHasher.hash_one(item),
             power: Self::BASE,
@@ -51,9 +51,38 @@ impl Digest {
 /// What other blocks may hang on.
 #[derive(Debug, Default)]
 pub(super) struct Interface {
-    pub frame: Digest,
+    /// The headings, the rows of tables and the headers of computations.
+    frame: Digest,
     /// Of the instructions: first those of the computation that began before the block, then those of each that begins in it.
-    pub definitions: Vec<Digest>,
+    definitions: Vec<Digest>,
+}
+
+impl Interface {
+    /// That of a block with these instructions, before which so many computations begin.
+    pub fn of(block: &Block, instructions: &[Located], computations: u32) -> Self {
+        let text = block.text();
+        let headings = block.headings().iter().map(|(_, line)| *line);
+        let rows = block.table_rows().iter().map(|row| row.row.span);
+        let headers = block.computations().iter().map(|header| header.line);
+        let mut frame = Digest::default();
+        for line in headings.chain(rows).chain(headers) {
+            frame.push(line.text(text));
+        }
+        let mut definitions = vec![Digest::default(); 1 + block.computations().len()];
+        for Located {
+            computation, row, ..
+        } in instructions
+        {
+            let begun = computation.map_or(0, |it| it + 1);
+            if let Some(definitions) =
+                definitions.get_mut(begun.saturating_sub(computations) as usize)
+            {
+                let (name, shape) = (row.name.text(text), row.shape.text(text));
+                definitions.push((name, shape, row.parameter.get(), row.is_root(text)));
+            }
+        }
+        Self { frame, definitions }
+    }
 }
 
 /// A block when it was read.
@@ -171,3 +200,6 @@ fn joined<'i>(interfaces: impl Iterator<Item = &'i Interface>) -> (Digest, Vec<D
     }
     (frame, definitions)
 }
+
+#[cfg(test)]
+mod tests;
