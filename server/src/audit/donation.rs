@@ -11,10 +11,11 @@ use in_place::InPlace;
 pub use in_place::{Obstacle, Pairing};
 use matching::{Array, Matching, array};
 pub use saving::Saving;
-use saving::{Donated, Savings};
+use saving::Savings;
 
 use super::Audit;
 use crate::model::cancel::join;
+use crate::model::shapes::Shapes;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// What becomes of a parameter's buffer.
@@ -70,14 +71,8 @@ pub struct Parameter {
     /// those of its shape, then those that have its size and number of elements. Where the verdict is another than
     /// [`Verdict::CouldMatch`], other parameters are matched with all of them.
     pub outputs: Vec<u32>,
-    /// What donating it to the output that it is matched with would save. `None` if it is matched with
-    /// none.
-    pub saving: Option<Saving>,
-    /// What donating it to that output comes to.
-    pub pairing: Pairing,
-    /// The parameters, as numbers into [`crate::model::Dump::allocations`], that have to be donated as well for that: JAX
-    /// pairs it with the output of the first of them otherwise, where something is in the way.
-    pub only_with: Vec<u32>,
+    /// The output that it is matched with, if the verdict is that. Of thousands of parameters few may be.
+    pub matched: Option<Box<Match>>,
     /// What is copied over it, if it is donated and a part of the result is made elsewhere first.
     pub copied_over: Option<CopiedOver>,
 }
@@ -91,12 +86,18 @@ pub struct CopiedOver {
     pub source: u32,
 }
 
-impl Parameter {
-    /// The output that it is matched with: it is no other parameter's.
-    pub fn output(&self) -> Option<u32> {
-        let first = self.outputs.first().copied();
-        first.filter(|_| self.verdict == Verdict::CouldMatch)
-    }
+/// The output that a parameter is matched with: it is no other parameter's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Its allocation, as a number into [`crate::model::Dump::allocations`].
+    pub output: u32,
+    /// What donating the parameter to it would save.
+    pub saving: Saving,
+    /// What donating the parameter to it comes to.
+    pub pairing: Pairing,
+    /// The parameters, as numbers into [`crate::model::Dump::allocations`], that have to be donated as well for that: JAX
+    /// pairs the parameter with the output of the first of them otherwise, where something is in the way.
+    pub only_with: Vec<u32>,
 }
 
 /// The parameters of a dump, the largest first.
@@ -111,36 +112,34 @@ pub struct Donation {
 /// What becomes of each parameter.
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
-    let matching = Matching::of(audit, |_| true, &mut InPlace::new(dump));
-    let savings = Savings::new(dump, matching.colors(dump));
+    let shapes = &audit.shapes;
+    let matching = || Matching::of(shapes, |_| true, &mut InPlace::new(dump));
+    let savings = || join(|| Savings::new(dump), || dump.sort_by_offset()).0;
+    let (matching, savings) = join(matching, savings);
     let of_half = |allocations: &[u32]| {
         let mut in_place = InPlace::new(dump);
-        let parameters = parameters(&matching, allocations, &mut in_place);
-        let donated = savings.donated(&parameters, &mut in_place);
+        let mut parameters = parameters(&matching, allocations, &mut in_place);
+        let donated = savings.donated(&mut parameters, &mut in_place);
         (parameters, donated)
     };
+    // Neighbours have much in common, such as the instruction that makes their outputs.
     let all = dump.parameters();
     let (one, other) = all.split_at(all.len() / 2);
     let ((mut parameters, mut donated), of_other) = join(|| of_half(one), || of_half(other));
+    drop(matching);
     parameters.extend(of_other.0);
-    donated.extend(of_other.1);
-    let mut of_all: BTreeMap<u64, Vec<Donated>> = BTreeMap::new();
-    let paired = parameters.iter_mut().filter(|it| it.output().is_some());
-    for (parameter, donated) in paired.zip(donated) {
-        let color = dump.allocations[parameter.allocation as usize].color;
-        parameter.saving = Some(savings.of_one(color, &donated));
-        of_all.entry(color).or_default().push(donated);
-    }
     // No two are of one allocation.
     parameters.sort_unstable_by_key(|parameter| {
         let size = dump.allocations[parameter.allocation as usize].size;
         (Reverse(size), parameter.number, parameter.allocation)
     });
-    let of_all = of_all.iter();
-    let of_all = of_all.map(|(&color, donated)| (color, savings.of_all(color, donated)));
+    donated.extend(of_other.1);
+    donated.sort_by_key(|it| it.color);
+    let of_spaces = donated.chunk_by(|one, next| one.color == next.color);
+    let of_spaces = of_spaces.filter_map(|all| Some((all.first()?.color, savings.of_all(all))));
     Donation {
         parameters,
-        savings: of_all.collect(),
+        savings: of_spaces.collect(),
     }
 }
 
@@ -183,16 +182,19 @@ fn parameters(matching: &Matching, allocations: &[u32], in_place: &mut InPlace) 
         } else {
             Verdict::Kept
         };
-        let paired = own.zip(output);
-        let pairing = paired.map_or_else(Pairing::default, |(own, output)| {
-            in_place.pairing(own, output)
+        let matched = output.map(|output| {
+            let pairing = own.map_or_else(Pairing::default, |own| in_place.pairing(own, output));
+            let (instead, before) = matching.before(at);
+            let alone = own.zip(instead).filter(|_| pairing.obstacle.is_none());
+            let is_obstructed = alone
+                .is_some_and(|(own, instead)| in_place.pairing(own, instead).obstacle.is_some());
+            Box::new(Match {
+                output,
+                saving: Saving::default(),
+                pairing,
+                only_with: if is_obstructed { before } else { Vec::new() },
+            })
         });
-        let (instead, before) = matching.before(at);
-        let mut is_free_alone = |(own, instead)| in_place.pairing(own, instead).obstacle.is_none();
-        let only_with = match own.zip(instead) {
-            Some(alone) if pairing.obstacle.is_none() && !is_free_alone(alone) => before,
-            _ => Vec::new(),
-        };
         parameters.push(Parameter {
             allocation: at,
             number,
@@ -201,9 +203,7 @@ fn parameters(matching: &Matching, allocations: &[u32], in_place: &mut InPlace) 
             last_read,
             at_peak,
             outputs,
-            saving: None,
-            pairing,
-            only_with,
+            matched,
             copied_over: copied_over(dump, allocation),
         });
     }
@@ -217,7 +217,7 @@ pub fn outputs_for(audit: &Audit, at: u32) -> (Option<(u32, Pairing)>, Vec<u32>)
     let parameter = &dump.allocations[at as usize];
     let is_alike = |it: &Allocation| (it.color, it.size) == (parameter.color, parameter.size);
     let mut in_place = InPlace::new(dump);
-    let (output, outputs) = Matching::of(audit, is_alike, &mut in_place).of_parameter(at);
+    let (output, outputs) = Matching::of(&audit.shapes, is_alike, &mut in_place).of_parameter(at);
     let pairing = value_of(dump, parameter).zip(output);
     let pairing = pairing.map(|(at, output)| in_place.pairing(&dump.values[at as usize], output));
     let matched = output.map(|output| (output, pairing.unwrap_or_default()));
@@ -261,14 +261,13 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
 /// Whether a part of the result that is an array fills `allocation`, one of [`Dump::outputs`], so that a parameter of its size
 /// could be donated to it.
 pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
-    output_of(audit, allocation).is_some()
+    output_of(audit.dump, &audit.shapes, allocation).is_some()
 }
 
 /// The array of the result that fills `allocation`, one of [`Dump::outputs`].
-fn output_of<'a>(audit: &'a Audit, allocation: &Allocation) -> Option<Array<'a>> {
-    let dump = audit.dump;
+fn output_of<'a>(dump: &Dump, shapes: &'a Shapes, allocation: &Allocation) -> Option<Array<'a>> {
     let mut values = all_filling(dump, allocation);
-    values.find_map(|at| array(audit, &dump.values[at as usize]))
+    values.find_map(|at| array(shapes, &dump.values[at as usize]))
 }
 
 /// The values that stay to the end and fill the allocation: temporaries may lie in it too, before the part of the

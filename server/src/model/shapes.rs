@@ -258,6 +258,19 @@ impl<'d> Shapes<'d> {
         self.with_id(value.shape?)
     }
 
+    /// The same where it is an array's. A tuple's, which may have thousands of elements, is not read.
+    pub fn array_of(&self, value: &Value) -> Option<&ArrayShape> {
+        match self.with_id(self.array_id(value)?)? {
+            Shape::Array(array) => Some(array),
+            Shape::Tuple(_) => None,
+        }
+    }
+
+    fn array_id(&self, value: &Value) -> Option<ShapeId> {
+        let is_array = |&id: &ShapeId| self.dump.shapes.memory_space(id).is_some();
+        value.shape.filter(is_array)
+    }
+
     /// The shape of the result of the instruction that section C prints with the value.
     pub fn of_result(&self, value: &Value) -> Option<&Shape> {
         self.with_id(self.dump.result_shape(value)?)
@@ -272,8 +285,7 @@ impl<'d> Shapes<'d> {
     /// not the shape's own, as that of a value that shares a larger one's buffer.
     pub fn padding(&self, value: &Value) -> u64 {
         let texts = &self.dump.shapes;
-        let is_array = |&id: &ShapeId| texts.memory_space(id).is_some();
-        let Some(id) = value.shape.filter(is_array) else {
+        let Some(id) = self.array_id(value) else {
             return 0;
         };
         match texts.logical_bytes(id) {

@@ -1,14 +1,13 @@
 //! Which parameter could be donated to which output, in the order in which JAX and XLA pair them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
-use buflens_syntax::{Dimension, ElementType, Shape};
+use buflens_syntax::{Dimension, ElementType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_place::{InPlace, Obstacle, Pairing};
 use super::{needed_until, output_of, value_of};
-use crate::audit::Audit;
+use crate::model::shapes::Shapes;
 use crate::model::{Allocation, Dump, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -43,17 +42,18 @@ impl<'a> Matching<'a> {
     /// Of those allocations alone for which `is_asked` holds. Only those of one memory space and size are matched with each
     /// other.
     pub(super) fn of(
-        audit: &'a Audit,
+        shapes: &'a Shapes,
         is_asked: impl Fn(&Allocation) -> bool,
-        in_place: &mut InPlace,
+        in_place: &mut InPlace<'a>,
     ) -> Self {
-        let allocation = |&at: &u32| (at, &audit.dump.allocations[at as usize]);
+        let dump = in_place.dump;
+        let allocation = |&at: &u32| (at, &dump.allocations[at as usize]);
         let asked = |allocations: &'a [u32]| {
             let allocations = allocations.iter().map(allocation);
             allocations.filter(|(_, allocation)| is_asked(allocation))
         };
-        let outputs = Outputs::of(audit, asked(audit.dump.outputs()));
-        let candidates = candidates(audit, asked(audit.dump.parameters()));
+        let outputs = Outputs::of(dump, shapes, asked(dump.outputs()));
+        let candidates = candidates(dump, shapes, asked(dump.parameters()));
         let matched = outputs.matched(&candidates, in_place);
         let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
         Self {
@@ -78,14 +78,6 @@ impl<'a> Matching<'a> {
             .clone()
             .filter_map(|it| self.parameters.get(&it).copied());
         (before.clone().next(), parameters.collect())
-    }
-
-    /// The memory spaces of those that are matched with outputs.
-    pub(super) fn colors(&self, dump: &Dump) -> BTreeSet<u64> {
-        let matched = self.matched.keys();
-        matched
-            .map(|&at| dump.allocations[at as usize].color)
-            .collect()
     }
 
     /// The output that a parameter is matched with, and all that have its size.
@@ -113,10 +105,10 @@ struct Candidate<'a> {
 
 /// Of `allocations` of parameters.
 fn candidates<'a>(
-    audit: &'a Audit,
+    dump: &Dump,
+    shapes: &'a Shapes,
     allocations: impl Iterator<Item = (u32, &'a Allocation)>,
 ) -> Vec<Candidate<'a>> {
-    let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
         !allocation.is_donated() && !dump.is_donated_in_vain(allocation) && allocation.size > 0
     };
@@ -125,7 +117,7 @@ fn candidates<'a>(
         .map(|(at, allocation)| {
             let at_value = value_of(dump, allocation);
             let value = at_value.map(|value| &dump.values[value as usize]);
-            let array = value.and_then(|value| array(audit, value));
+            let array = value.and_then(|value| array(shapes, value));
             Candidate {
                 allocation: at,
                 number: allocation.parameter(),
@@ -137,11 +129,9 @@ fn candidates<'a>(
 }
 
 /// The type and dimensions of a value; `None` for a tuple's table.
-pub(super) fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
-    match audit.shapes.of(value)? {
-        Shape::Array(array) => Some((&array.element, &array.dimensions)),
-        Shape::Tuple(_) => None,
-    }
+pub(super) fn array<'a>(shapes: &'a Shapes, value: &Value) -> Option<Array<'a>> {
+    let array = shapes.array_of(value)?;
+    Some((&array.element, &array.dimensions))
 }
 
 /// What a parameter and an output of another shape must have in common: memory space, size in bytes, and the number of
@@ -169,11 +159,14 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
-        let dump = audit.dump;
+    fn of(
+        dump: &Dump,
+        shapes: &'a Shapes,
+        allocations: impl Iterator<Item = (u32, &'a Allocation)>,
+    ) -> Self {
         let mut outputs = Self::default();
         for (at, allocation) in allocations {
-            let Some(array) = output_of(audit, allocation) else {
+            let Some(array) = output_of(dump, shapes, allocation) else {
                 continue;
             };
             let key = key(dump, allocation, Some(array));

@@ -1,13 +1,12 @@
 //! How much less a program takes if parameters are donated.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_place::{InPlace, Obstacle, Pairing};
-use super::{Parameter, needed_until};
+use super::{Match, Parameter, needed_until};
 use crate::model::occupancy::{Change, Curve, Kind, Moment, buffer, changes_of};
 use crate::model::{Dump, Value};
 
@@ -31,6 +30,8 @@ pub struct Saving {
 
 /// What donating a parameter changes.
 pub(super) struct Donated {
+    /// The memory space.
+    pub(super) color: u64,
     /// The allocation of the output.
     output: u32,
     /// The bytes of its buffer, which are those of the output.
@@ -85,6 +86,7 @@ struct Temporaries {
 }
 
 /// One of [`Dump::outputs`].
+#[derive(Clone, Copy)]
 struct Room {
     color: u64,
     bytes: u64,
@@ -109,51 +111,68 @@ impl Room {
 pub(super) struct Savings<'d> {
     dump: &'d Dump,
     rooms: FxHashMap<u32, Room>,
+    /// The first of them.
+    first_rooms: Vec<(u32, Room)>,
     /// By memory space.
     temporaries: FxHashMap<u64, Temporaries>,
 }
 
 impl<'d> Savings<'d> {
-    /// With what parameters in the memory spaces `colors` need.
-    pub(super) fn new(dump: &'d Dump, colors: BTreeSet<u64>) -> Self {
+    /// With what parameters that are not donated need in their memory spaces.
+    pub(super) fn new(dump: &'d Dump) -> Self {
         let rooms = dump.outputs().iter().map(|&at| (at, Room::of(dump, at)));
+        let rooms: Vec<(u32, Room)> = rooms.collect();
+        let parameters = dump.parameters().iter();
+        let parameters = parameters.map(|&at| &dump.allocations[at as usize]);
+        let mut colors: Vec<u64> = parameters
+            .filter(|it| !rooms.is_empty() && !it.is_donated())
+            .map(|it| it.color)
+            .collect();
+        colors.sort_unstable();
+        colors.dedup();
         let colors = colors.into_iter();
         let temporaries = colors.filter_map(|it| Some((it, Temporaries::of(dump, it)?)));
         Self {
             dump,
-            rooms: rooms.collect(),
+            first_rooms: rooms.iter().take(MOST_ROOMS).copied().collect(),
+            rooms: rooms.into_iter().collect(),
             temporaries: temporaries.collect(),
         }
     }
 
-    /// What donating each of `parameters` that are matched with an output to that changes.
-    pub(super) fn donated(&self, parameters: &[Parameter], in_place: &mut InPlace) -> Vec<Donated> {
+    /// What donating each of `parameters` that are matched with an output to that changes, and, in these, what it saves.
+    pub(super) fn donated(
+        &self,
+        parameters: &mut [Parameter],
+        in_place: &mut InPlace,
+    ) -> Vec<Donated> {
         let mut looks_left = MOST_LOOKS;
-        let outputs = parameters.iter();
-        let outputs = outputs.filter_map(|it| Some((it, it.output()?)));
-        outputs
-            .map(|(it, output)| self.donated_to(it, output, in_place, &mut looks_left))
-            .collect()
+        let mut all = Vec::new();
+        for parameter in parameters {
+            let (allocation, value) = (parameter.allocation, parameter.value);
+            if let Some(matched) = &mut parameter.matched {
+                let donated =
+                    self.donated_to(allocation, value, matched, in_place, &mut looks_left);
+                matched.saving = self.saving(std::slice::from_ref(&donated), donated.grown);
+                all.push(donated);
+            }
+        }
+        all
     }
 
     /// What it saves that all of `donated`, in one memory space, are.
-    pub(super) fn of_all(&self, color: u64, donated: &[Donated]) -> Saving {
-        let grown = self.grown(color, donated);
-        self.saving(color, donated, grown)
+    pub(super) fn of_all(&self, donated: &[Donated]) -> Saving {
+        self.saving(donated, self.grown(donated))
     }
 
-    /// What it saves that one parameter, in memory space `color`, is donated.
-    pub(super) fn of_one(&self, color: u64, donated: &Donated) -> Saving {
-        self.saving(color, std::slice::from_ref(donated), donated.grown)
-    }
-
-    /// What `donated` save where the temporaries outgrow by `grown` what is reserved for them.
-    fn saving(&self, color: u64, donated: &[Donated], grown: u64) -> Saving {
+    /// What `donated`, in one memory space, save where the temporaries outgrow by `grown` what is reserved for them.
+    fn saving(&self, donated: &[Donated], grown: u64) -> Saving {
         let bytes = donated.iter().map(|it| it.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
         let freed = |it: &Donated| Some(Change::new(it.free_from?, it.bytes, 0));
         let freed: Option<Vec<Change>> = donated.iter().map(freed).collect();
-        let space = self.dump.occupancy().space(color);
+        let color = donated.first().map(|it| it.color);
+        let space = color.and_then(|color| self.dump.occupancy().space(color));
         let curve = space.and_then(|space| space.curve.as_ref());
         let peak = curve
             .zip(freed)
@@ -164,8 +183,11 @@ impl<'d> Savings<'d> {
         }
     }
 
-    /// By how much the temporaries outgrow what is reserved for them if all of `donated` are donated.
-    fn grown(&self, color: u64, donated: &[Donated]) -> u64 {
+    /// By how much the temporaries outgrow what is reserved for them if all of `donated`, in one memory space, are donated.
+    fn grown(&self, donated: &[Donated]) -> u64 {
+        let Some(color) = donated.first().map(|it| it.color) else {
+            return 0;
+        };
         let with_copies = donated.iter().flat_map(|it| it.changes(true));
         let grown = self.growth(color, with_copies.collect());
         if grown == 0 || donated.iter().all(|it| it.copy.is_none()) {
@@ -180,20 +202,23 @@ impl<'d> Savings<'d> {
     /// Which copies of parameters can lie in outputs that no parameter is donated to.
     fn lie_in_outputs(&self, color: u64, donated: &[Donated]) -> Vec<bool> {
         let mut taken: FxHashSet<u32> = donated.iter().map(|it| it.output).collect();
+        let free = self.first_rooms.iter();
+        let free = free.filter(|(at, room)| room.color == color && !taken.contains(at));
+        let mut free: Vec<&(u32, Room)> = free.collect();
         let mut lies_in_output = |it: &Donated| {
             let Some(copy) = &it.copy else { return false };
-            let has_room = |at: &&u32| {
-                let is_next = copy.next == Some(**at);
-                let room = self.rooms.get(*at).filter(|_| !taken.contains(*at));
-                room.is_some_and(|room| {
-                    room.color == color
-                        && room.bytes >= it.bytes
-                        && room.begin >= copy.until + u64::from(!is_next)
-                })
-            };
-            let outputs = self.dump.outputs().iter().take(MOST_ROOMS);
-            let place = copy.next.iter().chain(outputs).find(has_room).copied();
-            place.is_some_and(|at| taken.insert(at))
+            let has_room = |room: &Room, from: u64| room.bytes >= it.bytes && room.begin >= from;
+            let next = copy.next.filter(|at| {
+                let room = self.rooms.get(at).filter(|room| room.color == color);
+                room.is_some_and(|room| has_room(room, copy.until)) && taken.insert(*at)
+            });
+            if next.is_some() {
+                free.retain(|(at, _)| Some(*at) != next);
+                return true;
+            }
+            let mut places = free.iter();
+            let place = places.position(|(_, room)| has_room(room, copy.until + 1));
+            place.is_some_and(|place| taken.insert(free.remove(place).0))
         };
         donated.iter().map(&mut lies_in_output).collect()
     }
@@ -209,39 +234,40 @@ impl<'d> Savings<'d> {
         })
     }
 
-    /// What donating `parameter` to the output in allocation `output` changes.
+    /// What donating the parameter in an allocation, with this value, to the output that it is matched with changes.
     fn donated_to(
         &self,
-        parameter: &Parameter,
-        output: u32,
+        allocation: u32,
+        value: Option<u32>,
+        matched: &Match,
         in_place: &mut InPlace,
         looks_left: &mut usize,
     ) -> Donated {
         let dump = self.dump;
-        let pairing = &parameter.pairing;
-        let allocation = &dump.allocations[parameter.allocation as usize];
-        let parameter = parameter.value.map(|at| &dump.values[at as usize]);
+        let pairing = &matched.pairing;
+        let allocation = &dump.allocations[allocation as usize];
+        let own = value.map(|at| &dump.values[at as usize]);
         let (color, bytes) = (allocation.color, allocation.size);
         let mut donated = Donated {
-            output,
+            color,
+            output: matched.output,
             bytes,
-            free_from: parameter.and_then(|it| free_from(dump, it, pairing)),
+            free_from: own.and_then(|it| free_from(dump, it, pairing)),
             temporaries: Vec::new(),
             copy: None,
             grown: 0,
         };
         let curve = dump.occupancy().space(color);
         let curve = curve.and_then(|space| space.curve.as_ref());
-        let Some(((curve, parameter), begin)) = curve.zip(parameter).zip(pairing.begin(dump))
-        else {
+        let Some(((curve, own), begin)) = curve.zip(own).zip(pairing.begin(dump)) else {
             return donated;
         };
-        let Some(until) = needed_until(dump, parameter) else {
+        let Some(until) = needed_until(dump, own) else {
             return donated;
         };
         let steps = curve.steps();
         // What else lies in the output, before it is written.
-        let held = dump.allocations[output as usize].values.clone();
+        let held = dump.allocations[matched.output as usize].values.clone();
         let written: FxHashSet<u32> = pairing.written.iter().copied().collect();
         let before: Vec<u32> = held.filter(|at| !written.contains(at)).collect();
         let changes = &mut donated.temporaries;
@@ -298,7 +324,7 @@ impl<'d> Savings<'d> {
             let fewer = changes_to(moments).map(|it| Change { by: -it.by, ..it });
             donated.temporaries.extend(fewer);
             add_up(&mut donated.temporaries);
-            donated.grown = self.grown(color, std::slice::from_ref(&donated));
+            donated.grown = self.grown(std::slice::from_ref(&donated));
         }
         donated.temporaries.shrink_to_fit();
         donated

@@ -8,6 +8,13 @@ use super::*;
 use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
 
+/// The outputs that the parameters are matched with.
+fn outputs(found: &Donation) -> Vec<Option<u32>> {
+    let outputs = found.parameters.iter();
+    let outputs = outputs.map(|it| it.matched.as_ref().map(|it| it.output));
+    outputs.collect()
+}
+
 fn check(dump: &Dump, expected: &Expect) {
     let mut text = String::new();
     let told = |saving: Option<Saving>| {
@@ -27,7 +34,7 @@ fn check(dump: &Dump, expected: &Expect) {
             parameter.verdict.name(),
             parameter.at_peak == Some(true),
             parameter.outputs,
-            told(parameter.saving)
+            told(parameter.matched.map(|it| it.saving))
         )
         .unwrap();
     }
@@ -200,12 +207,12 @@ fn outputs_go_to_the_parameters_that_are_free_the_earliest() {
              BufferLiveRange:\n    a{}:0-4\n    b{}:0-4\n    c{}:0-4\n    x{}:1-4\n    y{}:2-4\n";
     let dump = audited(&text);
     let found = donation(&Audit::new(&dump, Libraries::default()));
-    let matched: Vec<_> = found.parameters.iter().map(Parameter::output).collect();
+    let matched = outputs(&found);
     assert_eq!(matched, [Some(3), Some(4), None]);
     let one = text.replace(", maybe-live-out:\n value: <4", ":\n value: <4");
     let dump = audited(&one);
     let found = donation(&Audit::new(&dump, Libraries::default()));
-    let matched: Vec<_> = found.parameters.iter().map(Parameter::output).collect();
+    let matched = outputs(&found);
     assert_eq!(
         matched,
         [None, Some(3), None],
@@ -433,10 +440,12 @@ fn a_parameter_is_given_to_the_output_that_depends_on_all_its_readers() {
         let path = format!("module_0001.jit_f.{target}after_optimizations-buffer-assignment.txt");
         let dump = dump(vec![(path.as_str().into(), text.to_owned())]);
         let found = donation(&Audit::new(&dump, Libraries::default()));
-        let matched = found.parameters.iter().filter(|it| it.output().is_some());
-        matched
-            .map(|it| (it.number, it.pairing.obstacle))
-            .collect::<Vec<_>>()
+        let parameters = found.parameters.iter();
+        let obstacles = parameters.filter_map(|it| {
+            let matched = it.matched.as_ref()?;
+            Some((it.number, matched.pairing.obstacle))
+        });
+        obstacles.collect::<Vec<_>>()
     };
     assert_eq!(of("cpu_", &text), [(1, None)]);
     // Where the other is donated already, the first alone is left: what makes the output does not depend on it, so a copy is

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Advice, MAX_RELATED};
 use crate::audit::donation::{
-    CopiedOver, Donation, Obstacle, Parameter, Verdict, holds_output, value_of,
+    CopiedOver, Donation, Match, Obstacle, Parameter, Verdict, holds_output, value_of,
 };
 use crate::checks::labels::{cut, size_place, space_title, step_title, value_place};
 use crate::checks::{Code, Finding};
@@ -44,15 +44,14 @@ impl Advice<'_, '_> {
             (parameters, outputs)
         });
         // What the findings of a memory space promise one by one, which may be more than can be had of all.
-        let is_told = |parameter: &&Parameter| {
-            let saving = parameter.saving.filter(|_| parameter.output().is_some());
-            saving.is_some_and(|saving| saving.reserved >= self.thresholds.min_bytes)
-        };
+        let is_told = |it: &&Match| it.saving.reserved >= self.thresholds.min_bytes;
         let mut promised: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
-        for parameter in donation.parameters.iter().filter(is_told) {
-            let (count, bytes) = promised.entry(key(parameter).0).or_default();
-            let saving = parameter.saving.unwrap_or_default();
-            (*count, *bytes) = (*count + 1, bytes.saturating_add(saving.reserved));
+        for parameter in &donation.parameters {
+            if let Some(matched) = parameter.matched.as_deref().filter(is_told) {
+                let (count, bytes) = promised.entry(key(parameter).0).or_default();
+                let reserved = matched.saving.reserved;
+                (*count, *bytes) = (*count + 1, bytes.saturating_add(reserved));
+            }
         }
         let mut taken = FxHashSet::default();
         let mut findings = Vec::new();
@@ -75,13 +74,16 @@ impl Advice<'_, '_> {
                 let source = value_place(self.dump, copied.source);
                 findings.extend(finding.map(|it| it.related_if(source, "what is copied")));
             }
-            let output = parameter.output();
-            let Some((output, saving)) = output.zip(parameter.saving) else {
+            let Some(matched) = parameter.matched.as_deref().filter(is_told) else {
                 continue;
             };
-            if saving.reserved < self.thresholds.min_bytes {
-                continue;
-            }
+            let Match {
+                output,
+                saving,
+                pairing,
+                only_with,
+            } = matched;
+            let output = *output;
             taken.insert(output);
             let mut message = format!(
                 "{} is not donated, and allocation {} holds a part of the result that takes \
@@ -103,14 +105,14 @@ impl Advice<'_, '_> {
                 ),
             };
             let name = |name| format!("`{}`", cut(&self.dump.names[name]));
-            if let Some(copy) = parameter.pairing.spared {
+            if let Some(copy) = pairing.spared {
                 let _ = write!(
                     message,
                     "; {}, the copy that becomes the output, is not needed then",
                     name(copy)
                 );
             }
-            if let Some(obstacle) = parameter.pairing.obstacle {
+            if let Some(obstacle) = pairing.obstacle {
                 let beside = match obstacle {
                     Obstacle::Apart(_) => "it",
                     Obstacle::Unordered { .. } | Obstacle::After { .. } => "a copy of it",
@@ -118,7 +120,7 @@ impl Advice<'_, '_> {
                 };
                 let _ = write!(message, "; beside {beside}, as {}", obstacle.reason(name));
             }
-            if let [first, others @ ..] = parameter.only_with.as_slice() {
+            if let [first, others @ ..] = only_with.as_slice() {
                 let allocation = &self.dump.allocations[*first as usize];
                 let number = allocation.parameter().unwrap_or_default();
                 let first = self.parameter(number, value_of(self.dump, allocation));

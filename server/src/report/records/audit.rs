@@ -371,6 +371,7 @@ pub(super) fn parameter<L>(
         numbers.collect()
     };
     let name = |name: NameId| dump.names[name].to_owned();
+    let matched = found.matched.as_deref();
     Some(DonationParameter {
         parameter: found.number,
         index: if index.is_empty() { "{}" } else { index }.to_owned(),
@@ -383,11 +384,11 @@ pub(super) fn parameter<L>(
         last_read,
         alive_at_peak: found.at_peak,
         outputs: numbers(&found.outputs),
-        in_place: found.output().map(|_| found.pairing.obstacle.is_none()),
-        saved_reserved_bytes: found.saving.map(|it| it.reserved),
-        saved_peak_bytes: found.saving.and_then(|it| it.peak),
-        spares_copy: found.pairing.spared.map(name),
-        only_with: numbers(&found.only_with),
+        in_place: matched.map(|it| it.pairing.obstacle.is_none()),
+        saved_reserved_bytes: matched.map(|it| it.saving.reserved),
+        saved_peak_bytes: matched.and_then(|it| it.saving.peak),
+        spares_copy: matched.and_then(|it| it.pairing.spared).map(name),
+        only_with: matched.map_or_else(Vec::new, |it| numbers(&it.only_with)),
         copied_over_by: found.copied_over.map(|it| name(it.copy)),
         location: (source.locate)(&header.place(header.row.line)),
     })

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::audit::Audit;
-use crate::audit::donation::{Parameter, donation};
+use crate::audit::donation::{Match, Parameter, donation};
 use crate::audit::fixture::{dump, program};
 use crate::model::source::Libraries;
 use crate::real_dumps::{compilations, read};
@@ -17,6 +17,15 @@ fn parameters(dump: &Dump) -> Vec<Parameter> {
     let mut found = donation(&Audit::new(dump, Libraries::default())).parameters;
     found.sort_by_key(|it| it.number);
     found
+}
+
+/// What each of the `N` parameters is matched with.
+fn matched<const N: usize>(dump: &Dump) -> [Option<Match>; N] {
+    let matched = parameters(dump)
+        .into_iter()
+        .map(|it| it.matched.map(|it| *it));
+    let matched: Vec<Option<Match>> = matched.collect();
+    matched.try_into().unwrap()
 }
 
 /// Each operand is sorted in place, and on a CPU none that is a parameter if it is the result as it is.
@@ -64,22 +73,22 @@ fn a_copy_that_keeps_a_parameter_is_not_needed_if_that_is_donated() {
         program("sm_9.0_gpu", &[p, q, OUTPUT, "preallocated-temp"], &values)
     };
     let of = |dump: &Dump| {
-        let parameter = parameters(dump).swap_remove(0);
-        assert_eq!(parameter.output(), Some(2));
+        let matched = parameters(dump).swap_remove(0).matched.unwrap();
+        assert_eq!(matched.output, 2);
         let name = |name: NameId| dump.names[name].to_owned();
-        let late = parameter.pairing.obstacle.map(|it| match it {
+        let late = matched.pairing.obstacle.map(|it| match it {
             Obstacle::Unordered { reader, maker } => (name(reader), name(maker)),
             other => panic!("{other:?}"),
         });
-        let saving = parameter.saving.map(|it| (it.reserved, it.peak));
-        (parameter.pairing.spared.map(name), late, saving)
+        let saving = (matched.saving.reserved, matched.saving.peak);
+        (matched.pairing.spared.map(name), late, saving)
     };
     let spared = Some("copy.1".to_owned());
-    let saved = Some((16, Some(16)));
+    let saved = (16, Some(16));
     assert_eq!(of(&made("negate(%q.1)")), (spared, None, saved));
     // The copy stays where it is read late, and what reads it may be written over it.
     let late = Some(("late.1".to_owned(), "update.1".to_owned()));
-    let saved = |bytes| (None, late.clone(), Some((bytes, Some(0))));
+    let saved = |bytes| (None, late.clone(), (bytes, Some(0)));
     assert_eq!(of(&made("negate(%p.1)")), saved(16));
     assert_eq!(of(&made("dot(%p.1, %p.1)")), saved(0));
 }
@@ -95,8 +104,8 @@ fn a_parameter_is_paired_with_the_first_output_if_it_alone_is_donated() {
         (3, "cosine.1", [3, 5], "cosine(%q.1)"),
     ];
     let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &values);
-    let [x, y] = parameters(&dump).try_into().unwrap();
-    assert_eq!((x.output(), y.output()), (Some(2), Some(3)));
+    let [x, y] = matched(&dump).map(Option::unwrap);
+    assert_eq!((x.output, y.output), (2, 3));
     assert_eq!((x.pairing.obstacle, y.pairing.obstacle), (None, None));
     assert_eq!((x.only_with, y.only_with), (vec![], vec![0]));
     // Where all that reads it makes that sine, it may have either place.
@@ -104,7 +113,8 @@ fn a_parameter_is_paired_with_the_first_output_if_it_alone_is_donated() {
     both[3].3 = "cosine(%sine.1)";
     both[2].3 = "add(%p.1, %q.1)";
     let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &both);
-    assert!(parameters(&dump).iter().all(|it| it.only_with.is_empty()));
+    let both: [_; 2] = matched(&dump);
+    assert!(both.into_iter().flatten().all(|it| it.only_with.is_empty()));
 }
 
 /// `y + 1, x * 2`: JAX pairs `x` with the sum, which is made without it; alone, `y` takes its place.
@@ -118,9 +128,9 @@ fn of_parameters_with_swapped_parts_one_is_chosen() {
         (3, "cosine.1", [2, 5], "cosine(%p.1)"),
     ];
     let dump = program("cpu", &[p, q, OUTPUT, OUTPUT], &values);
-    let [x, y] = parameters(&dump).try_into().unwrap();
-    assert_eq!((x.output(), y.output()), (None, Some(2)));
-    assert_eq!(y.pairing.obstacle, None);
+    let [x, y] = matched(&dump);
+    let y = y.map(|it| (it.output, it.pairing.obstacle));
+    assert_eq!((x, y), (None, Some((2, None))));
     let mut in_place = InPlace::new(&dump);
     let mut obstacle = |parameter: usize, output: u32| {
         let pairing = in_place.pairing(&dump.values[parameter], output);
@@ -165,8 +175,9 @@ fn nothing_is_written_over_a_parameter_that_is_the_output() {
         (3, "sine.1", [3, 6], "sine(%p.1)"),
     ];
     let dump = program("cpu", &[p, q, OUTPUT, "preallocated-temp"], &values);
-    let [x, _] = parameters(&dump).try_into().unwrap();
-    assert_eq!((x.output(), x.pairing.obstacle), (Some(2), None));
+    let [x, _] = matched(&dump);
+    let x = x.unwrap();
+    assert_eq!((x.output, x.pairing.obstacle), (2, None));
     let spared = x.pairing.spared.map(|copy| &dump.names[copy]);
     assert_eq!(spared, Some("copy.1"));
 }
@@ -183,16 +194,16 @@ fn what_lies_in_the_output_first_has_to_find_a_place() {
         ];
         let allocations = [PARAMETERS[0], OUTPUT, "preallocated-temp"];
         let dump = program("cpu", &allocations, &values);
-        let [x] = parameters(&dump).try_into().unwrap();
-        assert_eq!((x.output(), x.pairing.obstacle), (Some(1), None), "{made}");
-        x.saving.map(|it| it.reserved)
+        let [x] = matched(&dump).map(Option::unwrap);
+        assert_eq!((x.output, x.pairing.obstacle), (1, None), "{made}");
+        x.saving.reserved
     };
-    assert_eq!(saved([2, 4], "cosine(%sine.1)"), Some(16));
-    assert_eq!(saved([0, 4], "dot(%sine.1, %sine.1)"), Some(0));
+    assert_eq!(saved([2, 4], "cosine(%sine.1)"), 16);
+    assert_eq!(saved([0, 4], "dot(%sine.1, %sine.1)"), 0);
     // It takes the place of another that can.
-    assert_eq!(saved([0, 4], "cosine(%sine.1)"), Some(16));
+    assert_eq!(saved([0, 4], "cosine(%sine.1)"), 16);
     // The parameter is written over instead of it.
-    assert_eq!(saved([2, 6], "add(%sine.1, %p.1)"), Some(0));
+    assert_eq!(saved([2, 6], "add(%sine.1, %p.1)"), 0);
 }
 
 /// `sin(x), f(x)`: a copy of `x` is made for the second, which is a temporary and may be written over it.
@@ -207,15 +218,15 @@ fn a_temporary_takes_the_place_of_the_copy_that_it_is_made_of() {
         ];
         let allocations = [PARAMETERS[0], OUTPUT, "preallocated-temp"];
         let dump = program("cpu", &allocations, &values);
-        let [x] = parameters(&dump).try_into().unwrap();
+        let [x] = matched(&dump).map(Option::unwrap);
         let obstacle = x.pairing.obstacle;
         assert!(matches!(obstacle, Some(Obstacle::Unordered { .. })));
-        x.saving.map(|it| it.reserved)
+        x.saving.reserved
     };
-    assert_eq!(saved("cosine(%p.1)", [5, 6]), Some(16));
-    assert_eq!(saved("dot(%p.1, %p.1)", [5, 6]), Some(0));
+    assert_eq!(saved("cosine(%p.1)", [5, 6]), 16);
+    assert_eq!(saved("dot(%p.1, %p.1)", [5, 6]), 0);
     // It is written over another already.
-    assert_eq!(saved("add(%early.1, %p.1)", [1, 3]), Some(0));
+    assert_eq!(saved("add(%early.1, %p.1)", [1, 3]), 0);
 }
 
 #[test]
