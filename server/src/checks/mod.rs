@@ -394,9 +394,10 @@ impl Findings {
         for (code, count) in fork.counts {
             *self.counts.entry(code).or_default() += count;
         }
-        // There may be ten thousands, most often all of one.
-        if self.list.is_empty() {
-            self.list = fork.list;
+        // There may be ten thousands, most often nearly all of one: these stay where they are.
+        if self.list.len() < fork.list.len() {
+            let first = std::mem::replace(&mut self.list, fork.list);
+            self.list.splice(0..0, first);
         } else {
             self.list.extend(fork.list);
         }
