@@ -199,7 +199,7 @@ fn declared_otherwise<'a, 'd: 'a>(
     let message = format!("{found}, while {what} {expected}");
     let finding = Finding::new(Code::InstructionShape, (*place).clone(), message);
     let (other, _) = what.rsplit_once(' ')?;
-    Some(finding.related(own, other))
+    Some(finding.related(own, other.to_owned()))
 }
 
 /// What is said in one place of what a computation takes and gives.

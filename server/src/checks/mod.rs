@@ -29,6 +29,7 @@ mod uses;
 mod values;
 mod words;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, Weak};
 
 use buflens_syntax::{DocumentKind, Shape};
@@ -66,8 +67,8 @@ pub struct Finding {
     pub place: Place,
     /// What was found and what was expected.
     pub message: String,
-    /// Other places that take part, each with what it says.
-    pub related: Vec<(Place, String)>,
+    /// Other places that take part, each with what it says: mostly the same of all findings of a kind.
+    pub related: Vec<(Place, Cow<'static, str>)>,
     /// How to mend it, where that is certain: of few findings.
     pub fix: Option<Box<Fix>>,
 }
@@ -84,14 +85,14 @@ impl Finding {
     }
 
     /// [Related](Self::related) to `place` if it is known.
-    fn related_if(self, place: Option<Place>, message: impl Into<String>) -> Self {
+    fn related_if(self, place: Option<Place>, message: impl Into<Cow<'static, str>>) -> Self {
         match place {
             Some(place) => self.related(place, message),
             None => self,
         }
     }
 
-    fn related(mut self, place: Place, message: impl Into<String>) -> Self {
+    fn related(mut self, place: Place, message: impl Into<Cow<'static, str>>) -> Self {
         // Most have one, and a dump may have thousands of findings.
         self.related.reserve_exact(1);
         self.related.push((place, message.into()));

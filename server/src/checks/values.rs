@@ -176,7 +176,7 @@ fn is_told(dump: &Dump, doubts: &Doubts, value: &Value, first: u32) -> bool {
 fn check_order(dump: &Dump, findings: &mut Findings) {
     // A printed id with its place.
     type Id = (u64, Place);
-    let mut push = |[before, id]: [Id; 2], order: &str, what: &str| {
+    let mut push = |[before, id]: [Id; 2], order: &str, what: &'static str| {
         let message = format!("value {} stands behind value {}: {order}", id.0, before.0);
         let finding = Finding::new(Code::UnknownValue, id.1, message);
         findings.push(finding.related(before.1, what));

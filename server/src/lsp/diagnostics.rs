@@ -137,7 +137,7 @@ fn diagnostic(view: &View, dump: &Dump, finding: &Finding, severity: Severity) -
         let location = view.location(dump, place)?;
         Some(lsp::DiagnosticRelatedInformation {
             location,
-            message: message.clone(),
+            message: message.to_string(),
         })
     });
     lsp::Diagnostic {

@@ -127,13 +127,13 @@ impl Writer {
         dump: &Dump,
         place: &Place,
         id: Option<u32>,
-        message: Option<&String>,
+        message: Option<&str>,
     ) -> Option<Location> {
         let spot = Spot::new(dump, place)?;
         let (uri, is_below) = uri(&self.folder, spot.path);
         Some(Location {
             id,
-            message: message.map(|message| text(message)),
+            message: message.map(text),
             physical_location: PhysicalLocation {
                 artifact_location: ArtifactLocation {
                     uri,

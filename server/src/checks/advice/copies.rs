@@ -84,9 +84,7 @@ impl Advice<'_, '_> {
         let place = value_place(self.dump, value)?;
         let mut finding = self.finding(Code::LayoutCopy, place, message, others);
         if let Some(place) = first.from.value.and_then(|at| value_place(self.dump, at)) {
-            finding
-                .related
-                .insert(0, (place, "what it copies".to_owned()));
+            finding.related.insert(0, (place, "what it copies".into()));
         }
         Some(finding)
     }

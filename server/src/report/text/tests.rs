@@ -29,7 +29,7 @@ fn place(text: &str, wanted: &str) -> Place {
 fn judged(severity: Severity, place: Place, message: &str, related: &[(Place, &str)]) -> Judged {
     let related = related
         .iter()
-        .map(|(place, message)| (place.clone(), (*message).to_owned()))
+        .map(|(place, message)| (place.clone(), (*message).to_owned().into()))
         .collect();
     let finding = Finding {
         code: Code::Syntax,
