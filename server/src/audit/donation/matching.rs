@@ -53,7 +53,12 @@ impl<'a> Matching<'a> {
             allocations.filter(|(_, allocation)| is_asked(allocation))
         };
         let outputs = Outputs::of(dump, shapes, asked(dump.outputs()));
-        let candidates = candidates(dump, shapes, asked(dump.parameters()));
+        // A hover asks for one size, of which there may be thousands of parameters and no output.
+        let candidates = if outputs.all.is_empty() {
+            Vec::new()
+        } else {
+            candidates(dump, shapes, asked(dump.parameters()))
+        };
         let matched = outputs.matched(&candidates, in_place);
         let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
         Self {
@@ -187,9 +192,10 @@ impl<'a> Outputs<'a> {
         }
         let mut matched = FxHashMap::default();
         for (key, candidates) in of_shape {
-            let outputs = self.by_shape.get(key).into_iter().flatten();
-            let outputs: Vec<_> = outputs.map(|it| it.at).collect();
-            matched.extend(pairs(candidates, &outputs, in_place));
+            if let Some(outputs) = self.by_shape.get(key) {
+                let outputs: Vec<u32> = outputs.iter().map(|it| it.at).collect();
+                matched.extend(pairs(candidates, &outputs, in_place));
+            }
         }
         let taken: FxHashSet<u32> = matched.values().copied().collect();
         // Not one that had better not be donated to a free one of its shape.
@@ -207,7 +213,10 @@ impl<'a> Outputs<'a> {
         for (key, candidates) in of_size {
             let outputs = self.all.get(&key).into_iter().flatten();
             let free = outputs.map(|it| it.at).filter(|at| !taken.contains(at));
-            matched.extend(pairs(candidates, &free.collect::<Vec<_>>(), in_place));
+            let free: Vec<u32> = free.collect();
+            if !free.is_empty() {
+                matched.extend(pairs(candidates, &free, in_place));
+            }
         }
         matched
     }
