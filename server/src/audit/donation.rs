@@ -15,7 +15,6 @@ use saving::Savings;
 
 use super::Audit;
 use crate::model::cancel::join;
-use crate::model::shapes::Shapes;
 use crate::model::{Allocation, Dump, NameId, Value};
 
 /// What becomes of a parameter's buffer.
@@ -112,10 +111,8 @@ pub struct Donation {
 /// What becomes of each parameter.
 pub fn donation(audit: &Audit) -> Donation {
     let dump = audit.dump;
-    let shapes = &audit.shapes;
-    let matching = || Matching::of(shapes, |_| true, &mut InPlace::new(dump));
-    let savings = || join(|| Savings::new(dump), || dump.sort_by_offset()).0;
-    let (matching, savings) = join(matching, savings);
+    let matching = Matching::of(audit, |_| true, &mut InPlace::new(dump));
+    let savings = Savings::new(dump, matching.colors(dump));
     let of_half = |allocations: &[u32]| {
         let mut in_place = InPlace::new(dump);
         let mut parameters = parameters(&matching, allocations, &mut in_place);
@@ -126,6 +123,7 @@ pub fn donation(audit: &Audit) -> Donation {
     let all = dump.parameters();
     let (one, other) = all.split_at(all.len() / 2);
     let ((mut parameters, mut donated), of_other) = join(|| of_half(one), || of_half(other));
+    // Of thousands of parameters it takes as much as they do: not while they are moved into one list.
     drop(matching);
     parameters.extend(of_other.0);
     // No two are of one allocation.
@@ -217,7 +215,7 @@ pub fn outputs_for(audit: &Audit, at: u32) -> (Option<(u32, Pairing)>, Vec<u32>)
     let parameter = &dump.allocations[at as usize];
     let is_alike = |it: &Allocation| (it.color, it.size) == (parameter.color, parameter.size);
     let mut in_place = InPlace::new(dump);
-    let (output, outputs) = Matching::of(&audit.shapes, is_alike, &mut in_place).of_parameter(at);
+    let (output, outputs) = Matching::of(audit, is_alike, &mut in_place).of_parameter(at);
     let pairing = value_of(dump, parameter).zip(output);
     let pairing = pairing.map(|(at, output)| in_place.pairing(&dump.values[at as usize], output));
     let matched = output.map(|output| (output, pairing.unwrap_or_default()));
@@ -261,13 +259,14 @@ fn needed_until(dump: &Dump, value: &Value) -> Option<u64> {
 /// Whether a part of the result that is an array fills `allocation`, one of [`Dump::outputs`], so that a parameter of its size
 /// could be donated to it.
 pub fn holds_output(audit: &Audit, allocation: &Allocation) -> bool {
-    output_of(audit.dump, &audit.shapes, allocation).is_some()
+    output_of(audit, allocation).is_some()
 }
 
 /// The array of the result that fills `allocation`, one of [`Dump::outputs`].
-fn output_of<'a>(dump: &Dump, shapes: &'a Shapes, allocation: &Allocation) -> Option<Array<'a>> {
+fn output_of<'a>(audit: &'a Audit, allocation: &Allocation) -> Option<Array<'a>> {
+    let dump = audit.dump;
     let mut values = all_filling(dump, allocation);
-    values.find_map(|at| array(shapes, &dump.values[at as usize]))
+    values.find_map(|at| array(audit, &dump.values[at as usize]))
 }
 
 /// The values that stay to the end and fill the allocation: temporaries may lie in it too, before the part of the

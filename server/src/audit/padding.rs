@@ -1,7 +1,5 @@
 //! Where bytes go into padding: by value, by allocation and by memory space.
 
-use buflens_syntax::Shape;
-
 use super::Audit;
 use crate::model::bytes::{Padding, best_order};
 use crate::model::occupancy::{Moment, alive, exclusive};
@@ -120,10 +118,7 @@ pub fn of_value(audit: &Audit, at: u32) -> Option<ValuePadding> {
     if bytes == 0 {
         return None;
     }
-    let shape = audit.shapes.of(value)?;
-    let Shape::Array(array) = shape else {
-        return None;
-    };
+    let array = audit.shapes.array_of(value)?;
     let padded = Padding::of(array)?;
     Some(ValuePadding {
         value: at,

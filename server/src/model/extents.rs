@@ -19,21 +19,12 @@ impl Dump {
     /// many. The first call sorts all values; each takes O(log n) for n values, and for each that it
     /// tells.
     pub fn values_in(&self, allocation: &Allocation, bytes: Range<u64>, most: usize) -> Vec<u32> {
+        let extents = self.extents.get_or_init(|| Extents::new(self));
         let mut found = Vec::new();
         if !bytes.is_empty() {
-            let values = place(&allocation.values);
-            self.extents().find(self, values, &bytes, most, &mut found);
+            extents.find(self, place(&allocation.values), &bytes, most, &mut found);
         }
         found
-    }
-
-    /// Sorts all values before [`Dump::values_in`] is called, on several threads maybe, which would wait for the first of them.
-    pub fn sort_by_offset(&self) {
-        self.extents();
-    }
-
-    fn extents(&self) -> &Extents {
-        self.extents.get_or_init(|| Extents::new(self))
     }
 }
 

@@ -423,7 +423,6 @@ impl Join<'_> {
             return;
         };
         let (name, index) = (texts.name(position.name), self.index(texts, position.index));
-        let whole = self.index(texts, Text::NONE);
         let dump = &mut self.dump;
         let first = dump.used_values.last().map(|used| used.positions);
         if first == Some(dump.positions.len() as u32) {
@@ -433,7 +432,7 @@ impl Join<'_> {
                 && has_index == entry.printed.has_index();
             entry.set_alike(entry.is_alike() && is_first);
         }
-        self.uses.show(index, whole, dump.used_values.len());
+        self.uses.show(index, dump.used_values.len());
         dump.positions.push(Position {
             row,
             value,

@@ -1,13 +1,14 @@
 //! Which parameter could be donated to which output, in the order in which JAX and XLA pair them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use buflens_syntax::{Dimension, ElementType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::in_place::{InPlace, Obstacle, Pairing};
 use super::{needed_until, output_of, value_of};
-use crate::model::shapes::Shapes;
+use crate::audit::Audit;
 use crate::model::{Allocation, Dump, Value, bytes};
 
 /// Of the outputs that a parameter could be donated to at most so many are told.
@@ -42,22 +43,21 @@ impl<'a> Matching<'a> {
     /// Of those allocations alone for which `is_asked` holds. Only those of one memory space and size are matched with each
     /// other.
     pub(super) fn of(
-        shapes: &'a Shapes,
+        audit: &'a Audit,
         is_asked: impl Fn(&Allocation) -> bool,
-        in_place: &mut InPlace<'a>,
+        in_place: &mut InPlace,
     ) -> Self {
-        let dump = in_place.dump;
-        let allocation = |&at: &u32| (at, &dump.allocations[at as usize]);
+        let allocation = |&at: &u32| (at, &audit.dump.allocations[at as usize]);
         let asked = |allocations: &'a [u32]| {
             let allocations = allocations.iter().map(allocation);
             allocations.filter(|(_, allocation)| is_asked(allocation))
         };
-        let outputs = Outputs::of(dump, shapes, asked(dump.outputs()));
+        let outputs = Outputs::of(audit, asked(audit.dump.outputs()));
         // A hover asks for one size, of which there may be thousands of parameters and no output.
         let candidates = if outputs.all.is_empty() {
             Vec::new()
         } else {
-            candidates(dump, shapes, asked(dump.parameters()))
+            candidates(audit, asked(audit.dump.parameters()))
         };
         let matched = outputs.matched(&candidates, in_place);
         let parameters = matched.iter().map(|(&at, &output)| (output, at)).collect();
@@ -85,6 +85,14 @@ impl<'a> Matching<'a> {
         (before.clone().next(), parameters.collect())
     }
 
+    /// The memory spaces of those that are matched with outputs.
+    pub(super) fn colors(&self, dump: &Dump) -> BTreeSet<u64> {
+        let matched = self.matched.keys();
+        matched
+            .map(|&at| dump.allocations[at as usize].color)
+            .collect()
+    }
+
     /// The output that a parameter is matched with, and all that have its size.
     pub(super) fn of_parameter(&self, at: u32) -> (Option<u32>, Vec<u32>) {
         let output = self.matched.get(&at).copied();
@@ -110,10 +118,10 @@ struct Candidate<'a> {
 
 /// Of `allocations` of parameters.
 fn candidates<'a>(
-    dump: &Dump,
-    shapes: &'a Shapes,
+    audit: &'a Audit,
     allocations: impl Iterator<Item = (u32, &'a Allocation)>,
 ) -> Vec<Candidate<'a>> {
+    let dump = audit.dump;
     let is_free = |allocation: &Allocation| {
         !allocation.is_donated() && !dump.is_donated_in_vain(allocation) && allocation.size > 0
     };
@@ -122,7 +130,7 @@ fn candidates<'a>(
         .map(|(at, allocation)| {
             let at_value = value_of(dump, allocation);
             let value = at_value.map(|value| &dump.values[value as usize]);
-            let array = value.and_then(|value| array(shapes, value));
+            let array = value.and_then(|value| array(audit, value));
             Candidate {
                 allocation: at,
                 number: allocation.parameter(),
@@ -134,8 +142,8 @@ fn candidates<'a>(
 }
 
 /// The type and dimensions of a value; `None` for a tuple's table.
-pub(super) fn array<'a>(shapes: &'a Shapes, value: &Value) -> Option<Array<'a>> {
-    let array = shapes.array_of(value)?;
+pub(super) fn array<'a>(audit: &'a Audit, value: &Value) -> Option<Array<'a>> {
+    let array = audit.shapes.array_of(value)?;
     Some((&array.element, &array.dimensions))
 }
 
@@ -164,14 +172,11 @@ struct Outputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    fn of(
-        dump: &Dump,
-        shapes: &'a Shapes,
-        allocations: impl Iterator<Item = (u32, &'a Allocation)>,
-    ) -> Self {
+    fn of(audit: &'a Audit, allocations: impl Iterator<Item = (u32, &'a Allocation)>) -> Self {
+        let dump = audit.dump;
         let mut outputs = Self::default();
         for (at, allocation) in allocations {
-            let Some(array) = output_of(dump, shapes, allocation) else {
+            let Some(array) = output_of(audit, allocation) else {
                 continue;
             };
             let key = key(dump, allocation, Some(array));
@@ -192,10 +197,9 @@ impl<'a> Outputs<'a> {
         }
         let mut matched = FxHashMap::default();
         for (key, candidates) in of_shape {
-            if let Some(outputs) = self.by_shape.get(key) {
-                let outputs: Vec<u32> = outputs.iter().map(|it| it.at).collect();
-                matched.extend(pairs(candidates, &outputs, in_place));
-            }
+            let outputs = self.by_shape.get(key).into_iter().flatten();
+            let outputs: Vec<_> = outputs.map(|it| it.at).collect();
+            matched.extend(pairs(candidates, &outputs, in_place));
         }
         let taken: FxHashSet<u32> = matched.values().copied().collect();
         // Not one that had better not be donated to a free one of its shape.
@@ -213,10 +217,7 @@ impl<'a> Outputs<'a> {
         for (key, candidates) in of_size {
             let outputs = self.all.get(&key).into_iter().flatten();
             let free = outputs.map(|it| it.at).filter(|at| !taken.contains(at));
-            let free: Vec<u32> = free.collect();
-            if !free.is_empty() {
-                matched.extend(pairs(candidates, &free, in_place));
-            }
+            matched.extend(pairs(candidates, &free.collect::<Vec<_>>(), in_place));
         }
         matched
     }
@@ -238,6 +239,10 @@ fn pairs(
     outputs: &[u32],
     in_place: &mut InPlace,
 ) -> Vec<(u32, u32)> {
+    // Thousands may have no output of their size.
+    if outputs.is_empty() {
+        return Vec::new();
+    }
     candidates.sort_by_key(|it| (it.number, it.allocation));
     if candidates.len() <= MOST_CHOSEN {
         candidates = best(&candidates, outputs, in_place);

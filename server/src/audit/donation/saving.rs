@@ -1,5 +1,6 @@
 //! How much less a program takes if parameters are donated.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -86,7 +87,6 @@ struct Temporaries {
 }
 
 /// One of [`Dump::outputs`].
-#[derive(Clone, Copy)]
 struct Room {
     color: u64,
     bytes: u64,
@@ -111,31 +111,19 @@ impl Room {
 pub(super) struct Savings<'d> {
     dump: &'d Dump,
     rooms: FxHashMap<u32, Room>,
-    /// The first of them.
-    first_rooms: Vec<(u32, Room)>,
     /// By memory space.
     temporaries: FxHashMap<u64, Temporaries>,
 }
 
 impl<'d> Savings<'d> {
-    /// With what parameters that are not donated need in their memory spaces.
-    pub(super) fn new(dump: &'d Dump) -> Self {
+    /// With what parameters in the memory spaces `colors` need.
+    pub(super) fn new(dump: &'d Dump, colors: BTreeSet<u64>) -> Self {
         let rooms = dump.outputs().iter().map(|&at| (at, Room::of(dump, at)));
-        let rooms: Vec<(u32, Room)> = rooms.collect();
-        let parameters = dump.parameters().iter();
-        let parameters = parameters.map(|&at| &dump.allocations[at as usize]);
-        let mut colors: Vec<u64> = parameters
-            .filter(|it| !rooms.is_empty() && !it.is_donated())
-            .map(|it| it.color)
-            .collect();
-        colors.sort_unstable();
-        colors.dedup();
         let colors = colors.into_iter();
         let temporaries = colors.filter_map(|it| Some((it, Temporaries::of(dump, it)?)));
         Self {
             dump,
-            first_rooms: rooms.iter().take(MOST_ROOMS).copied().collect(),
-            rooms: rooms.into_iter().collect(),
+            rooms: rooms.collect(),
             temporaries: temporaries.collect(),
         }
     }
@@ -202,23 +190,20 @@ impl<'d> Savings<'d> {
     /// Which copies of parameters can lie in outputs that no parameter is donated to.
     fn lie_in_outputs(&self, color: u64, donated: &[Donated]) -> Vec<bool> {
         let mut taken: FxHashSet<u32> = donated.iter().map(|it| it.output).collect();
-        let free = self.first_rooms.iter();
-        let free = free.filter(|(at, room)| room.color == color && !taken.contains(at));
-        let mut free: Vec<&(u32, Room)> = free.collect();
         let mut lies_in_output = |it: &Donated| {
             let Some(copy) = &it.copy else { return false };
-            let has_room = |room: &Room, from: u64| room.bytes >= it.bytes && room.begin >= from;
-            let next = copy.next.filter(|at| {
-                let room = self.rooms.get(at).filter(|room| room.color == color);
-                room.is_some_and(|room| has_room(room, copy.until)) && taken.insert(*at)
-            });
-            if next.is_some() {
-                free.retain(|(at, _)| Some(*at) != next);
-                return true;
-            }
-            let mut places = free.iter();
-            let place = places.position(|(_, room)| has_room(room, copy.until + 1));
-            place.is_some_and(|place| taken.insert(free.remove(place).0))
+            let has_room = |at: &&u32| {
+                let is_next = copy.next == Some(**at);
+                let room = self.rooms.get(*at).filter(|_| !taken.contains(*at));
+                room.is_some_and(|room| {
+                    room.color == color
+                        && room.bytes >= it.bytes
+                        && room.begin >= copy.until + u64::from(!is_next)
+                })
+            };
+            let outputs = self.dump.outputs().iter().take(MOST_ROOMS);
+            let place = copy.next.iter().chain(outputs).find(has_room).copied();
+            place.is_some_and(|at| taken.insert(at))
         };
         donated.iter().map(&mut lies_in_output).collect()
     }

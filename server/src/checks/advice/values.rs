@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use buflens_syntax::{ArrayShape, Shape};
+use buflens_syntax::ArrayShape;
 use rustc_hash::FxHashMap;
 
 use super::Advice;
@@ -294,10 +293,7 @@ impl Advice<'_, '_> {
     /// `widened`: a 32-bit value made of a 16-bit one of the same dimensions, both at the peak.
     pub(super) fn widened(&self) -> Vec<Finding> {
         let dump = self.dump;
-        let array = |at: u32| match self.audit.shapes.of(self.value(at)) {
-            Some(Shape::Array(array)) => Some(Arc::clone(array)),
-            _ => None,
-        };
+        let array = |at: u32| self.audit.shapes.array_of(self.value(at));
         let has_type = |array: &ArrayShape, names: &[&str]| names.contains(&&*array.element.name);
         let mut found: Vec<(u64, u32, u32)> = Vec::new();
         for space in &dump.occupancy().spaces {
@@ -308,7 +304,7 @@ impl Advice<'_, '_> {
             let large: Vec<u32> = large
                 .filter(|&at| self.value(at).size >= self.thresholds.min_bytes)
                 .collect();
-            let mut wide: FxHashMap<_, Vec<(u32, Arc<ArrayShape>)>> = FxHashMap::default();
+            let mut wide: FxHashMap<_, Vec<(u32, &ArrayShape)>> = FxHashMap::default();
             for &at in &large {
                 if let Some(array) = array(at).filter(|array| has_type(array, &["f32"])) {
                     wide.entry(self.value(at).name)

@@ -11,8 +11,6 @@ use super::{Dump, Join, NameId, Row, Texts, Use};
 pub(super) struct Uses {
     /// How many entries there were when an index last stood below `positions:`.
     shown: FxHashMap<NameId, u32>,
-    /// The same of `{}`, which is that of nearly all.
-    shown_whole: u32,
     /// The sum of the numbers of the operands that an instruction reads as a whole, by the place of its name; of that
     /// the lowest 32 bits.
     sums: Vec<u32>,
@@ -24,22 +22,8 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The value of the last of `entries` entries is visible at `index`.
-    pub(super) fn show(&mut self, index: NameId, whole: NameId, entries: usize) {
-        if index == whole {
-            self.shown_whole = entries as u32;
-        } else {
-            self.shown.insert(index, entries as u32);
-        }
-    }
-
-    /// Whether it is.
-    fn is_shown(&self, index: NameId, whole: NameId, entries: usize) -> bool {
-        let shown = if index == whole {
-            Some(self.shown_whole)
-        } else {
-            self.shown.get(&index).copied()
-        };
-        shown == Some(entries as u32)
+    pub(super) fn show(&mut self, index: NameId, entries: usize) {
+        self.shown.insert(index, entries as u32);
     }
 
     /// [`Dump::odd_readers`] of a dump of which all has been read. Any single wrong number of an operand changes the sum,
@@ -81,7 +65,7 @@ impl Join<'_> {
         dump.uses.push(Use { row, value, name });
         // Beyond this no instruction has operands.
         let operand = u32::try_from(reading.operand).unwrap_or(u32::MAX >> 1);
-        let is_shown = uses.is_shown(index, whole, dump.used_values.len());
+        let is_shown = uses.shown.get(&index) == Some(&(dump.used_values.len() as u32));
         if !is_shown || index != whole && !uses.parts.insert((name, operand, index)) {
             uses.odd.insert(name);
         }
