@@ -24,6 +24,7 @@ pub use kind::DocumentKind;
 pub use text::Source;
 
 use cut::{Cutter, check_length, has_long_lines};
+use draft::Taken;
 use text::Origin;
 use trees::Trees;
 
@@ -37,6 +38,8 @@ pub struct Document {
     first_lines: Arc<Vec<u32>>,
     kind: DocumentKind,
     trees: Arc<Mutex<Trees>>,
+    /// Blocks that the last edits have taken away, which come back where these are taken back.
+    taken: Arc<Taken>,
     /// Where the texts of its blocks are, if not all are held.
     origin: Option<Arc<Origin>>,
 }
@@ -92,6 +95,7 @@ impl Document {
             first_lines: vec![0].into(),
             kind: DocumentKind::Unknown,
             trees: Arc::default(),
+            taken: Arc::default(),
             origin: None,
         };
         document.replace(0..0, blocks);

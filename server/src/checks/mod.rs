@@ -19,6 +19,7 @@ mod peak;
 mod report;
 mod schedule;
 mod shapes;
+mod standing;
 mod strangers;
 mod structure;
 #[cfg(test)]
@@ -30,19 +31,20 @@ mod values;
 mod words;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use buflens_syntax::{DocumentKind, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
 use crate::model::bytes::counted;
-use crate::model::cancel::{join, lock};
+use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
-use crate::model::{Dump, FileId, Module, NameId, Part, Place};
+use crate::model::{Dump, FileId, NameId, Part, Place};
 
 pub use advice::Thresholds;
 pub use code::{Code, Severities, Severity};
+pub use standing::Standing;
 
 /// Of each code at most so many findings are kept; the last one says how many more there are.
 const MAX_OF_CODE: usize = 10_000;
@@ -141,11 +143,26 @@ pub fn check(dump: &Dump) -> Vec<Finding> {
 /// All findings of a dump, in the order of its files and their text, with advice from `thresholds`
 /// on.
 pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
-    check_next(dump, thresholds, &Standing::default())
+    check_state(dump, thresholds, &Standing::default()).0
 }
 
-/// The same, where `standing` may know some from an earlier state of the dump.
+/// The same, where `standing` may know some from an earlier state of the dump, and all if nothing was wrong with one that had
+/// the same text.
 pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> Vec<Finding> {
+    if let Some(findings) = standing.of_same_text(dump, thresholds) {
+        // As behind all other checks, it is there when it is asked for.
+        dump.occupancy();
+        return findings;
+    }
+    let (findings, is_sound) = check_state(dump, thresholds, standing);
+    if is_sound {
+        standing.keep_sound(dump, thresholds, &findings);
+    }
+    findings
+}
+
+/// All findings, and whether nothing is wrong.
+fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Vec<Finding>, bool) {
     // Only advice asks for occupancy.
     let (mut findings, _) = join(|| contradictions(dump, standing), || dump.occupancy());
     // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
@@ -153,47 +170,11 @@ pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> 
         let file = &dump.files[finding.place.file].document;
         finding.code == Code::SecondDump || file.kind() == DocumentKind::Unknown
     };
-    if findings.list.iter().all(says_nothing) {
+    let is_sound = findings.list.iter().all(says_nothing);
+    if is_sound {
         advice::advise(dump, thresholds, &mut findings);
     }
-    findings.finish()
-}
-
-/// What was found in a state of a dump and stands in the next one, if what it was found in is the same there.
-#[derive(Debug, Default)]
-pub struct Standing {
-    /// In the HLO text, which is known again by what was joined of it.
-    of_module: Mutex<Option<(Weak<Module>, Findings)>>,
-    /// Of the blocks of that text when they were read last.
-    seen: Mutex<Arc<[Arc<module::Seen>]>>,
-}
-
-impl Standing {
-    /// The findings in `module`, which `find` finds.
-    fn of_module(&self, module: &Arc<Module>, find: impl FnOnce() -> Findings) -> Findings {
-        let is_it = |of: &Weak<Module>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(module));
-        let mut known = lock(&self.of_module);
-        // What has been found elsewhere is not kept beside what is found now.
-        let outdated = known.take_if(|(of, _)| !is_it(of));
-        let found = known.as_ref().map(|(_, findings)| findings.clone());
-        drop(known);
-        drop(outdated);
-        if let Some(findings) = found {
-            return findings;
-        }
-        // Not under the lock: who waits for what others find may do other work, which asks for it again.
-        let findings = find();
-        *lock(&self.of_module) = Some((Arc::downgrade(module), findings.clone()));
-        findings
-    }
-
-    fn seen(&self) -> Arc<[Arc<module::Seen>]> {
-        Arc::clone(&lock(&self.seen))
-    }
-
-    fn see(&self, blocks: Arc<[Arc<module::Seen>]>) {
-        *lock(&self.seen) = blocks;
-    }
+    (findings.finish(), is_sound)
 }
 
 /// The files that are of another compilation than the rest of their dump, each with one finding.

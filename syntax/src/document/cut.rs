@@ -169,8 +169,8 @@ pub(super) struct Cutter {
     kinds: Vec<LineKind>,
     /// Where the line begins that is looked at next.
     at: usize,
-    /// Blocks that begin with a long line, by their lengths.
-    long: HashMap<usize, Vec<Arc<Block>>>,
+    /// Blocks that equal ones of the text are taken for, by their lengths.
+    known: HashMap<usize, Vec<Arc<Block>>>,
     /// The text, if blocks share it.
     whole: Option<Arc<String>>,
     /// Whether also those share it that begin with a long line. Where the text is a piece that goes, these stay.
@@ -187,7 +187,7 @@ impl Cutter {
             line_starts: Vec::new(),
             kinds: Vec::new(),
             at: 0,
-            long: HashMap::new(),
+            known: HashMap::new(),
             whole: None,
             shares_long: false,
         }
@@ -205,9 +205,7 @@ impl Cutter {
     /// Takes these blocks for equal ones of the text.
     pub(super) fn know<'b>(&mut self, blocks: impl Iterator<Item = &'b Arc<Block>>) {
         for block in blocks {
-            if block.is_long() {
-                remember(self.long.entry(block.text.len()).or_default(), block);
-            }
+            self.remember(block);
         }
     }
 
@@ -275,23 +273,31 @@ impl Cutter {
             };
             Arc::new(Block::new(text, self.mode, follow, starts, kinds))
         };
-        let block = if is_long {
-            let known = self.long.entry(text.len()).or_default();
-            let is_equal = |block: &&Arc<Block>| {
-                block.mode == self.mode && block.follow == follow && *block.text == *text
-            };
-            let block = known.iter().rev().find(is_equal).cloned();
-            block.unwrap_or_else(|| {
-                let block = new(&self.line_starts, &self.kinds);
-                remember(known, &block);
-                block
-            })
+        let is_equal = |block: &&Arc<Block>| {
+            block.mode == self.mode && block.follow == follow && *block.text == *text
+        };
+        let mut known = self.known.get(&text.len()).into_iter().flatten().rev();
+        let block = if let Some(block) = known.find(is_equal) {
+            Arc::clone(block)
         } else {
-            new(&self.line_starts, &self.kinds)
+            let block = new(&self.line_starts, &self.kinds);
+            // Long lines are often equal, and large.
+            if is_long {
+                self.remember(&block);
+            }
+            block
         };
         self.line_starts.clear();
         self.kinds.clear();
         self.blocks.push(block);
+    }
+
+    fn remember(&mut self, block: &Arc<Block>) {
+        let known = self.known.entry(block.text.len()).or_default();
+        if known.len() == SAME_LENGTH {
+            known.remove(0);
+        }
+        known.push(Arc::clone(block));
     }
 }
 
@@ -310,13 +316,6 @@ pub(super) fn has_long_lines(text: &str) -> bool {
 /// Whether a block of so many bytes, whose second line begins at `second`, begins with a long line.
 pub(super) fn is_long(length: usize, second: Option<usize>) -> bool {
     second.unwrap_or(length) >= LONG_LINE
-}
-
-fn remember(known: &mut Vec<Arc<Block>>, block: &Arc<Block>) {
-    if known.len() == SAME_LENGTH {
-        known.remove(0);
-    }
-    known.push(Arc::clone(block));
 }
 
 #[cfg(test)]

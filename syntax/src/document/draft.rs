@@ -1,5 +1,6 @@
 //! A document that is being edited.
 
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +12,11 @@ use crate::position::{Encoding, LineColumn};
 /// edit writes one anew.
 const PIECE: usize = 8 << 10;
 
+/// Of blocks that edits have taken away so many bytes are kept, and of a document that is left no more than a part, as they
+/// may share a text with all that was taken away.
+const MOST_TAKEN: usize = 128 << 10;
+const TAKEN_PART: u32 = 4;
+
 /// A document of which several edits are made in turn. What they touch is cut into blocks once, behind the last: a client
 /// may send ten thousands at once, and each may move the cuts of many blocks.
 #[derive(Debug)]
@@ -21,15 +27,37 @@ pub struct Draft {
     is_piece: Vec<bool>,
     /// Blocks that begin with long lines and have been touched: these lines may still be there.
     replaced: Vec<Arc<Block>>,
+    taken: Taken,
+}
+
+/// Blocks that edits have taken away, the last ones last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Taken(VecDeque<Arc<Block>>);
+
+impl Taken {
+    fn add(&mut self, block: &Arc<Block>) {
+        self.0.retain(|it| it.id != block.id);
+        self.0.push_back(Arc::clone(block));
+        self.bound(MOST_TAKEN);
+    }
+
+    /// Forgets what was taken away first, down to `most` bytes.
+    fn bound(&mut self, most: usize) {
+        let mut bytes: usize = self.0.iter().map(|it| it.text.len()).sum();
+        while bytes > most {
+            let first = self.0.pop_front();
+            bytes -= first.map_or(0, |it| it.text.len());
+        }
+    }
 }
 
 impl Draft {
-    pub(super) fn new(document: Document) -> Self {
-        let is_piece = vec![false; document.blocks.len()];
+    pub(super) fn new(mut document: Document) -> Self {
         Self {
-            document,
-            is_piece,
+            is_piece: vec![false; document.blocks.len()],
             replaced: Vec::new(),
+            taken: Arc::unwrap_or_clone(std::mem::take(&mut document.taken)),
+            document,
         }
     }
 
@@ -75,9 +103,16 @@ impl Draft {
             first -= 1;
             piece.push_str(&document.blocks[first].text);
         }
-        let long = self.cut_in(first..next).filter(|block| block.is_long());
-        let long: Vec<Arc<Block>> = long.cloned().collect();
-        self.replaced.extend(long);
+        for at in first..next {
+            if self.is_piece[at] {
+                continue;
+            }
+            let block = &self.document.blocks[at];
+            if block.is_long() {
+                self.replaced.push(Arc::clone(block));
+            }
+            self.taken.add(block);
+        }
         self.replace(first..next, pieces(piece), true);
         Ok(())
     }
@@ -88,6 +123,9 @@ impl Draft {
         while let Some(first) = self.is_piece[at..].iter().position(|&it| it) {
             at = self.cut(at + first);
         }
+        let part = self.document.len() / TAKEN_PART;
+        self.taken.bound(part as usize);
+        self.document.taken = self.taken.into();
         self.document.finish_replacing();
         self.document
     }
@@ -118,10 +156,13 @@ impl Draft {
             next = end;
             let ahead = self.document.two_lines(next);
             let mut cutter = Cutter::new(self.document.blocks[from].mode);
-            // What is taken in again unchanged is known already. Where nothing else is left, it would hold all of the
-            // text before that it shares.
+            // What is taken in again unchanged, or is what it was before, is known already. Where nothing else is left, it
+            // would hold all of the text before that it shares.
             if from > 0 || next < count {
-                cutter.know(self.replaced.iter().chain(self.cut_in(from..next)));
+                let before = self.replaced.iter().chain(&self.taken.0);
+                cutter.know(before.chain(self.cut_in(from..next)));
+            } else {
+                self.taken = Taken::default();
             }
             let (blocks, cut) = cutter.finish(&scratch, ahead);
             let is_met = |behind: &Arc<Block>| {
@@ -135,6 +176,12 @@ impl Draft {
             more *= 2;
         };
         let behind = from + replacement.len();
+        let stay: HashSet<u64> = replacement.iter().map(|block| block.id).collect();
+        let go = self.cut_in(from..next);
+        let go: Vec<_> = go.filter(|it| !stay.contains(&it.id)).cloned().collect();
+        for block in &go {
+            self.taken.add(block);
+        }
         self.replace(from..next, replacement, false);
         behind
     }
@@ -169,4 +216,109 @@ fn pieces(text: String) -> Vec<Arc<Block>> {
         pieces.push(Block::piece(text[start..].into()));
     }
     pieces.into_iter().map(Arc::new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> Document {
+        let lines = (0..20_000).map(|id| format!("allocation {id}: size 4, thread-local:\n"));
+        let text = "BufferAssignment:\n".to_owned() + &lines.collect::<String>();
+        Document::new(&text).expect("a short text")
+    }
+
+    fn ids(document: &Document) -> Vec<u64> {
+        document.blocks().map(|(_, block)| block.id).collect()
+    }
+
+    #[test]
+    fn what_is_taken_back_brings_the_blocks_back() {
+        let before = document();
+        let middle = before.blocks().len() / 2;
+        // In a line of a block, and where it ends and may be cut otherwise.
+        for (from_start, text) in [(5, "x"), (0, "y\n"), (0, "  c\n")] {
+            let at = before.block(middle).expect("a block").0 + from_start;
+            let mut document = before.clone();
+            for typed in text.chars().rev() {
+                let typed = typed.to_string();
+                document = document.edit(at..at, &typed).expect("a short text");
+                assert_ne!(ids(&document), ids(&before), "{text:?}");
+            }
+            for _ in text.chars() {
+                document = document.edit(at..at + 1, "").expect("a short text");
+            }
+            assert_eq!(ids(&document), ids(&before), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn of_what_is_taken_away_little_is_kept() {
+        let before = document();
+        let kept = |document: &Document| {
+            let blocks = document.taken.0.iter();
+            let bytes: usize = blocks.map(|block| block.text.len()).sum();
+            bytes
+        };
+        let mut document = before.clone();
+        for line in 0..2000 {
+            let at = document.line_range(line).expect("a line").start;
+            document = document.edit(at..at, " ").expect("a short text");
+            assert!(kept(&document) <= MOST_TAKEN);
+        }
+        assert!(kept(&document) > MOST_TAKEN / 2);
+        let short = document
+            .clone()
+            .edit(100..document.len(), "")
+            .expect("a short text");
+        assert_eq!(kept(&short), 0);
+        let empty = before
+            .clone()
+            .edit(0..before.len(), "")
+            .expect("a short text");
+        assert_eq!(kept(&empty), 0);
+    }
+
+    /// As texts that are short have too few blocks for it, this is of a longer one.
+    #[test]
+    fn blocks_that_come_back_are_those_of_the_text() {
+        let mut document = document();
+        let mut state = 7_u64;
+        let mut next = |most: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % most
+        };
+        let blocks = |document: &Document| {
+            let blocks = document.blocks();
+            let blocks = blocks.map(|(start, it)| (start, it.mode, it.follow, it.facts()));
+            blocks.collect::<Vec<_>>()
+        };
+        let (mut edits, mut back) = (Vec::new(), 0);
+        // Within a few blocks.
+        let from = document.len() as usize / 2;
+        for _ in 0..400 {
+            let text = document.text();
+            let last = if next(2) == 0 { edits.pop() } else { None };
+            let is_back = last.is_some();
+            let (range, new) = last.unwrap_or_else(|| {
+                let start = from + next(20_000);
+                let range = start..start + [0, 1, 30][next(3)];
+                let new = ["", "7", "\n", "Used values:\n", " value: <"][next(5)];
+                (range, new.to_owned())
+            });
+            let (start, end) = (range.start as u32, range.end as u32);
+            document = document.edit(start..end, &new).expect("a short text");
+            if is_back {
+                back += 1;
+            } else {
+                let behind = range.start..range.start + new.len();
+                edits.push((behind, text[range].to_owned()));
+            }
+            let fresh = Document::new(&document.text()).expect("a short text");
+            assert_eq!(blocks(&document), blocks(&fresh));
+        }
+        assert!(back > 100, "{back}");
+    }
 }
