@@ -23,7 +23,7 @@ use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_te
 
 pub use numbering::Numbering;
 
-use numbering::{TableLengths, Texts, numbers_of};
+use numbering::{Texts, numbers_of};
 use one_dump::OneDump;
 use uses::Uses;
 
@@ -82,12 +82,11 @@ impl<'n> Join<'n> {
         if is_joined && numbering.size() > 2 * numbering.bytes + Numbering::SLACK {
             *numbering = Numbering::default();
         }
-        let mut dump = Dump {
+        let dump = Dump {
             names: std::mem::take(&mut numbering.names),
             shapes: std::mem::take(&mut numbering.shapes),
-            ..Dump::default()
+            ..std::mem::take(&mut numbering.tables)
         };
-        numbering.lengths.reserve_in(&mut dump);
         Self {
             dump,
             numbering,
@@ -190,7 +189,6 @@ impl<'n> Join<'n> {
         self.dump.live_ranges.shrink_to_fit();
         self.dump.platforms = self.dump.judge_platforms();
         self.dump.shapes.complete(self.dump.platforms);
-        self.numbering.lengths = TableLengths::of(&self.dump);
         let dump = std::mem::take(&mut self.dump);
         (self.dump.names, self.dump.shapes) = (dump.names.clone(), dump.shapes.clone());
         if self.numbering.bytes == 0 {
@@ -519,6 +517,25 @@ impl Dump {
             join.document(file, &files[file].document);
         }
         join.finish(files)
+    }
+
+    /// An empty dump, with the memory of the longest tables of this one.
+    fn emptied(self) -> Self {
+        fn emptied<T>(mut table: Vec<T>) -> Vec<T> {
+            table.clear();
+            table
+        }
+        Self {
+            allocations: emptied(self.allocations),
+            values: emptied(self.values),
+            used_values: emptied(self.used_values),
+            live_ranges: emptied(self.live_ranges),
+            positions: emptied(self.positions),
+            uses: emptied(self.uses),
+            steps: emptied(self.steps),
+            step_of: emptied(self.step_of),
+            ..Self::default()
+        }
     }
 
     fn sort(&mut self) {

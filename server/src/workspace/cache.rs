@@ -254,7 +254,9 @@ impl Cache {
             Some(joined) if joined.files == stamps => Arc::clone(&joined.dump),
             _ => {
                 // What is out of date is not kept beside what replaces it.
-                *newest = None;
+                if let Some(outdated) = newest.take() {
+                    numbering.reuse(outdated.dump);
+                }
                 let dump = Arc::new(on_few_threads(|| Dump::numbered(files, numbering)));
                 *newest = Some(Joined {
                     files: stamps,

@@ -24,45 +24,9 @@ pub struct Numbering {
     pub(super) bytes: usize,
     /// The HLO text of the last state by these numbers.
     pub(super) module: Option<JoinedModule>,
-    /// How many rows the tables of the last state have.
-    pub(super) lengths: TableLengths,
-}
-
-/// How many rows the tables of a dump have: those of its next state mostly have as many.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TableLengths {
-    allocations: usize,
-    values: usize,
-    used_values: usize,
-    positions: usize,
-    uses: usize,
-    steps: usize,
-    live_ranges: usize,
-}
-
-impl TableLengths {
-    pub(super) fn of(dump: &Dump) -> Self {
-        Self {
-            allocations: dump.allocations.len(),
-            values: dump.values.len(),
-            used_values: dump.used_values.len(),
-            positions: dump.positions.len(),
-            uses: dump.uses.len(),
-            steps: dump.steps.len(),
-            live_ranges: dump.live_ranges.len(),
-        }
-    }
-
-    /// Makes room for them in the empty tables of `dump`, which otherwise are moved again and again as they grow.
-    pub(super) fn reserve_in(self, dump: &mut Dump) {
-        dump.allocations.reserve_exact(self.allocations);
-        dump.values.reserve_exact(self.values);
-        dump.used_values.reserve_exact(self.used_values);
-        dump.positions.reserve_exact(self.positions);
-        dump.uses.reserve_exact(self.uses);
-        dump.steps.reserve_exact(self.steps);
-        dump.live_ranges.reserve_exact(self.live_ranges);
-    }
+    /// Empty, with the memory of the last state's tables, if nobody needs that any more: the next one's mostly take as much,
+    /// and each new page of memory takes the system a while.
+    pub(super) tables: Dump,
 }
 
 impl Default for Numbering {
@@ -74,7 +38,7 @@ impl Default for Numbering {
             shapes: ShapeTexts::default(),
             bytes: 0,
             module: None,
-            lengths: TableLengths::default(),
+            tables: Dump::default(),
         }
     }
 }
@@ -85,6 +49,11 @@ impl Numbering {
 
     pub(super) fn size(&self) -> usize {
         self.names.bytes() + self.shapes.bytes()
+    }
+
+    /// Takes the last state, which is out of date.
+    pub fn reuse(&mut self, state: Arc<Dump>) {
+        self.tables = Arc::into_inner(state).map_or_else(Dump::default, Dump::emptied);
     }
 }
 
