@@ -1,5 +1,6 @@
 //! What is known of a dump's findings before an edit, and stands behind it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -15,9 +16,12 @@ pub struct Standing {
     of_module: Mutex<Option<(Weak<Module>, Findings)>>,
     /// Of the blocks of that text when they were read last.
     seen: Mutex<Arc<[Arc<Seen>]>>,
-    /// Of the last state in which nothing was wrong: an edit is often taken back.
-    sound: Mutex<Option<Sound>>,
+    /// Of the last states in which nothing was wrong, the last one last: an edit is often taken back.
+    sound: Mutex<VecDeque<Sound>>,
 }
+
+/// Of so many sound states the findings are kept: where the edit that is taken back has left nothing wrong, there are two.
+const MOST_SOUND: usize = 2;
 
 /// A state of a dump in which nothing was wrong.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ impl Standing {
         findings
     }
 
-    /// The findings of the last sound state, if the text of `dump` is the same.
+    /// The findings of a sound state that had the same text as `dump`.
     pub(super) fn of_same_text(
         &self,
         dump: &Dump,
@@ -71,12 +75,16 @@ impl Standing {
     ) -> Option<Vec<Finding>> {
         let sound = lock(&self.sound);
         let is_it = |it: &&Sound| it.thresholds == *thresholds && it.files == texts_of(dump);
-        sound.as_ref().filter(is_it).map(|it| it.findings.clone())
+        sound.iter().find(is_it).map(|it| it.findings.clone())
     }
 
     /// Keeps what was found in `dump`, in which nothing was wrong.
     pub(super) fn keep_sound(&self, dump: &Dump, thresholds: &Thresholds, findings: &[Finding]) {
-        *lock(&self.sound) = Some(Sound {
+        let mut sound = lock(&self.sound);
+        if sound.len() == MOST_SOUND {
+            sound.pop_front();
+        }
+        sound.push_back(Sound {
             files: texts_of(dump),
             thresholds: thresholds.clone(),
             findings: findings.to_vec(),
@@ -123,7 +131,7 @@ mod tests {
         let document = sound.files[0].document.clone();
         let at = document.text().find(" (size=").expect("a value") as u32;
         let at = at + " (size=".len() as u32;
-        let typed = document.edit(at..at, "7").expect("a short text");
+        let typed = document.clone().edit(at..at, "7").expect("a short text");
         let broken = state(&sound, &typed);
         assert_eq!(standing.of_same_text(&broken, &thresholds), None);
         let of_broken = check_next(&broken, &thresholds, &standing);
@@ -137,6 +145,15 @@ mod tests {
             Some(&found)
         );
         assert_eq!(check_next(&back, &thresholds, &standing), found);
+        // An edit that leaves nothing wrong.
+        let end = document.text().find('\n').expect("a line") as u32;
+        let blank = document.clone().edit(end..end, " ").expect("a short text");
+        let other = state(&sound, &blank);
+        let of_other = check_next(&other, &thresholds, &standing);
+        assert_eq!(of_other, check_with(&other, &thresholds));
+        for dump in [&other, &sound] {
+            assert!(standing.of_same_text(dump, &thresholds).is_some());
+        }
     }
 
     #[test]
