@@ -149,14 +149,15 @@ pub fn check_with(dump: &Dump, thresholds: &Thresholds) -> Vec<Finding> {
 /// The same, where `standing` may know some from an earlier state of the dump, and all if nothing was wrong with one that had
 /// the same text.
 pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> Vec<Finding> {
-    if let Some(findings) = standing.of_same_text(dump, thresholds) {
+    let texts = standing::texts_of(dump);
+    if let Some(findings) = standing.of_sound(&texts, thresholds) {
         // As behind all other checks, it is there when it is asked for.
         dump.occupancy();
         return findings;
     }
     let (findings, is_sound) = check_state(dump, thresholds, standing);
     if is_sound {
-        standing.keep_sound(dump, thresholds, &findings);
+        standing.keep_sound(texts, thresholds, &findings);
     }
     findings
 }

@@ -26,7 +26,7 @@ const MOST_SOUND: usize = 2;
 /// A state of a dump in which nothing was wrong.
 #[derive(Debug)]
 struct Sound {
-    files: Vec<FileText>,
+    texts: Vec<FileText>,
     thresholds: Thresholds,
     findings: Vec<Finding>,
 }
@@ -34,7 +34,7 @@ struct Sound {
 /// What of a file the findings hang on: its path, whether its text was not all understood as UTF-8, and the numbers of its blocks.
 type FileText = (PathBuf, bool, Vec<u64>);
 
-fn texts_of(dump: &Dump) -> Vec<FileText> {
+pub(super) fn texts_of(dump: &Dump) -> Vec<FileText> {
     let ids = |file: &File| {
         let blocks = file.document.blocks();
         blocks.map(|(_, block)| block.id()).collect()
@@ -67,25 +67,30 @@ impl Standing {
         findings
     }
 
-    /// The findings of a sound state that had the same text as `dump`.
-    pub(super) fn of_same_text(
+    /// The findings of the sound state that had these texts.
+    pub(super) fn of_sound(
         &self,
-        dump: &Dump,
+        texts: &[FileText],
         thresholds: &Thresholds,
     ) -> Option<Vec<Finding>> {
         let sound = lock(&self.sound);
-        let is_it = |it: &&Sound| it.thresholds == *thresholds && it.files == texts_of(dump);
+        let is_it = |it: &&Sound| it.thresholds == *thresholds && it.texts == texts;
         sound.iter().find(is_it).map(|it| it.findings.clone())
     }
 
-    /// Keeps what was found in `dump`, in which nothing was wrong.
-    pub(super) fn keep_sound(&self, dump: &Dump, thresholds: &Thresholds, findings: &[Finding]) {
+    /// Keeps what was found in `texts`, in which nothing was wrong.
+    pub(super) fn keep_sound(
+        &self,
+        texts: Vec<FileText>,
+        thresholds: &Thresholds,
+        findings: &[Finding],
+    ) {
         let mut sound = lock(&self.sound);
         if sound.len() == MOST_SOUND {
             sound.pop_front();
         }
         sound.push_back(Sound {
-            files: texts_of(dump),
+            texts,
             thresholds: thresholds.clone(),
             findings: findings.to_vec(),
         });
@@ -115,6 +120,10 @@ mod tests {
         }
     }
 
+    fn known(standing: &Standing, dump: &Dump, thresholds: &Thresholds) -> Option<Vec<Finding>> {
+        standing.of_sound(&texts_of(dump), thresholds)
+    }
+
     /// The state of `dump` in which `document` is the text of its first file.
     fn state(dump: &Dump, document: &Document) -> Dump {
         let mut files = dump.files.clone();
@@ -133,17 +142,14 @@ mod tests {
         let at = at + " (size=".len() as u32;
         let typed = document.clone().edit(at..at, "7").expect("a short text");
         let broken = state(&sound, &typed);
-        assert_eq!(standing.of_same_text(&broken, &thresholds), None);
+        assert_eq!(known(&standing, &broken, &thresholds), None);
         let of_broken = check_next(&broken, &thresholds, &standing);
         assert!(of_broken != found && of_broken == check_with(&broken, &thresholds));
         // What is wrong is looked for each time.
-        assert_eq!(standing.of_same_text(&broken, &thresholds), None);
+        assert_eq!(known(&standing, &broken, &thresholds), None);
         let back = typed.edit(at..at + 1, "").expect("a short text");
         let back = state(&sound, &back);
-        assert_eq!(
-            standing.of_same_text(&back, &thresholds).as_ref(),
-            Some(&found)
-        );
+        assert_eq!(known(&standing, &back, &thresholds).as_ref(), Some(&found));
         assert_eq!(check_next(&back, &thresholds, &standing), found);
         // An edit that leaves nothing wrong.
         let end = document.text().find('\n').expect("a line") as u32;
@@ -152,7 +158,7 @@ mod tests {
         let of_other = check_next(&other, &thresholds, &standing);
         assert_eq!(of_other, check_with(&other, &thresholds));
         for dump in [&other, &sound] {
-            assert!(standing.of_same_text(dump, &thresholds).is_some());
+            assert!(known(&standing, dump, &thresholds).is_some());
         }
     }
 
@@ -161,16 +167,16 @@ mod tests {
         let sound = read(&fixture("jit_train_tiny.cpu"));
         let (standing, thresholds) = (Standing::default(), Thresholds::default());
         check_next(&sound, &thresholds, &standing);
-        assert!(standing.of_same_text(&sound, &thresholds).is_some());
+        assert!(known(&standing, &sound, &thresholds).is_some());
         let others = of_all_sizes();
-        assert_eq!(standing.of_same_text(&sound, &others), None);
+        assert_eq!(known(&standing, &sound, &others), None);
         assert!(check_next(&sound, &others, &standing) == check_with(&sound, &others));
         let alone = Dump::new(sound.files[..1].to_vec());
-        assert_eq!(standing.of_same_text(&alone, &others), None);
+        assert_eq!(known(&standing, &alone, &others), None);
         let mut files = sound.files.clone();
         files[0]
             .path
             .set_file_name("m.cpu_after_optimizations-buffer-assignment.txt");
-        assert_eq!(standing.of_same_text(&Dump::new(files), &others), None);
+        assert_eq!(known(&standing, &Dump::new(files), &others), None);
     }
 }

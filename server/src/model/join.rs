@@ -519,25 +519,6 @@ impl Dump {
         join.finish(files)
     }
 
-    /// An empty dump, with the memory of the longest tables of this one.
-    fn emptied(self) -> Self {
-        fn emptied<T>(mut table: Vec<T>) -> Vec<T> {
-            table.clear();
-            table
-        }
-        Self {
-            allocations: emptied(self.allocations),
-            values: emptied(self.values),
-            used_values: emptied(self.used_values),
-            live_ranges: emptied(self.live_ranges),
-            positions: emptied(self.positions),
-            uses: emptied(self.uses),
-            steps: emptied(self.steps),
-            step_of: emptied(self.step_of),
-            ..Self::default()
-        }
-    }
-
     fn sort(&mut self) {
         let (values, positions, uses) = (&self.values, &self.positions, &self.uses);
         let order = |index| self.names.index_order(index);

@@ -45,7 +45,7 @@ const HELD: usize = 8;
 /// are. They are small enough that the next one is made where one was.
 const PIECE: usize = 64 << 10;
 
-/// Of so many such blocks of one length, the last ones, it is known whether one equals them.
+/// Of so many blocks of one length, the last ones that are to be known, it is known whether one equals them.
 const SAME_LENGTH: usize = 8;
 
 /// Reads a document from pieces of its text. Equal long lines are kept once, so the document can

@@ -35,7 +35,11 @@ pub struct Draft {
 pub(super) struct Taken(VecDeque<Arc<Block>>);
 
 impl Taken {
+    /// Not one that would drive all others out.
     fn add(&mut self, block: &Arc<Block>) {
+        if block.text.len() > MOST_TAKEN {
+            return;
+        }
         self.0.retain(|it| it.id != block.id);
         self.0.push_back(Arc::clone(block));
         self.bound(MOST_TAKEN);
@@ -110,8 +114,9 @@ impl Draft {
             let block = &self.document.blocks[at];
             if block.is_long() {
                 self.replaced.push(Arc::clone(block));
+            } else {
+                self.taken.add(block);
             }
-            self.taken.add(block);
         }
         self.replace(first..next, pieces(piece), true);
         Ok(())
@@ -122,6 +127,9 @@ impl Draft {
         let mut at = 0;
         while let Some(first) = self.is_piece[at..].iter().position(|&it| it) {
             at = self.cut(at + first);
+        }
+        for block in &self.replaced {
+            self.taken.add(block);
         }
         let part = self.document.len() / TAKEN_PART;
         self.taken.bound(part as usize);
@@ -277,6 +285,20 @@ mod tests {
             .edit(0..before.len(), "")
             .expect("a short text");
         assert_eq!(kept(&empty), 0);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_to_be_kept_drives_nothing_out() {
+        let long = format!("{}\n", "%b, ".repeat(MOST_TAKEN / 4));
+        let text = document().text() + &long;
+        let before = Document::new(&text).expect("a short text");
+        let block = before.blocks().len() / 2;
+        let at = before.block(block).expect("a block").0 + 5;
+        let typed = before.clone().edit(at..at, "x").expect("a short text");
+        let end = typed.len() - 9;
+        let typed = typed.edit(end..end, "x").expect("a short text");
+        let back = typed.edit(at..at + 1, "").expect("a short text");
+        assert_eq!(ids(&back)[block], ids(&before)[block]);
     }
 
     /// As texts that are short have too few blocks for it, this is of a longer one.

@@ -57,6 +57,27 @@ impl Numbering {
     }
 }
 
+impl Dump {
+    /// An empty dump, with the memory of the longest tables of this one.
+    fn emptied(self) -> Self {
+        fn emptied<T>(mut table: Vec<T>) -> Vec<T> {
+            table.clear();
+            table
+        }
+        Self {
+            allocations: emptied(self.allocations),
+            values: emptied(self.values),
+            used_values: emptied(self.used_values),
+            live_ranges: emptied(self.live_ranges),
+            positions: emptied(self.positions),
+            uses: emptied(self.uses),
+            steps: emptied(self.steps),
+            step_of: emptied(self.step_of),
+            ..Self::default()
+        }
+    }
+}
+
 /// The numbers of the texts of a block, of its names and then of its shapes. Those of most are known from the
 /// state before an edit.
 pub(super) fn numbers_of(
