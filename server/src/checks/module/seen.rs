@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use buflens_syntax::Block;
+use buflens_syntax::facts::Span;
 use memchr::memmem;
 use rustc_hash::FxBuildHasher;
 
@@ -64,8 +65,11 @@ impl Interface {
         let headings = block.headings().iter().map(|(_, line)| *line);
         let rows = block.table_rows().iter().map(|row| row.row.span);
         let headers = block.computations().iter().map(|header| header.line);
+        // In the order of the text: a row that is before a heading is another's.
+        let mut lines: Vec<Span> = headings.chain(rows).chain(headers).collect();
+        lines.sort_unstable_by_key(|line| line.start);
         let mut frame = Digest::default();
-        for line in headings.chain(rows).chain(headers) {
+        for line in lines {
             frame.push(line.text(text));
         }
         let mut definitions = vec![Digest::default(); 1 + block.computations().len()];

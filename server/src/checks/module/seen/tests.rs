@@ -105,6 +105,29 @@ fn what_an_edit_does_not_reach_is_not_read_again() {
     }
 }
 
+/// Rows count for the heading before them.
+#[test]
+fn a_heading_that_moves_changes_what_all_blocks_hang_on() {
+    let tables = "FileNames\n1 \"a.py\"\n\nFunctionNames\n1 \"f\"\n\nFileLocations\n\
+                  1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=2}\n";
+    let (heading, row) = (
+        "\nStackFrames\n",
+        "1 {file_location_id=1 parent_frame_id=1}\n",
+    );
+    let program = long_program(400).replace("/neg\"", "/neg\" stack_frame_id=2");
+    let (module, program) = program.split_once("\n\n").expect("a header");
+    let next_row = row.replacen('1', "2", 1);
+    let text = format!("{module}\n\n{tables}{heading}{row}{next_row}\n\n{program}");
+    let document = Document::new(&text).expect("a short text");
+    let mut states = States::default();
+    assert_eq!(states.check(&document).0, []);
+    let at = text.find(heading).expect("it is there") as u32;
+    let end = at + (heading.len() + row.len()) as u32;
+    let moved = document.edit(at..end, &format!("{row}{heading}"));
+    let (found, _) = states.check(&moved.expect("a short text"));
+    assert!(found.len() > 400, "{}", found.len());
+}
+
 /// Edits at places that a fixed sequence of numbers chooses.
 #[test]
 fn what_is_found_behind_edits_is_what_is_found_anew() {
