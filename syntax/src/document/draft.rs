@@ -32,7 +32,12 @@ pub struct Draft {
 
 /// Blocks that edits have taken away, the last ones last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Taken(VecDeque<Arc<Block>>);
+pub(super) struct Taken {
+    blocks: VecDeque<Arc<Block>>,
+    ids: HashSet<u64>,
+    /// Of their texts.
+    bytes: usize,
+}
 
 impl Taken {
     /// Not one that would drive all others out.
@@ -40,18 +45,38 @@ impl Taken {
         if block.text.len() > MOST_TAKEN {
             return;
         }
-        self.0.retain(|it| it.id != block.id);
-        self.0.push_back(Arc::clone(block));
+        if !self.ids.insert(block.id) {
+            self.blocks.retain(|it| it.id != block.id);
+            self.bytes -= block.text.len();
+        }
+        self.blocks.push_back(Arc::clone(block));
+        self.bytes += block.text.len();
         self.bound(MOST_TAKEN);
     }
 
     /// Forgets what was taken away first, down to `most` bytes.
     fn bound(&mut self, most: usize) {
-        let mut bytes: usize = self.0.iter().map(|it| it.text.len()).sum();
-        while bytes > most {
-            let first = self.0.pop_front();
-            bytes -= first.map_or(0, |it| it.text.len());
+        while self.bytes > most
+            && let Some(first) = self.blocks.pop_front()
+        {
+            self.forget(&first);
         }
+    }
+
+    /// Forgets those for which more than `most` bytes are held, as the text that they were a part of may be long.
+    fn bound_held(&mut self, most: usize) {
+        for block in std::mem::take(&mut self.blocks) {
+            if block.text.held() > most {
+                self.forget(&block);
+            } else {
+                self.blocks.push_back(block);
+            }
+        }
+    }
+
+    fn forget(&mut self, block: &Block) {
+        self.ids.remove(&block.id);
+        self.bytes -= block.text.len();
     }
 }
 
@@ -131,8 +156,9 @@ impl Draft {
         for block in &self.replaced {
             self.taken.add(block);
         }
-        let part = self.document.len() / TAKEN_PART;
-        self.taken.bound(part as usize);
+        let length = self.document.len();
+        self.taken.bound((length / TAKEN_PART) as usize);
+        self.taken.bound_held(2 * length as usize);
         self.document.taken = self.taken.into();
         self.document.finish_replacing();
         self.document
@@ -167,9 +193,10 @@ impl Draft {
             // What is taken in again unchanged, or is what it was before, is known already. Where nothing else is left, it
             // would hold all of the text before that it shares.
             if from > 0 || next < count {
-                let before = self.replaced.iter().chain(&self.taken.0);
+                let before = self.replaced.iter().chain(&self.taken.blocks);
                 cutter.know(before.chain(self.cut_in(from..next)));
             } else {
+                self.replaced.clear();
                 self.taken = Taken::default();
             }
             let (blocks, cut) = cutter.finish(&scratch, ahead);
@@ -264,7 +291,7 @@ mod tests {
     fn of_what_is_taken_away_little_is_kept() {
         let before = document();
         let kept = |document: &Document| {
-            let blocks = document.taken.0.iter();
+            let blocks = document.taken.blocks.iter();
             let bytes: usize = blocks.map(|block| block.text.len()).sum();
             bytes
         };
@@ -285,6 +312,32 @@ mod tests {
             .edit(0..before.len(), "")
             .expect("a short text");
         assert_eq!(kept(&empty), 0);
+    }
+
+    #[test]
+    fn what_is_taken_away_holds_no_long_text() {
+        let long = format!("// {}\n", "x".repeat(2000));
+        let whole = Arc::new(document().text() + &long.repeat(50));
+        let lines = "allocation 7: size 4, thread-local:\n".repeat(2000);
+        // All is replaced; and all but what was put in before.
+        for is_first in [false, true] {
+            let whole = Arc::new(String::clone(&whole));
+            let weak = Arc::downgrade(&whole);
+            let mut document = Document::cut(&whole, usize::MAX, |_| ()).expect("a short text");
+            drop(whole);
+            if is_first {
+                document = document.edit(0..0, &lines).expect("a short text");
+                let rest = lines.len() as u32..document.len();
+                document = document.edit(rest, "").expect("a short text");
+            } else {
+                document = document
+                    .clone()
+                    .edit(0..document.len(), &lines)
+                    .expect("a short text");
+            }
+            assert_eq!(document.text(), lines);
+            assert_eq!(weak.strong_count(), 0);
+        }
     }
 
     #[test]

@@ -98,6 +98,15 @@ impl Text {
         }
     }
 
+    /// The bytes that are held for it: of a part of a larger text all of that.
+    pub(super) fn held(&self) -> usize {
+        match self.held.get() {
+            Some(Held::Own(text)) => text.len(),
+            Some(Held::Part(whole, ..)) => whole.len(),
+            None => 0,
+        }
+    }
+
     /// The part of `whole` in `range`, without a copy of it.
     pub(super) fn part(whole: &Arc<String>, range: Range<usize>) -> Self {
         let length = (range.end - range.start) as u32;
