@@ -590,3 +590,66 @@ fn a_sibling_in_another_buffer_changes_only_what_it_changes() {
         "the same text, the same diagnostics; before: {before:?}"
     );
 }
+
+/// An assignment of two values, of which the live ranges beside it have one.
+const TWO_VALUES: &str = "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n value: <1 c @0> (size=4,offset=4): f32[]\n\n";
+const ONE_RANGE: &str = "HloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:c\n  BufferLiveRange:\n    a{}:0-2\n";
+
+/// The messages that are published next for `uri`.
+fn told(client: &mut Client, uri: &str) -> Vec<Value> {
+    let published = client.published(uri);
+    let told = published["diagnostics"].as_array().expect("a list").iter();
+    told.map(|it| it["message"].clone()).collect()
+}
+
+/// What hung on a file that is of another kind, or not known any more, is taken back, whether the other is open or not.
+#[test]
+fn what_a_file_said_of_its_siblings_goes_with_it() {
+    let missing = "value 1 has no live range";
+    let reversed =
+        json!({ "start": { "line": 1, "character": 0 }, "end": { "line": 0, "character": 0 } });
+    for is_open in [true, false] {
+        for change in [
+            json!({ "text": "HloModule m\n" }),
+            json!({ "range": reversed, "text": "" }),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = |name: &str| folder.path().join(name);
+            let uri = |name| crate::support::client::uri(&path(name));
+            std::fs::write(path("m-buffer-assignment.txt"), TWO_VALUES).expect("a file");
+            let (assignment, ranges) = (uri("m-buffer-assignment.txt"), uri("m-live-range.txt"));
+            let mut client = Client::initialized(json!({}));
+            if is_open {
+                client.open(&assignment, TWO_VALUES);
+                assert_eq!(told(&mut client, &assignment), [""; 0]);
+            }
+            client.open(&ranges, ONE_RANGE);
+            assert_eq!(told(&mut client, &assignment), [missing]);
+            client.change(&ranges, 2, change.clone());
+            assert_eq!(told(&mut client, &assignment), [""; 0], "{change}");
+            client.change(&ranges, 3, json!({ "text": ONE_RANGE }));
+            assert_eq!(told(&mut client, &assignment), [missing]);
+        }
+    }
+}
+
+/// A file that is on disk alone may become another, too.
+#[test]
+fn what_is_told_of_a_file_on_disk_goes_with_what_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let uri = |name| crate::support::client::uri(&path(name));
+    let (assignment, ranges) = (uri("m-buffer-assignment.txt"), uri("m-live-range.txt"));
+    let text = ONE_RANGE.replace("0:a", "0:b");
+    std::fs::write(path("m-live-range.txt"), text).expect("a file");
+    let mut client = Client::initialized(json!({}));
+    client.open(&assignment, TWO_VALUES);
+    assert_eq!(told(&mut client, &ranges).len(), 1);
+    std::fs::write(path("m-live-range.txt"), "HloModule another\n").expect("a file");
+    let change = json!({ "uri": ranges, "type": 2 });
+    client.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({ "changes": [change] }),
+    );
+    assert_eq!(told(&mut client, &ranges), [""; 0]);
+}

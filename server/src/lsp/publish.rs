@@ -2,14 +2,14 @@
 //!
 //! Every text that the editor has opened or changed gets exactly one answer, when its check is
 //! complete, unless it has changed again by then. Other files of the dump, open or not, get one
-//! only if their diagnostics have changed.
+//! only if their diagnostics have changed: those that an edit has put into it, and those that it has taken out of it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use buflens_syntax::{Document, DocumentKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tower_lsp::ls_types as lsp;
 
 use super::annotations;
@@ -17,6 +17,7 @@ use super::diagnostics;
 use super::memory;
 use super::session::Session;
 use super::view::View;
+use crate::model::File;
 use crate::model::cancel::{checkpoint, lock};
 use crate::workspace::{self, Edition, Loaded, Note, Unavailable};
 
@@ -36,7 +37,11 @@ struct Published {
     uri: lsp::Uri,
     revision: Option<u64>,
     told: Told,
+    members: Members,
 }
+
+/// The files of a dump.
+type Members = Arc<[PathBuf]>;
 
 /// The hash of diagnostics that were told, unless there were none: enough to know whether others are the same, and
 /// small, where they take a megabyte.
@@ -57,6 +62,8 @@ struct Report {
     uri: lsp::Uri,
     edition: Option<Edition>,
     told: Told,
+    /// The dump that tells them.
+    members: Members,
     /// The notification that tells them.
     notice: Vec<u8>,
 }
@@ -133,71 +140,44 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     let turn = session.publisher.turn(path);
     let turn = turn.lock().await;
     let view = session.view(path);
-    let pulls = view.capabilities.pulls_diagnostics;
     let Some(edition) = view.edition().cloned() else {
         return;
     };
     if trigger == Trigger::Edit && session.publisher.is_published(path, edition.revision) {
         return;
     }
-    let uri = view.uri(path);
-    // A client that pulls gets nothing, but its first request finds everything read.
-    let work = move || {
-        let loaded = view.loaded()?;
-        let reports = if pulls {
-            Vec::new()
-        } else {
-            reports(&view, &loaded)
-        };
-        let messages = loaded.notes.iter().map(Note::to_string).collect();
-        // Not the dump, which the next edit replaces.
-        let file = loaded.dump.files.get(loaded.file);
-        let document = file.map(|file| file.document.clone());
-        Ok((reports, messages, document))
+    let answer = {
+        let session = Arc::clone(session);
+        move || Answer::new(&session, &view)
     };
     let outcome = tokio::select! {
         biased;
         // Whoever changed the text has its check scheduled.
         () = edition.moved.cancelled() => return,
-        outcome = session.checking.run(work) => outcome,
+        outcome = session.checking.run(answer) => outcome,
     };
-    let (mut answered, mut gone) = (None, Vec::new());
-    let (reports, messages): (Vec<Report>, Vec<String>) = match outcome {
-        Ok(Ok((reports, messages, document))) => {
-            answered = document;
-            let closed = session.publisher.closed(path);
-            if !closed.is_empty() {
-                let session = Arc::clone(session);
-                let work = move || session.publisher.take_gone(closed);
-                // If it fails, the next check takes them back.
-                gone = tokio::task::spawn_blocking(work).await.unwrap_or_default();
-            }
-            (reports, messages)
-        }
-        // The text is not known any more, so nothing can be said about it.
-        Ok(Err(Unavailable::Broken(reason))) => {
-            let report = |uri| Report::new(path.to_owned(), uri, Some(edition), &[]).ok();
-            let message = format!(
-                "{}: {reason}; open it again, or replace all of it",
-                path.display()
-            );
-            (
-                uri.filter(|_| !pulls)
-                    .and_then(report)
-                    .into_iter()
-                    .collect(),
-                vec![message],
-            )
-        }
+    let answer = match outcome {
+        Ok(Ok(answer)) => answer,
         Ok(Err(Unavailable::Outdated)) => {
             // If it is a sibling that has changed, this text still waits for its answer.
             let now = session.view(path).edition().map(|now| now.revision);
             if now == Some(edition.revision) {
                 schedule(session, path.to_owned(), trigger);
             }
-            (Vec::new(), Vec::new())
+            Answer::default()
         }
-        Ok(Err(Unavailable::Absent)) | Err(_) => (Vec::new(), Vec::new()),
+        Ok(Err(Unavailable::Absent | Unavailable::Broken(_))) | Err(_) => Answer::default(),
+    };
+    let Answer {
+        reports,
+        members,
+        messages,
+        document,
+    } = answer;
+    let gone = if members.is_empty() {
+        Vec::new()
+    } else {
+        session.publisher.take_back(path, &members)
     };
     for uri in gone {
         session.tell(notice(&uri, NONE, None)).await;
@@ -209,7 +189,11 @@ async fn check(session: &Arc<Session>, path: &Path, trigger: Trigger) {
     }
     drop(turn);
     session.warn_once(messages).await;
-    if let Some(document) = answered {
+    if trigger == Trigger::Edit && !session.state().has_only_open(path) {
+        // What is told beside the lines of other files hangs on this one.
+        annotations::refresh(session);
+    }
+    if let Some(document) = document {
         let work = move || make_long_trees(&document);
         // If it is not done, requests do it.
         let _ = session.checking.run(work).await;
@@ -238,24 +222,97 @@ fn make_long_trees(document: &Document) {
     }
 }
 
-fn reports(view: &View, loaded: &Loaded) -> Vec<Report> {
-    let checked = view.checks.of(&loaded.dump, &view.config.thresholds());
-    let findings = checked.findings(&loaded.dump);
-    let report = |(file, content): (usize, &crate::model::File)| {
-        let path = content.path.clone();
-        let edition = view.edition_of(&path).cloned();
-        let diagnostics = diagnostics::of_file(view, &loaded.dump, findings, file);
-        Report::new(path, view.uri(&content.path)?, edition, &diagnostics).ok()
-    };
-    // A failure has the dump of its program beside it, which answers for itself.
-    let is_failure = loaded
-        .dump
-        .files
-        .get(loaded.file)
-        .is_some_and(|file| file.document.kind() == DocumentKind::OutOfMemory);
-    let files = loaded.dump.files.iter().enumerate();
-    let files = files.filter(|&(file, _)| !is_failure || file == loaded.file);
-    files.filter_map(report).collect()
+/// What comes of a check.
+#[derive(Default)]
+struct Answer {
+    reports: Vec<Report>,
+    /// The files that belong to a dump of an open file; none where nothing came of it.
+    members: FxHashSet<PathBuf>,
+    messages: Vec<String>,
+    /// The text that was checked. Not the dump, which the next edit replaces.
+    document: Option<Document>,
+}
+
+impl Answer {
+    fn new(session: &Session, view: &View) -> Result<Self, Unavailable> {
+        let mut answer = Self::default();
+        // A client that pulls gets nothing, but its first request finds everything read.
+        let pulls = view.capabilities.pulls_diagnostics;
+        let path = &view.snapshot.path;
+        let is_broken = match view.loaded() {
+            Ok(loaded) => {
+                if !pulls {
+                    answer.add(view, &loaded);
+                }
+                answer.messages = loaded.notes.iter().map(Note::to_string).collect();
+                let file = loaded.dump.files.get(loaded.file);
+                answer.document = file.map(|file| file.document.clone());
+                false
+            }
+            // The text is not known any more, so nothing can be said about it.
+            Err(Unavailable::Broken(reason)) => {
+                answer.messages.push(format!(
+                    "{}: {reason}; open it again, or replace all of it",
+                    path.display()
+                ));
+                let (edition, uri) = (view.edition().cloned(), view.uri(path));
+                let of_broken = |uri| Report::new(path.clone(), uri, edition, &[], Arc::default());
+                let report = uri.filter(|_| !pulls).map(of_broken);
+                answer.reports.extend(report.and_then(Result::ok));
+                answer.members.insert(path.clone());
+                true
+            }
+            Err(unavailable) => return Err(unavailable),
+        };
+        if pulls {
+            return Ok(answer);
+        }
+        for sibling in session.state().open_siblings(path) {
+            if sibling == *path || answer.members.contains(&sibling) {
+                continue;
+            }
+            // It belongs to another dump. Where it has until now belonged to this one, nobody else answers for it.
+            let view = session.view(&sibling);
+            let Ok(members) = view.snapshot.members() else {
+                continue;
+            };
+            let before = session.publisher.members_of(&sibling);
+            let is_other = before.is_some_and(|before| is_broken || *before != members);
+            if is_other && let Ok(loaded) = view.loaded() {
+                answer.add(&view, &loaded);
+            } else {
+                answer.members.extend(members);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Adds the files of a dump that are not there yet.
+    fn add(&mut self, view: &View, loaded: &Loaded) {
+        let dump = &loaded.dump;
+        let checked = view.checks.of(dump, &view.config.thresholds());
+        let findings = checked.findings(dump);
+        let members: Members = dump.files.iter().map(|file| file.path.clone()).collect();
+        // A failure has the dump of its program beside it, which answers for itself.
+        let asked = dump.files.get(loaded.file);
+        let is_failure =
+            asked.is_some_and(|file| file.document.kind() == DocumentKind::OutOfMemory);
+        let report = |(file, content): (usize, &File)| {
+            let path = content.path.clone();
+            let edition = view.edition_of(&path).cloned();
+            let diagnostics = diagnostics::of_file(view, dump, findings, file);
+            let uri = view.uri(&path)?;
+            Report::new(path, uri, edition, &diagnostics, Arc::clone(&members)).ok()
+        };
+        let files = dump.files.iter().enumerate();
+        let files = files.filter(|(file, content)| {
+            (!is_failure || *file == loaded.file)
+                && !self.members.contains(&content.path)
+                && !view.is_broken(&content.path)
+        });
+        self.reports.extend(files.filter_map(report));
+        self.members.extend(members.iter().cloned());
+    }
 }
 
 impl Report {
@@ -265,6 +322,7 @@ impl Report {
         uri: lsp::Uri,
         edition: Option<Edition>,
         diagnostics: &[lsp::Diagnostic],
+        members: Members,
     ) -> serde_json::Result<Self> {
         let text = serde_json::to_string(diagnostics)?;
         let mut hasher = DefaultHasher::new();
@@ -273,6 +331,7 @@ impl Report {
         Ok(Self {
             told: (text != NONE).then(|| hasher.finish()),
             notice: notice(&uri, &text, version),
+            members,
             path,
             uri,
             edition,
@@ -304,26 +363,24 @@ impl Publisher {
             .is_some_and(|published| published.revision == Some(revision))
     }
 
-    /// The files of the dump with the file at `path` that something was published of, and that are
-    /// not open.
-    fn closed(&self, path: &Path) -> Vec<PathBuf> {
+    /// The dump that told what was published of a file.
+    fn members_of(&self, path: &Path) -> Option<Members> {
+        let published = self.published();
+        Some(Arc::clone(&published.get(path)?.members))
+    }
+
+    /// Takes back what was published of files that are not open, and of no dump of an open file any more: of all that
+    /// could belong to one with the file at `path`, `members` do. Gives the URIs of those that something was told of.
+    fn take_back(&self, path: &Path, members: &FxHashSet<PathBuf>) -> Vec<lsp::Uri> {
         let Some(stem) = workspace::stem(path) else {
             return Vec::new();
         };
-        let published = self.published();
-        let closed = published.iter().filter(|(path, published)| {
-            published.revision.is_none() && workspace::stem(path).as_ref() == Some(&stem)
-        });
-        closed.map(|(path, _)| path.clone()).collect()
-    }
-
-    /// Those of `closed` that are not there any more.
-    fn take_gone(&self, mut closed: Vec<PathBuf>) -> Vec<lsp::Uri> {
-        // A file system may be slow, and nobody waits for it to publish.
-        closed.retain(|path| !path.exists());
         let mut published = self.published();
-        let gone = published
-            .extract_if(|path, published| published.revision.is_none() && closed.contains(path));
+        let gone = published.extract_if(|path, published| {
+            published.revision.is_none()
+                && !members.contains(path)
+                && workspace::stem(path).as_ref() == Some(&stem)
+        });
         let told = gone.filter(|(_, published)| published.told.is_some());
         told.map(|(_, published)| published.uri).collect()
     }
@@ -335,6 +392,7 @@ impl Publisher {
             uri,
             edition,
             told,
+            members,
             notice: owed,
         } = report;
         let mut sent = Vec::new();
@@ -366,6 +424,7 @@ impl Publisher {
             uri,
             revision,
             told,
+            members,
         };
         all.insert(path, published);
         sent
@@ -386,7 +445,7 @@ mod tests {
         let diagnostics: Vec<_> = messages.iter().map(diagnostic).collect();
         let uri = format!("file://{}", path.display());
         let uri = lsp::Uri::from_str(&uri).expect("a URI");
-        Report::new(path, uri, edition.cloned(), &diagnostics).expect("JSON")
+        Report::new(path, uri, edition.cloned(), &diagnostics, Arc::default()).expect("JSON")
     }
 
     fn report(edition: Option<&Edition>, messages: &[&str]) -> Report {
@@ -455,25 +514,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_of_a_file_that_is_gone_is_taken_back() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn what_was_told_of_a_file_that_is_of_no_dump_any_more_is_taken_back() {
         let publisher = Publisher::default();
-        let path = |name: &str| {
-            let name = format!("m.after_optimizations-{name}.txt");
-            folder.path().join(name)
-        };
+        let path = |name: &str| PathBuf::from(format!("/d/m.after_optimizations-{name}.txt"));
         let open = edition(1);
         let of = |name, edition| report_of(path(name), edition, &["a"]);
-        for name in ["buffer-assignment", "live-range", "memory-usage-report"] {
-            std::fs::write(path(name), "").expect("a file");
+        let names = ["buffer-assignment", "live-range", "memory-usage-report"];
+        for name in names {
             publisher.admit(of(name, None));
         }
         publisher.admit(of("buffer-assignment-values", Some(&open)));
         publisher.admit(report(None, &["another dump"]));
-        let take_gone = || publisher.take_gone(publisher.closed(&path("buffer-assignment")));
-        assert!(take_gone().is_empty());
-        std::fs::remove_file(path("live-range")).expect("a file");
-        assert_eq!(take_gone(), [of("live-range", None).uri]);
-        assert!(take_gone().is_empty());
+        let take_back = |members: &[&str]| {
+            let members = members.iter().map(|name| path(name)).collect();
+            publisher.take_back(&path("buffer-assignment"), &members)
+        };
+        assert!(take_back(&names).is_empty());
+        let [first, gone, last] = names;
+        assert_eq!(take_back(&[first, last]), [of(gone, None).uri]);
+        assert!(take_back(&[first, last]).is_empty());
     }
 }

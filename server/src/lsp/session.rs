@@ -265,6 +265,11 @@ impl State {
         &self.config
     }
 
+    /// Whether no other open document could belong to one dump with the file at `path`.
+    pub fn has_only_open(&self, path: &Path) -> bool {
+        self.open_siblings(path).iter().all(|open| open == path)
+    }
+
     /// The open documents that belong to one dump with the file at `path`.
     pub fn open_siblings(&self, path: &Path) -> Vec<PathBuf> {
         let siblings = crate::workspace::siblings(path)

@@ -47,6 +47,15 @@ impl View {
         self.snapshot.buffer(path).map(|(_, edition)| edition)
     }
 
+    /// Whether a file of the dump is open, but its text not known any more: the dump has the one on disk then.
+    pub fn is_broken(&self, path: &Path) -> bool {
+        let buffer = self.snapshot.buffer(path);
+        buffer.is_some_and(|(buffer, edition)| {
+            let document = buffer.document(edition.revision);
+            matches!(document, Err(Unavailable::Broken(_)))
+        })
+    }
+
     /// The text of the document asked for. Much cheaper than its whole dump.
     pub fn document(&self) -> Result<Document, Unavailable> {
         self.snapshot.document()

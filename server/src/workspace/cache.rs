@@ -47,6 +47,15 @@ struct Joined {
     dump: Arc<Dump>,
 }
 
+/// The files of a dump.
+pub(super) struct Members {
+    pub(super) files: Vec<File>,
+    stamps: Vec<(PathBuf, Stamp)>,
+    /// The number of the one that was asked for.
+    asked: usize,
+    notes: Vec<Note>,
+}
+
 /// The newest state of a dump, and what all its states have in common.
 #[derive(Debug, Default)]
 struct States {
@@ -93,6 +102,11 @@ impl Cache {
         forgotten
     }
 
+    /// Forgets what was read of a file, of which another text is used, and gives it.
+    pub(super) fn forget_text(&self, path: &Path) -> Option<impl Send + use<>> {
+        lock(&self.files).remove(path)
+    }
+
     /// Keeps what is read of these files, which are of one dump, until it is told to forget it.
     pub(super) fn keep(&self, paths: &[PathBuf]) {
         if let Some(first) = paths.first() {
@@ -120,6 +134,20 @@ impl Cache {
         asked: &Path,
         sources: impl Iterator<Item = &'s Source>,
     ) -> Result<Loaded, Unavailable> {
+        let members = self.members(asked, sources)?;
+        Ok(Loaded {
+            dump: self.joined(members.files, members.stamps),
+            file: members.asked,
+            notes: members.notes.into(),
+        })
+    }
+
+    /// Those of `sources` that belong to the dump of the one at `asked`, read but not joined.
+    pub(super) fn members<'s>(
+        self: &Arc<Self>,
+        asked: &Path,
+        sources: impl Iterator<Item = &'s Source>,
+    ) -> Result<Members, Unavailable> {
         let (mut files, mut stamps, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {
             match self.source(source, asked, &mut notes)? {
@@ -133,14 +161,13 @@ impl Cache {
         }
         let files = belonging(files, asked);
         stamps.retain(|(path, _)| files.iter().any(|file| file.path == *path));
-        let file = files
-            .iter()
-            .position(|file| file.path == asked)
-            .ok_or(Unavailable::Absent)?;
-        Ok(Loaded {
-            dump: self.joined(files, stamps),
-            file,
-            notes: notes.into(),
+        let is_asked = |file: &File| file.path == asked;
+        let asked = files.iter().position(is_asked).ok_or(Unavailable::Absent)?;
+        Ok(Members {
+            files,
+            stamps,
+            asked,
+            notes,
         })
     }
 
@@ -175,7 +202,10 @@ impl Cache {
         }
         let (bytes, modified) = match length(path) {
             Ok(found) => found,
-            Err(error) if is_missing(&error) => return None,
+            Err(error) if is_missing(&error) => {
+                drop(self.forget(std::slice::from_ref(&path.to_owned())));
+                return None;
+            }
             Err(error) => {
                 notes.push(Note::LeftOut {
                     path: path.to_owned(),

@@ -65,7 +65,7 @@ impl Workspace {
         self.encoding = encoding;
     }
 
-    /// Opens a document, or replaces it if it is open, and gives then what [`Workspace::close`] does.
+    /// Opens a document, or replaces it if it is open. Gives what was held of it so far, which takes long to drop.
     pub fn open(
         &mut self,
         path: PathBuf,
@@ -73,11 +73,11 @@ impl Workspace {
         version: i32,
         text: String,
     ) -> Option<impl Send + use<>> {
-        let closed = self.close(&path);
+        let held = (self.close(&path), self.cache.forget_text(&path));
         self.cache.keep(&siblings_of(&path));
         let buffer = Buffer::new(name, self.encoding, version, text);
         self.buffers.insert(path, Arc::new(buffer));
-        closed
+        (held.0.is_some() || held.1.is_some()).then_some(held)
     }
 
     /// Changes an open document. Tells whether it is open.
@@ -169,13 +169,7 @@ impl Snapshot {
 
     /// The whole dump. Reads what has changed since it was read last.
     pub fn load(&self) -> Result<Loaded, Unavailable> {
-        // The dump of the program that failed is read along.
-        let beside = |text: Document| beside(&self.path, &text, &self.cache.totals);
-        let failed = self.document().ok().filter(|_| self.path.is_absolute());
-        let more = match failed.map(beside) {
-            Some(Beside::One(assignment)) => sources(&assignment, &self.open),
-            _ => Vec::new(),
-        };
+        let more = self.beside();
         let loaded = self.cache.load(&self.path, self.files.iter().chain(&more));
         for files in [&self.files, &more] {
             // What is closed by now has been forgotten before this was read.
@@ -185,6 +179,24 @@ impl Snapshot {
             }
         }
         loaded
+    }
+
+    /// The paths of the files that [`Self::load`] would join, which costs nothing where they have been read.
+    pub fn members(&self) -> Result<Vec<PathBuf>, Unavailable> {
+        let more = self.beside();
+        let sources = self.files.iter().chain(&more);
+        let members = self.cache.members(&self.path, sources)?;
+        Ok(members.files.into_iter().map(|file| file.path).collect())
+    }
+
+    /// The files of the dump of the program that failed.
+    fn beside(&self) -> Vec<Source> {
+        let beside = |text: Document| beside(&self.path, &text, &self.cache.totals);
+        let failed = self.document().ok().filter(|_| self.path.is_absolute());
+        match failed.map(beside) {
+            Some(Beside::One(assignment)) => sources(&assignment, &self.open),
+            _ => Vec::new(),
+        }
     }
 }
 
