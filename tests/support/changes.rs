@@ -19,21 +19,30 @@ pub enum Kind {
     ValueOffset,
     ValueColor,
     UsedColor,
+    ValueName,
     ValueIndex,
+    UsedName,
     UsedIndex,
     FirstPosition,
+    PositionName,
+    PositionIndex,
+    UseName,
     UseOperand,
     UseIndex,
+    LiveName,
     LiveIndex,
+    PeakName,
     PeakIndex,
     Dimension,
     Layout,
     MemorySpace,
+    InstructionName,
     InstructionShape,
     Total,
     HumanTotal,
     Max,
     Step,
+    StepName,
     LiveStart,
     LiveEnd,
     PeakStep,
@@ -48,7 +57,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 46] = [
         Self::HeaderIndex,
         Self::HeaderSize,
         Self::HeaderColor,
@@ -61,21 +70,30 @@ impl Kind {
         Self::ValueOffset,
         Self::ValueColor,
         Self::UsedColor,
+        Self::ValueName,
         Self::ValueIndex,
+        Self::UsedName,
         Self::UsedIndex,
         Self::FirstPosition,
+        Self::PositionName,
+        Self::PositionIndex,
+        Self::UseName,
         Self::UseOperand,
         Self::UseIndex,
+        Self::LiveName,
         Self::LiveIndex,
+        Self::PeakName,
         Self::PeakIndex,
         Self::Dimension,
         Self::Layout,
         Self::MemorySpace,
+        Self::InstructionName,
         Self::InstructionShape,
         Self::Total,
         Self::HumanTotal,
         Self::Max,
         Self::Step,
+        Self::StepName,
         Self::LiveStart,
         Self::LiveEnd,
         Self::PeakStep,
@@ -145,6 +163,7 @@ pub fn sites(facts: &Facts) -> Vec<Site> {
         }
         add(Kind::ValueId, Some(value.reference.id), of);
         add(Kind::ValueColor, value.reference.color, of);
+        add(Kind::ValueName, value.reference.name.number_within(), of);
         add(
             Kind::ValueIndex,
             value.reference.name.number_behind(&value.reference.index),
@@ -165,18 +184,30 @@ pub fn sites(facts: &Facts) -> Vec<Site> {
             used.header.name.number_behind(&used.header.index),
             of,
         );
-        if let Some((name, index)) = used.positions.first() {
+        for (at, (name, index)) in used.positions.iter().enumerate() {
             // A blank stands between the name and the index.
-            let first = name.number_behind(index).map(|number| {
+            let index = name.number_behind(index).map(|number| {
                 let spot = Spot {
                     column: number.spot.column + 1,
                     ..number.spot
                 };
                 Number { spot, ..number }
             });
-            add(Kind::FirstPosition, first, of);
+            if at == 0 {
+                add(Kind::FirstPosition, index, of);
+            } else {
+                add(Kind::PositionIndex, index, of);
+                add(Kind::PositionName, name.number_within(), of);
+            }
         }
+        add(Kind::UsedName, used.header.name.number_within(), of);
+        add(
+            Kind::InstructionName,
+            used.instruction.name.number_within(),
+            of,
+        );
         for reading in &used.uses {
+            add(Kind::UseName, reading.name.number_within(), of);
             add(Kind::UseOperand, Some(reading.operand), of);
             add(Kind::UseIndex, reading.index, of);
         }
@@ -199,12 +230,14 @@ pub fn sites(facts: &Facts) -> Vec<Site> {
         add(Kind::HumanTotal, Some(Number { value, spot }), 0);
     }
     add(Kind::Max, facts.max, 0);
-    for (step, _) in &facts.sequence {
+    for (step, name) in &facts.sequence {
         add(Kind::Step, Some(*step), 0);
+        add(Kind::StepName, name.number_within(), 0);
     }
     for (of, range) in facts.live_ranges.iter().enumerate() {
         add(Kind::LiveStart, Some(range.start), of);
         add(Kind::LiveEnd, Some(range.end), of);
+        add(Kind::LiveName, range.name.number_within(), of);
         add(Kind::LiveIndex, range.name.number_behind(&range.index), of);
     }
     // Without shapes of whole instructions nobody can tell the moment of the peak.
@@ -213,6 +246,7 @@ pub fn sites(facts: &Facts) -> Vec<Site> {
     }
     for line in &facts.peak {
         add(Kind::PeakBytes, Some(line.bytes), 0);
+        add(Kind::PeakName, line.name.number_within(), 0);
         add(Kind::Cumulative, line.cumulative, 0);
         add(
             Kind::PeakIndex,

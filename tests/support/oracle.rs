@@ -33,6 +33,21 @@ pub struct Word {
 }
 
 impl Word {
+    /// The number at the end of this name, behind its last dot.
+    pub fn number_within(&self) -> Option<Number> {
+        let digits = self.text.rsplit_once('.')?.1;
+        let length = digits.len();
+        let column = self.spot.column + self.spot.length - length;
+        Some(Number {
+            value: digits.parse().ok()?,
+            spot: Spot {
+                column,
+                length,
+                ..self.spot
+            },
+        })
+    }
+
     /// The first number of the index that is printed directly behind this name.
     pub fn number_behind(&self, index: &str) -> Option<Number> {
         let digits = index[1..].bytes().take_while(u8::is_ascii_digit).count();

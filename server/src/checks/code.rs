@@ -116,6 +116,8 @@ codes! {
     ValueName = "value-name", Error;
     /// A line below `uses:` does not say what its instruction reads.
     ValueUse = "value-use", Error;
+    /// A line below `positions:` does not say where a value is.
+    ValuePosition = "value-position", Error;
     /// The schedule is not numbered 0, 1, 2 ... or its length is another.
     Sequence = "sequence", Error;
     /// A live range contradicts the schedule or belongs to no value.

@@ -26,11 +26,17 @@ const HIDING: [&str; 3] = ["async-done", "async-update", "conditional"];
 /// and branches merge: their ranges are cut where others take their place.
 pub(super) fn check_ends(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
     let sections = [Section::Values, Section::LiveRanges, Section::Module];
+    // Where a value is seen, and by which name, may be wrong.
+    let told = [
+        Code::Sequence,
+        Code::UnresolvedName,
+        Code::ValueMismatch,
+        Code::ValuePosition,
+    ];
     if dump.module.instructions.is_empty()
         || doubts.steps_shifted
         || !doubts.are_whole(&sections)
-        || findings.has(Code::Sequence)
-        || findings.has(Code::UnresolvedName)
+        || told.into_iter().any(|code| findings.has(code))
     {
         return;
     }
@@ -379,11 +385,12 @@ impl Ends<'_> {
         if text.len() > MOST_READ {
             return true;
         }
-        // Of a tuple, anything may be read.
-        let whole = positions.filter(|it| &dump.names[it.index] == "{}");
-        let mut whole = whole.map(|it| &dump.names[it.name]);
-        let operands = InstructionParts::read(text).operands;
-        whole.any(|name| operands.iter().any(|operand| operand.name == name))
+        let parts = InstructionParts::read(text);
+        // Of a tuple, anything may be read; one element alone by this.
+        let is_element = parts.opcode == "get-tuple-element";
+        let read = positions.filter(|it| !is_element || &dump.names[it.index] == "{}");
+        let mut read = read.map(|it| &dump.names[it.name]);
+        read.any(|name| parts.operands.iter().any(|operand| operand.name == name))
     }
 }
 

@@ -14,11 +14,20 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         return;
     }
     let scale = Scale::new(dump, doubts);
+    // Of two lines the second may be the right one.
+    let strays = dump.stray_live_ranges.iter();
+    let strays = strays.filter_map(|&row| dump.at::<facts::LiveRange>(row));
+    let doubled = strays.filter_map(|line| {
+        let (name, index) = key(&line);
+        value_at(dump, name, index)
+    });
+    let doubled: FxHashSet<u32> = doubled.collect();
     for (number, value) in dump.values.iter().enumerate() {
         if !value.has_live_range()
             || is_plain(dump, value, &scale)
             || doubts.steps.contains(&value.name)
             || doubts.live_ranges.contains(&(number as u32))
+            || doubled.contains(&(number as u32))
         {
             continue;
         }
@@ -81,10 +90,16 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
         let here = place(&line);
         let value = value_at(dump, name, index);
         let first = value.and_then(|at| dump.live_range(&dump.values[at as usize]));
+        let step = value.and_then(|at| dump.step_of(dump.values[at as usize].name));
+        let begins =
+            |line: &At<facts::LiveRange>| step.map(u64::from) == Some(line.row.start.value);
+        let (first_begins, begins) = (first.as_ref().is_some_and(begins), begins(&line));
+        // The parts of a result ascend, so that the first line should be that of the part before.
+        let is_of_part_before = missing.as_ref().is_some_and(|(it, _)| is_before(it));
+        let is_decided = first.is_none() || is_of_part_before || first_begins != begins;
         doubts.live_ranges.extend(value);
-        let mut finding = match first.map(|first| place(&first)) {
-            // The parts of a result ascend, so that the first line should be that of the part before.
-            Some(first) if missing.as_ref().is_some_and(|(it, _)| is_before(it)) => {
+        let mut finding = match first.as_ref().map(place) {
+            Some(first) if is_of_part_before || begins && !first_begins => {
                 finding(first, "has another live range below").related(here, "the second one")
             }
             Some(first) => {
@@ -97,7 +112,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
                 placement.place(placement.row.value.name),
                 "a value without a live range",
             );
-            let is_certain = is_single && !index.is_empty();
+            let is_certain = is_single && is_decided && !index.is_empty();
             let (name, index) = (&dump.names[value.name], &dump.names[value.index]);
             finding = finding.fixed_if(is_certain, format!("{name}{index}"));
         }

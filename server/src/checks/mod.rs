@@ -16,6 +16,7 @@ mod live_ranges;
 mod module;
 mod overlap;
 mod peak;
+mod positions;
 mod report;
 mod schedule;
 mod shapes;
@@ -229,6 +230,7 @@ fn contradictions(dump: &Dump, standing: &Standing) -> Findings {
     shapes::check_colors(&context, &mut doubts, &mut findings);
     values::check_references(dump, &mut doubts, &mut findings);
     values::check_lines(dump, &doubts, &mut findings);
+    positions::check_positions(&context, &mut doubts, &mut findings);
     uses::check_uses(dump, &doubts, &mut findings);
     shapes::check_shapes(&context, &mut doubts, &mut findings);
     allocations::check_parameters(&context, &mut doubts, &mut findings);

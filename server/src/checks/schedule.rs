@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
-use crate::model::{Dump, Place, Step};
+use crate::model::{Dump, NameId, Place, Step};
 
 /// `sequence`: steps 0, 1, 2 ... and as many as the heading says, of all that lives.
 pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
@@ -31,26 +31,50 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
         {
             let message = format!("`{}` runs a second time", line.text(line.row.name));
             let place = line.place(line.row.name);
-            findings.push(Finding::new(Code::Sequence, place, message));
+            let first = dump
+                .step_of(name)
+                .map(|first| dump.steps[first as usize].row);
+            let first = first.and_then(|row| dump.at::<facts::Step>(row));
+            let first = first.map(|first| first.place(first.row.name));
+            let finding = Finding::new(Code::Sequence, place, message);
+            findings.push(finding.related_if(first, "the first time"));
         }
     }
 }
 
-/// The schedule runs what the HLO text has.
+/// The schedule runs what the HLO text has; without that, what shows a value.
 fn check_known(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    if dump.module.instructions.is_empty() || !doubts.are_whole(&[Section::Module]) {
+    let instructions = &dump.module.instructions;
+    let has_text = !instructions.is_empty();
+    let section = if has_text {
+        Section::Module
+    } else {
+        Section::Values
+    };
+    if !has_text && dump.positions.is_empty() || !doubts.are_whole(&[section]) {
         return;
     }
-    let unknown = dump.steps.iter().filter(|step| {
-        !dump.module.instructions.contains_key(&step.name) && !doubts.steps.contains(&step.name)
-    });
+    let is_known = |name: NameId| {
+        if has_text {
+            instructions.contains_key(&name)
+        } else {
+            shows_something(dump, name)
+        }
+    };
+    let unknown = dump.steps.iter().map(|it| (it.row, it.name));
+    let unknown = unknown.filter(|&(_, name)| !is_known(name) && !doubts.steps.contains(&name));
     let mut unknown = unknown.peekable();
     if unknown.peek().is_some() && dump.hides_elements() {
         return;
     }
-    for line in unknown.filter_map(|step| dump.at::<facts::Step>(step.row)) {
+    for line in unknown.filter_map(|(row, _)| dump.at::<facts::Step>(row)) {
+        let what = if has_text {
+            "is no instruction of the HLO text"
+        } else {
+            "shows no value"
+        };
         let message = format!(
-            "`{}` runs at step {}, and is no instruction of the HLO text",
+            "`{}` runs at step {}, and {what}",
             line.text(line.row.name),
             line.row.step.value
         );
@@ -202,12 +226,15 @@ impl<'d> Numbers<'d> {
     }
 }
 
+/// Whether some value is the instruction's, or is seen in it.
+fn shows_something(dump: &Dump, name: NameId) -> bool {
+    dump.values_of(name).next().is_some() || dump.positions_at(name).next().is_some()
+}
+
 /// What has a live range is in the schedule. Where it is not, the step at which it begins to live has a
 /// wrong name; or, of a parameter, the only step of a name that nothing else in the dump has.
 fn check_scheduled(dump: &Dump, doubts: &mut Doubts, findings: &mut Findings) {
-    let is_unknown = |step: &&Step| {
-        dump.values_of(step.name).next().is_none() && dump.positions_at(step.name).next().is_none()
-    };
+    let is_unknown = |step: &&Step| !shows_something(dump, step.name);
     let only_unknown = LazyCell::new(|| {
         let mut unknown = dump.steps.iter().filter(is_unknown);
         unknown.next().filter(|_| unknown.next().is_none())

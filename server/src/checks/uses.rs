@@ -22,6 +22,7 @@ pub(super) fn check_uses(dump: &Dump, doubts: &Doubts, findings: &mut Findings) 
         Code::UnknownValue,
         Code::DuplicateValue,
         Code::ValueName,
+        Code::ValuePosition,
     ];
     let sections = [Section::Allocations, Section::Values];
     if !doubts.are_whole(&sections) || told.into_iter().any(|code| findings.has(code)) {
@@ -114,10 +115,14 @@ impl<'d> Reader<'d> {
         let mut free = fitting.iter().filter(is_free);
         let first_free = free.next();
         let only = first_free.filter(|_| free.next().is_none());
-        let message = match (first_free.or(fitting.first()), self.operand_of(line)) {
+        // Where the operand on the line shows the value too, the index may be wrong instead.
+        let named = self.operand_of(line);
+        let elsewhere = named.and_then(|operand| line.elsewhere(self.dump, name, operand));
+        let only = only.filter(|_| elsewhere.is_none());
+        let message = match (first_free.or(fitting.first()), named) {
             (Some(right), _) => format!("the value is operand {right} of `{name}`, not {number}"),
             (None, Some(operand)) => {
-                if let Some(finding) = line.elsewhere(self.dump, name, operand) {
+                if let Some(finding) = elsewhere {
                     return finding;
                 }
                 format!(
@@ -287,11 +292,12 @@ mod tests {
         let [assignment, values, live_ranges, _] = parts.each_ref().map(String::as_str);
         let found = finds(
             &[values, live_ranges, assignment],
-            "  copy.13, operand 0\n",
-            "  copy.99, operand 0 {3}\n",
+            "  get-tuple-element.36, operand 0 {}\n",
+            "  get-tuple-element.36, operand 0 {3}\n",
             "value-use",
         );
-        let problem = "`copy.99` reads the value at `{3}` where `h.1` shows it at `{}`";
+        let problem =
+            "`get-tuple-element.36` reads the value at `{3}` where `arg_tuple.1` shows it at `{}`";
         assert_eq!((&*found.message, found.fix), (problem, None));
     }
 

@@ -154,6 +154,14 @@ impl ShapeTexts {
         })
     }
 
+    /// How many elements a tuple has, 0 of an array; `None` of what is no shape.
+    pub fn elements(&self, id: ShapeId) -> Option<usize> {
+        Some(match self.extent(id)? {
+            Extent::Array { .. } => 0,
+            Extent::Tuple(elements) => elements.len(),
+        })
+    }
+
     /// The text of an element of a tuple, from 0.
     pub fn element(&self, id: ShapeId, number: u64) -> Option<&str> {
         let Extent::Tuple(elements) = self.extent(id)? else {
