@@ -267,7 +267,8 @@ impl Answer {
         if pulls {
             return Ok(answer);
         }
-        for sibling in session.state().open_siblings(path) {
+        let open = session.state().open_siblings(path);
+        for sibling in open {
             if sibling == *path || answer.members.contains(&sibling) {
                 continue;
             }
