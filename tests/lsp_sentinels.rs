@@ -592,8 +592,8 @@ fn a_sibling_in_another_buffer_changes_only_what_it_changes() {
 }
 
 /// An assignment of two values, of which the live ranges beside it have one.
-const TWO_VALUES: &str = "BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <0 a @0> (size=4,offset=0): f32[]\n value: <1 c @0> (size=4,offset=4): f32[]\n\n";
-const ONE_RANGE: &str = "HloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:c\n  BufferLiveRange:\n    a{}:0-2\n";
+const TWO_VALUES: &str = "BufferAssignment:\nallocation 0: size 4, output shape is |f32[]|, maybe-live-out:\n value: <0 a @0> (size=4,offset=0): f32[]\nallocation 1: size 4, preallocated-temp:\n value: <1 c @0> (size=4,offset=0): f32[]\n\n";
+const ONE_RANGE: &str = "HloLiveRange (max 2):\n  InstructionSequence:\n    0:a\n    1:c\n  BufferLiveRange:\n    a{}:0-2\n  Live ranges at 0 (peak):\n    a{}: 4 bytes (cumulative: 4 bytes)\n";
 
 /// The messages that are published next for `uri`.
 fn told(client: &mut Client, uri: &str) -> Vec<Value> {

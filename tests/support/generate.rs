@@ -199,6 +199,7 @@ pub fn huge_lines(bytes: usize) -> String {
     let made: Rc<str> = format!("%tuple.1 = {tuple} tuple({})", names("arg")).into();
     let carried: Rc<str> = format!("%carry = {tuple} parameter(0)").into();
     let result: Rc<str> = format!("%while.1 = {tuple} while(%tuple.1), condition=%cond, body=%body, metadata={{op_name=\"jit(train_steps)/while\"}}").into();
+    let given: Rc<str> = format!("%tuple.2 = {tuple} tuple({})", names("add")).into();
     let tuple: Rc<str> = tuple.into();
     let weights = (table.1, table.1);
     let mut program = Program::default();
@@ -305,6 +306,16 @@ pub fn huge_lines(bytes: usize) -> String {
         value.positions.push(format!("tuple.2 {{{number}}}"));
         offset += size.next_multiple_of(16_384);
     }
+    temps.push(program.values.len());
+    program.add(
+        "tuple.2",
+        "{}",
+        &tuple,
+        (table.0, offset),
+        weights,
+        (last - 1, last),
+        &given,
+    );
     program.sequence.push("tuple.2".to_owned());
     program.sequence.push("while.1".to_owned());
     for (number, ((rows, columns), _)) in arrays.iter().enumerate() {
