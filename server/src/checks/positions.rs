@@ -1,6 +1,7 @@
 //! The lines below `positions:`: which instruction shows a value, and at which index of its result.
 
 use buflens_syntax::{InstructionParts, Shape, facts};
+use rustc_hash::FxHashSet;
 
 use super::structure::Section;
 use super::{Code, Context, Doubts, Finding, Findings, keep_single_fix};
@@ -143,8 +144,8 @@ impl<'c> Results<'c, '_> {
             .filter(|text| text.len() <= self.left)
             .unwrap_or_default();
         self.left -= text.len();
-        let parts = InstructionParts::read(text);
-        let mut fitting = same.iter().filter(|it| self.fits(it, &parts));
+        let source = Source::new(self.dump, text);
+        let mut fitting = same.iter().filter(|it| source.shows(it));
         let only = fitting.next().filter(|_| fitting.next().is_none());
         // No two define one value.
         let right = same.iter().find(|it| self.is_own(it)).or(only);
@@ -165,40 +166,6 @@ impl<'c> Results<'c, '_> {
         let value = &self.dump.values[position.value as usize];
         let first = self.dump.positions_of(value).first();
         first.is_some_and(|first| first.row == position.row)
-    }
-
-    /// Whether the instruction with these parts has the value there from an operand.
-    fn fits(&self, position: &Position, parts: &InstructionParts) -> bool {
-        let dump = self.dump;
-        let value = &dump.values[position.value as usize];
-        let operand = |number: usize| dump.names.get(parts.operands.get(number)?.name);
-        let shown = |number: usize, index: &[u64]| {
-            let (name, index) = (operand(number)?, dump.names.get(&printed(index))?);
-            let mut positions = dump.positions_at_index(name, index).take(MOST);
-            Some(positions.any(|at| dump.positions[at as usize].value == position.value))
-        };
-        let index = index_numbers(&dump.names[position.index]);
-        let fits = match (parts.opcode, &index[..]) {
-            ("tuple", &[number, ref index @ ..]) => shown(number as usize, index),
-            ("get-tuple-element", _) => {
-                let number = parts
-                    .attribute("index")
-                    .and_then(|number| number.parse().ok());
-                let of_tuple = |number: u64| [&[number], &index[..]].concat();
-                number.and_then(|number| shown(0, &of_tuple(number)))
-            }
-            ("while" | "optimization-barrier", _) => shown(0, &index),
-            ("", _) => {
-                let mut uses = dump.uses_of(value).iter().take(MOST);
-                Some(uses.any(|it| it.name == position.name))
-            }
-            _ => {
-                let operands: Vec<NameId> = (0..parts.operands.len()).filter_map(operand).collect();
-                let mut shown = dump.positions_of(value).iter().take(MOST);
-                Some(shown.any(|it| operands.contains(&it.name)))
-            }
-        };
-        fits.unwrap_or_default()
     }
 
     /// The shape of the value that `position` shows.
@@ -326,6 +293,69 @@ impl<'c> Results<'c, '_> {
     fn place(&self, position: Position) -> Option<Place> {
         let line = self.dump.at::<facts::Position>(position.row)?;
         Some(line.place(line.row.name.to(line.row.index)))
+    }
+}
+
+/// What an instruction has its parts from.
+struct Source<'d> {
+    dump: &'d Dump,
+    /// Its parts; empty where it is not printed, or too long.
+    parts: InstructionParts<'d>,
+    operands: FxHashSet<NameId>,
+}
+
+impl<'d> Source<'d> {
+    fn new(dump: &'d Dump, text: &'d str) -> Self {
+        let parts = InstructionParts::read(text);
+        let operands = parts.operands.iter();
+        let operands = operands.filter_map(|it| dump.names.get(it.name));
+        Self {
+            dump,
+            operands: operands.collect(),
+            parts,
+        }
+    }
+
+    /// Whether the instruction has the value of `position` there from an operand; where it is not printed, whether it
+    /// reads that at all.
+    fn shows(&self, position: &Position) -> bool {
+        let dump = self.dump;
+        let value = &dump.values[position.value as usize];
+        let index = index_numbers(&dump.names[position.index]);
+        let first = |index: &[u64]| self.is_of_operand(0, index, position.value);
+        match (self.parts.opcode, &index[..]) {
+            ("tuple", &[number, ref index @ ..]) => {
+                self.is_of_operand(number, index, position.value)
+            }
+            ("get-tuple-element", _) => {
+                let number = self.parts.attribute("index");
+                let number = number.and_then(|number| number.parse().ok());
+                number.is_some_and(|number: u64| first(&[&[number], &index[..]].concat()))
+            }
+            ("while" | "optimization-barrier", _) => first(&index),
+            ("", _) => {
+                let mut uses = dump.uses_of(value).iter().take(MOST);
+                uses.any(|it| it.name == position.name)
+            }
+            _ => {
+                let mut shown = dump.positions_of(value).iter().take(MOST);
+                shown.any(|it| self.operands.contains(&it.name))
+            }
+        }
+    }
+
+    /// Whether an operand shows a value at an index.
+    fn is_of_operand(&self, number: u64, index: &[u64], value: u32) -> bool {
+        let dump = self.dump;
+        let operand = self.parts.operands.get(number as usize);
+        let name = operand.and_then(|it| dump.names.get(it.name));
+        let place = name.zip(dump.names.get(&printed(index)));
+        let shown = place.into_iter().flat_map(|(name, index)| {
+            let positions = dump.positions_at_index(name, index);
+            positions.take(MOST)
+        });
+        let mut values = shown.map(|at| dump.positions[at as usize].value);
+        values.any(|it| it == value)
     }
 }
 
