@@ -158,7 +158,8 @@ impl Ends<'_> {
         let finding = Finding::new(Code::LiveRange, place, message);
         let at_end = dump.steps.get(found as usize).map(|step| step.name);
         let is_line_missing = at_end.is_some_and(|name| self.reads_untold(name, value));
-        let is_certain = step == end.without_calls && !is_line_missing;
+        // Where somebody reads something else than the lines say, any of them may be wrong.
+        let is_certain = step == end.without_calls && !is_line_missing && self.misread.is_empty();
         let finding = finding.fixed_if(is_certain, step.to_string());
         Some(finding.related_if(there, "the line that says so"))
     }

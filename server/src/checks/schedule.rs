@@ -38,6 +38,7 @@ pub(super) fn check_sequence(dump: &Dump, doubts: &mut Doubts, findings: &mut Fi
             let first = first.map(|first| first.place(first.row.name));
             let finding = Finding::new(Code::Sequence, place, message);
             findings.push(finding.related_if(first, "the first time"));
+            doubts.steps.insert(name);
         }
     }
 }
