@@ -25,6 +25,7 @@ mod parse;
 mod paths;
 mod peak;
 mod report;
+mod siblings;
 mod soak;
 mod support;
 mod survival;

@@ -16,8 +16,8 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     let scale = Scale::new(dump, doubts);
     // Of two lines the second may be the right one.
     let strays = dump.stray_live_ranges.iter();
-    let strays = strays.filter_map(|&row| dump.at::<facts::LiveRange>(row));
-    let doubled = strays.filter_map(|line| {
+    let strays = strays.filter_map(|&row| Some((row, dump.at::<facts::LiveRange>(row)?)));
+    let doubled = strays.clone().filter_map(|(_, line)| {
         let (name, index) = key(&line);
         value_at(dump, name, index)
     });
@@ -43,9 +43,8 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     }
     // A value whose name or index is wrong in the assignment alone has the live range of those below `Used
     // values:`, whatever it got by the wrong ones.
-    let strays = dump.stray_live_ranges.iter().rev();
-    let strays = strays.filter_map(|&row| Some((row, dump.at::<facts::LiveRange>(row)?)));
-    let mut by_name: FxHashMap<_, Row> = strays.map(|(row, line)| (key(&line), row)).collect();
+    let by_name = strays.clone().rev().map(|(row, line)| (key(&line), row));
+    let mut by_name: FxHashMap<_, Row> = by_name.collect();
     let mut explained = FxHashSet::default();
     let (mut missing, mut wrongly_named) = (Vec::new(), FxHashSet::default());
     for (at, value) in (0..).zip(&dump.values) {
@@ -71,11 +70,7 @@ pub(super) fn check_ranges(dump: &Dump, doubts: &mut Doubts, findings: &mut Find
     missing.retain(|(value, _)| !wrongly_named.contains(&(value.name, value.index)));
     let is_single = missing.len() == 1 && dump.stray_live_ranges.len() == 1;
     let mut missing = missing.into_iter();
-    for row in &dump.stray_live_ranges {
-        let line = dump.at::<facts::LiveRange>(*row);
-        let Some(line) = line.filter(|_| !explained.contains(row)) else {
-            continue;
-        };
+    for (_, line) in strays.filter(|(row, _)| !explained.contains(row)) {
         let (name, index) = (line.text(line.row.name), line.text(line.row.index));
         doubts.live_ranges_incomplete = true;
         let place = |line: &At<facts::LiveRange>| line.place(line.row.name.to(line.row.index));

@@ -3,34 +3,23 @@
 use buflens_syntax::{InstructionParts, Shape, facts};
 use rustc_hash::FxHashSet;
 
-use super::structure::Section;
+use super::uses::{Instructions, are_in_doubt};
 use super::{Code, Context, Doubts, Finding, Findings, keep_single_fix};
-use crate::model::shapes::index_numbers;
+use crate::model::shapes::{index_numbers, index_of};
 use crate::model::{Dump, NameId, Place, Position, index_before};
 
-/// The bytes of all instructions whose operands are looked at: each of thousands may be wrong, and be long.
-const MOST_READ: usize = 1 << 24;
 /// Of more positions of a value these are looked at.
 const MOST: usize = 64;
 
 /// `value-position`: an instruction shows one value at each index of its result, and all of them; and what reads a value or
 /// stands in the schedule shows one.
 pub(super) fn check_positions(context: &Context, doubts: &mut Doubts, findings: &mut Findings) {
-    // What is missing, and what is named otherwise, is told elsewhere.
-    let told = [
-        Code::UnresolvedName,
-        Code::UnknownValue,
-        Code::DuplicateValue,
-        Code::ValueName,
-    ];
-    let sections = [Section::Allocations, Section::Values];
-    if !doubts.are_whole(&sections) || told.into_iter().any(|code| findings.has(code)) {
+    if are_in_doubt(doubts, findings) {
         return;
     }
     let mut results = Results {
         context,
-        dump: context.dump,
-        left: MOST_READ,
+        instructions: Instructions::new(context.dump),
         wrong: Vec::new(),
         holes: Vec::new(),
     };
@@ -51,9 +40,7 @@ pub(super) fn check_positions(context: &Context, doubts: &mut Doubts, findings: 
 /// What is found of the results that are shown oddly.
 struct Results<'c, 'd> {
     context: &'c Context<'d>,
-    dump: &'d Dump,
-    /// How many bytes of instructions may still be looked at.
-    left: usize,
+    instructions: Instructions<'d>,
     wrong: Vec<Wrong>,
     holes: Vec<Hole>,
 }
@@ -86,7 +73,7 @@ struct Hole {
 impl<'c> Results<'c, '_> {
     /// What is wrong with the positions at `name`.
     fn look_at(&mut self, name: NameId) {
-        let dump = self.dump;
+        let dump = self.context.dump;
         let at = |number: u32| dump.positions[number as usize];
         let shown: Vec<Position> = dump.positions_at(name).map(at).collect();
         let hole = |index: String| Hole { name, index };
@@ -125,7 +112,7 @@ impl<'c> Results<'c, '_> {
             }
             for next in next_to(&numbers) {
                 if part(&next).is_some() {
-                    let next = printed(&next);
+                    let next = index_of(&next);
                     if !dump.shows(name, &next) {
                         self.holes.push(hole(next));
                     }
@@ -139,12 +126,7 @@ impl<'c> Results<'c, '_> {
         if same.len() < 2 {
             return;
         }
-        let text = self.dump.instruction_text(same[0].name);
-        let text = text
-            .filter(|text| text.len() <= self.left)
-            .unwrap_or_default();
-        self.left -= text.len();
-        let source = Source::new(self.dump, text);
+        let source = Source::new(self.context.dump, self.instructions.text(same[0].name));
         let mut fitting = same.iter().filter(|it| source.shows(it));
         let only = fitting.next().filter(|_| fitting.next().is_none());
         // No two define one value.
@@ -163,30 +145,30 @@ impl<'c> Results<'c, '_> {
 
     /// Whether the line says which instruction defines its value.
     fn is_own(&self, position: &Position) -> bool {
-        let value = &self.dump.values[position.value as usize];
-        let first = self.dump.positions_of(value).first();
+        let value = &self.context.dump.values[position.value as usize];
+        let first = self.context.dump.positions_of(value).first();
         first.is_some_and(|first| first.row == position.row)
     }
 
     /// The shape of the value that `position` shows.
     fn shape_of(&self, position: Position) -> Option<&'c Shape> {
         self.context.placed(position.value).or_else(|| {
-            let value = &self.dump.values[position.value as usize];
-            let index = index_numbers(&self.dump.names[value.index]);
+            let value = &self.context.dump.values[position.value as usize];
+            let index = index_numbers(&self.context.dump.names[value.index]);
             self.context.result(position.value)?.at(&index)
         })
     }
 
     /// Whether the HLO text is there, and has no such instruction.
     fn is_unknown(&self, name: NameId) -> bool {
-        let instructions = &self.dump.module.instructions;
+        let instructions = &self.context.dump.module.instructions;
         !instructions.is_empty() && !instructions.contains_key(&name)
     }
 
     /// Where an instruction is shown nowhere, and nothing else is wrong: the one line with an instruction that no other
     /// line has.
     fn look_for_strangers(&mut self) {
-        let dump = self.dump;
+        let dump = self.context.dump;
         if self.holes.is_empty() {
             return;
         }
@@ -224,7 +206,7 @@ impl<'c> Results<'c, '_> {
 
     /// That a line is wrong, where `hole` is the only part of a result that is not shown.
     fn wrong_line(&self, wrong: &Wrong, hole: Option<&Hole>) -> Option<Finding> {
-        let dump = self.dump;
+        let dump = self.context.dump;
         let Wrong { position, why } = wrong;
         let line = dump.at::<facts::Position>(position.row)?;
         let (name, index) = (&dump.names[position.name], line.text(line.row.index));
@@ -265,7 +247,7 @@ impl<'c> Results<'c, '_> {
 
     /// That nothing shows a part of a result, unless only the schedule has its instruction, which may be wrong itself.
     fn missing(&self, hole: &Hole) -> Option<Finding> {
-        let dump = self.dump;
+        let dump = self.context.dump;
         let Hole { name, index } = hole;
         let name_text = &dump.names[*name];
         let (place, message) = if let Some(shown) = dump.positions_at(*name).next() {
@@ -281,7 +263,7 @@ impl<'c> Results<'c, '_> {
 
     /// Where an instruction reads a value, else where it runs.
     fn reader(&self, name: NameId) -> Option<Place> {
-        let dump = self.dump;
+        let dump = self.context.dump;
         if let Some(reading) = dump.uses_by(name).next() {
             let line = dump.at::<facts::Use>(dump.uses[reading as usize].row)?;
             return Some(line.place(line.row.name));
@@ -291,7 +273,7 @@ impl<'c> Results<'c, '_> {
     }
 
     fn place(&self, position: Position) -> Option<Place> {
-        let line = self.dump.at::<facts::Position>(position.row)?;
+        let line = self.context.dump.at::<facts::Position>(position.row)?;
         Some(line.place(line.row.name.to(line.row.index)))
     }
 }
@@ -349,13 +331,8 @@ impl<'d> Source<'d> {
         let dump = self.dump;
         let operand = self.parts.operands.get(number as usize);
         let name = operand.and_then(|it| dump.names.get(it.name));
-        let place = name.zip(dump.names.get(&printed(index)));
-        let shown = place.into_iter().flat_map(|(name, index)| {
-            let positions = dump.positions_at_index(name, index);
-            positions.take(MOST)
-        });
-        let mut values = shown.map(|at| dump.positions[at as usize].value);
-        values.any(|it| it == value)
+        let place = name.zip(dump.names.get(&index_of(index)));
+        place.is_some_and(|(name, index)| dump.shows_value(name, index, value))
     }
 }
 
@@ -369,12 +346,6 @@ fn next_to(index: &[u64]) -> Vec<Vec<u64>> {
         .map(|last| *last = last.saturating_add(1))
         .map(|()| behind);
     std::iter::once(first).chain(behind).collect()
-}
-
-/// An index as dumps print it.
-fn printed(index: &[u64]) -> String {
-    let numbers: Vec<String> = index.iter().map(u64::to_string).collect();
-    format!("{{{}}}", numbers.join(","))
 }
 
 #[cfg(test)]

@@ -13,25 +13,53 @@ const MOST_READ: usize = 1 << 24;
 /// Of more positions of a value, and of more wrong lines of an instruction, these are looked at.
 const MOST: usize = 64;
 
-/// `value-use`: a value is read at an index at which some position shows it, and the operands that an instruction
-/// reads are 0, 1, 2 ..., each once. Where they are not, the instruction's text tells which line is wrong.
-pub(super) fn check_uses(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
-    // What is missing, and what is named otherwise, is told elsewhere.
+/// Whether the lines of section C may be wrong for what is told elsewhere: of what is missing, or named otherwise.
+pub(super) fn are_in_doubt(doubts: &Doubts, findings: &Findings) -> bool {
     let told = [
         Code::UnresolvedName,
         Code::UnknownValue,
         Code::DuplicateValue,
         Code::ValueName,
-        Code::ValuePosition,
     ];
     let sections = [Section::Allocations, Section::Values];
-    if !doubts.are_whole(&sections) || told.into_iter().any(|code| findings.has(code)) {
+    !doubts.are_whole(&sections) || told.into_iter().any(|code| findings.has(code))
+}
+
+/// The texts of instructions whose lines may be wrong.
+pub(super) struct Instructions<'d> {
+    dump: &'d Dump,
+    /// How many bytes may still be looked at.
+    left: usize,
+}
+
+impl<'d> Instructions<'d> {
+    pub(super) fn new(dump: &'d Dump) -> Self {
+        Self {
+            dump,
+            left: MOST_READ,
+        }
+    }
+
+    /// Empty where the instruction is not printed, or longer than may still be looked at.
+    pub(super) fn text(&mut self, name: NameId) -> &'d str {
+        let text = self.dump.instruction_text(name);
+        let text = text.filter(|text| text.len() <= self.left);
+        let text = text.unwrap_or_default();
+        self.left -= text.len();
+        text
+    }
+}
+
+/// `value-use`: a value is read at an index at which some position shows it, and the operands that an instruction
+/// reads are 0, 1, 2 ..., each once. Where they are not, the instruction's text tells which line is wrong.
+pub(super) fn check_uses(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
+    if are_in_doubt(doubts, findings) || findings.has(Code::ValuePosition) {
         return;
     }
-    let mut left = MOST_READ;
+    let mut instructions = Instructions::new(dump);
     let names = dump.odd_readers.iter();
     let odd: Vec<Reader> = names
-        .map(|&name| Reader::new(dump, name, &mut left))
+        .map(|&name| Reader::new(dump, name, instructions.text(name)))
         .collect();
     let misread: Vec<Finding> = odd.iter().flat_map(Reader::misread).collect();
     // What one instruction lacks may be the line that another has too many of, or behind the end of a file, of which
@@ -58,11 +86,8 @@ struct Line<'d> {
 }
 
 impl<'d> Reader<'d> {
-    /// Of the instruction's text, which is taken from the bytes that may still be looked at, if `left` has so many.
-    fn new(dump: &'d Dump, name: NameId, left: &mut usize) -> Self {
-        let text = dump.instruction_text(name);
-        let text = text.filter(|text| text.len() <= *left).unwrap_or_default();
-        *left -= text.len();
+    /// Of the instruction's text, which may be empty.
+    fn new(dump: &'d Dump, name: NameId, text: &'d str) -> Self {
         let operands = InstructionParts::read(text).operands;
         let lines = dump.uses_by(name);
         Self {
@@ -85,8 +110,7 @@ impl<'d> Reader<'d> {
         let (Some(operand), Some(index)) = (self.dump.names.get(operand), line.index) else {
             return false;
         };
-        let mut positions = self.dump.positions_at_index(operand, index).take(MOST);
-        positions.any(|at| self.dump.positions[at as usize].value == line.value)
+        self.dump.shows_value(operand, index, line.value)
     }
 
     /// The lines that name another operand than the one that shows their value.

@@ -319,6 +319,12 @@ pub fn index_numbers(index: &str) -> Vec<u64> {
         .collect()
 }
 
+/// Numbers as an index: `{1,0}`.
+pub fn index_of(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("{{{}}}", numbers.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use buflens_syntax::Document;

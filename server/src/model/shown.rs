@@ -1,7 +1,11 @@
 //! Whether the lines below `positions:` show results as a whole.
 
 use super::names::NameId;
+use super::shapes::{index_numbers, index_of};
 use super::{Dump, Value};
+
+/// Of more lines that show values at one place these are looked at.
+const MOST: usize = 64;
 
 impl Dump {
     /// Instructions of whose results the lines below `positions:` do not show each part once: two show a value at the same
@@ -46,8 +50,8 @@ impl Dump {
         odd.extend(names.filter(|name| self.positions_by_name.of(name.place()).len() == 1));
         odd.sort_by_cached_key(|&name| {
             let (shown, used) = (self.positions_at(name).min(), self.uses_by(name).min());
-            let last = |at: Option<u32>| at.map_or(u32::MAX, |at| at);
-            (last(shown), last(used), last(self.step_of(name)))
+            let lines = [shown, used, self.step_of(name)];
+            lines.map(|line| line.unwrap_or(u32::MAX))
         });
         odd.dedup();
         odd
@@ -77,6 +81,13 @@ impl Dump {
         are_unique && shown.iter().all(has_all)
     }
 
+    /// Whether a line below `positions:` shows this value, a number into [`Dump::values`], at `name` and `index`. Of very many
+    /// lines there only some are looked at.
+    pub fn shows_value(&self, name: NameId, index: NameId, value: u32) -> bool {
+        let mut shown = self.positions_at_index(name, index).take(MOST);
+        shown.any(|at| self.positions[at as usize].value == value)
+    }
+
     /// Whether some line below `positions:` shows a value at `name` and `index`.
     pub fn shows(&self, name: NameId, index: &str) -> bool {
         let index = self.names.get(index);
@@ -89,23 +100,17 @@ impl Dump {
 ///
 /// `{1,2}` needs `{1,1}`, `{1,0}` needs `{1}`, and `{0}` needs `{}`.
 pub fn index_before(index: &str) -> Option<String> {
-    let numbers = index.strip_prefix('{')?.strip_suffix('}')?;
-    let (tuple, last) = numbers.rsplit_once(',').unwrap_or(("", numbers));
-    let last: u64 = last.parse().ok()?;
-    Some(match last.checked_sub(1) {
-        Some(before) => format!(
-            "{{{tuple}{}{before}}}",
-            if tuple.is_empty() { "" } else { "," }
-        ),
-        None => format!("{{{tuple}}}"),
-    })
+    let mut numbers = index_numbers(index);
+    let last = numbers.pop()?;
+    numbers.extend(last.checked_sub(1));
+    Some(index_of(&numbers))
 }
 
 /// The index of a part, from 0, of what stands at `index`.
 fn index_of_part(index: &str, part: usize) -> String {
-    let numbers = index.trim_matches(['{', '}']);
-    let comma = if numbers.is_empty() { "" } else { "," };
-    format!("{{{numbers}{comma}{part}}}")
+    let mut numbers = index_numbers(index);
+    numbers.push(part as u64);
+    index_of(&numbers)
 }
 
 #[cfg(test)]

@@ -203,7 +203,7 @@ impl Cache {
         let (bytes, modified) = match length(path) {
             Ok(found) => found,
             Err(error) if is_missing(&error) => {
-                drop(self.forget(std::slice::from_ref(&path.to_owned())));
+                drop(self.forget(&[path.to_owned()]));
                 return None;
             }
             Err(error) => {
