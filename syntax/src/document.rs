@@ -210,6 +210,11 @@ impl Document {
         self.blocks.iter().map(|block| &*block.text).collect()
     }
 
+    /// Whether the text is not held, but for its start and what was asked for.
+    pub fn is_released(&self) -> bool {
+        self.origin.is_some()
+    }
+
     /// The blocks in order, each with its first byte's offset.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = (u32, &Block)> + Clone {
         self.starts
@@ -223,6 +228,12 @@ impl Document {
     pub fn block(&self, block: usize) -> Option<(u32, &Block)> {
         let found = self.blocks.get(block)?;
         Some((self.starts[block], found))
+    }
+
+    /// The same with its text, for a pass over all of it: a text that is not held is read again, and goes with what is returned.
+    pub fn passing_block(&self, block: usize) -> Option<(u32, Arc<Block>)> {
+        let found = self.blocks.get(block)?;
+        Some((self.starts[block], found.passing()))
     }
 
     /// The number of the block that holds the byte at `offset`; the last one for the end of the

@@ -178,7 +178,7 @@ fn read(audit: &Audit, name: NameId) -> Option<Copy> {
     let operand = parts.operands.get(moved)?;
     // What hides elements of tuples in HLO text leaves names in the values that stand nowhere else.
     let in_module = || {
-        let line = dump.at::<facts::Instruction>(dump.module.instructions.get(&name)?.row)?;
+        let line = dump.at::<facts::Instruction>(dump.module.instructions.get(name)?.row)?;
         let parts = InstructionParts::read(line.text(line.row.span));
         shape_of(audit, parts.operands.get(moved)?)
     };

@@ -74,8 +74,8 @@ fn entry_root(dump: &Dump) -> Option<NameId> {
     };
     let entry = dump.module.computations.iter().position(is_entry)?;
     let mut rows = dump.instructions_of(entry as u32).rev();
-    let (text, root) = rows.find(|(text, row)| row.is_root(text))?;
-    dump.names.get(root.name.text(text))
+    let (block, root) = rows.find(|(block, row)| row.is_root(block.text()))?;
+    dump.names.get(root.name.text(block.text()))
 }
 
 struct Ends<'d> {
@@ -311,7 +311,7 @@ impl Ends<'_> {
         if !dump.is_root(name)? {
             return Some((dump.step_of(name).map(u64::from), Reason::Seen));
         }
-        let computation = dump.module.instructions.get(&name)?.computation?;
+        let computation = dump.module.instructions.get(name)?.computation?;
         let (_, last) = (self.computations)(computation)?;
         let end = (Some(u64::from(last) + 1), Reason::Given);
         (!dump.is_in_branch(last)).then_some(end)
@@ -333,7 +333,7 @@ impl Ends<'_> {
     /// it the parameter of another value (the command buffers of jax-cuda12-plugin 0.6.0), and no line tells why.
     fn is_handed_on(&self, step: u64) -> bool {
         let dump = self.dump;
-        let computation = |name| dump.module.instructions.get(&name)?.computation;
+        let computation = |name| dump.module.instructions.get(name)?.computation;
         let at = dump.steps.get(step as usize).map(|it| it.name);
         at.filter(|&name| dump.opcode(name) == Some("parameter"))
             .and_then(computation)

@@ -229,7 +229,7 @@ pub(super) fn is_asynchronous(dump: &Dump, value: &Value) -> bool {
             && dump
                 .module
                 .instructions
-                .get(&value.name)
+                .get(value.name)
                 .is_none_or(is_elsewhere))
 }
 

@@ -292,7 +292,7 @@ struct Context<'d> {
     standing: &'d Standing,
 }
 
-impl<'d> Context<'d> {
+impl Context<'_> {
     /// The shape that section A prints with the dump's value `at`.
     fn placed(&self, at: u32) -> Option<&Shape> {
         self.shapes.of(&self.dump.values[at as usize])
@@ -304,7 +304,7 @@ impl<'d> Context<'d> {
     }
 
     /// The shape that `text` is, if it is one.
-    fn shape(&self, text: &'d str) -> Option<Arc<Shape>> {
+    fn shape(&self, text: &str) -> Option<Arc<Shape>> {
         self.shapes.read(text)
     }
 }

@@ -136,9 +136,10 @@ impl InBlock {
     fn read(context: &Context, file: FileId, number: usize) -> Self {
         let dump = context.dump;
         let mut found = Self::default();
-        let Some((start, block)) = dump.files[file].document.block(number) else {
+        let Some((start, block)) = dump.files[file].document.passing_block(number) else {
             return found;
         };
+        let block = &*block;
         let place = |span: Span| Place {
             file,
             range: start + span.start..start + span.end,
@@ -441,6 +442,9 @@ fn check_computations(dump: &Dump, findings: &mut Findings) {
         let message = "the module has two `ENTRY` computations";
         let finding = Finding::new(Code::DuplicateName, second.place(second.row.name), message);
         findings.push(finding.related(first.place(first.row.name), "the first one"));
+    }
+    if dump.module.has_distinct_computations() {
+        return;
     }
     for (number, at) in (0..).zip(&dump.module.computations) {
         let Some(own) = header(*at) else { continue };

@@ -162,7 +162,7 @@ impl<'c> Results<'c, '_> {
     /// Whether the HLO text is there, and has no such instruction.
     fn is_unknown(&self, name: NameId) -> bool {
         let instructions = &self.context.dump.module.instructions;
-        !instructions.is_empty() && !instructions.contains_key(&name)
+        !instructions.is_empty() && !instructions.has(name)
     }
 
     /// Where an instruction is shown nowhere, and nothing else is wrong: the one line with an instruction that no other
@@ -176,7 +176,7 @@ impl<'c> Results<'c, '_> {
             dump.positions_at(name).nth(1).is_none()
                 && dump.uses_by(name).next().is_none()
                 && dump.step_of(name).is_none()
-                && !dump.module.instructions.contains_key(&name)
+                && !dump.module.instructions.has(name)
         };
         let mut strangers = dump.positions.iter().filter(|position| {
             let value = &dump.values[position.value as usize];

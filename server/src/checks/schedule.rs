@@ -57,7 +57,7 @@ fn check_known(dump: &Dump, doubts: &Doubts, findings: &mut Findings) {
     }
     let is_known = |name: NameId| {
         if has_text {
-            instructions.contains_key(&name)
+            instructions.has(name)
         } else {
             shows_something(dump, name)
         }

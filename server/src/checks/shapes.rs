@@ -224,7 +224,7 @@ fn check_results(context: &Context, doubts: &mut Doubts, findings: &mut Findings
             continue;
         }
         let is_in_module = || {
-            let in_module = dump.module.instructions.get(&value.name)?.row;
+            let in_module = dump.module.instructions.get(value.name)?.row;
             let in_module = dump.at::<facts::Instruction>(in_module)?;
             let here = dump.instruction(value)?;
             Some(here.text(here.row.shape) == in_module.text(in_module.row.shape))

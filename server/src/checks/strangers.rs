@@ -346,18 +346,15 @@ impl<'a> Pairs<'a> {
 
     /// Whether the HLO text has the instruction of a value, and it gives `shape` if that is known.
     fn is_in_module(&self, value: &Value, shape: Option<&str>) -> bool {
-        let instruction = self.dump.module.instructions.get(&value.name);
+        let instruction = self.dump.module.instructions.get(value.name);
         instruction.is_some_and(|instruction| {
-            let line = self.dump.at::<facts::Instruction>(instruction.row);
-            line.zip(shape)
-                .is_none_or(|(line, shape)| is_same_shape(shape, line.text(line.row.shape)))
+            shape.is_none_or(|shape| is_same_shape(shape, &self.dump.shapes[instruction.shape]))
         })
     }
 
     fn steps_in_module(&self) -> Option<(String, Place)> {
         let dump = self.dump;
-        let is_there =
-            |at: usize| Some(dump.module.instructions.contains_key(&dump.steps[at].name));
+        let is_there = |at: usize| Some(dump.module.instructions.has(dump.steps[at].name));
         // Most of a schedule may be what takes elements out of tuples.
         let absent = Absent::of(dump.steps.len(), is_there).filter(|_| !dump.hides_elements())?;
         let first = dump.at::<facts::Step>(dump.steps[absent.first].row)?;

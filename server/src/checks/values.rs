@@ -15,11 +15,8 @@ pub(super) fn check_lines(dump: &Dump, doubts: &Doubts, findings: &mut Findings)
     if dump.module.instructions.is_empty() || !doubts.are_whole(&sections) {
         return;
     }
-    let places = || dump.module.instructions.keys().map(|name| name.place());
-    let mut known = vec![false; places().max().map_or(0, |last| last + 1)];
-    places().for_each(|place| known[place] = true);
     let hides_elements = LazyCell::new(|| dump.hides_elements());
-    let is_unknown = |name: NameId| known.get(name.place()) != Some(&true) && !*hides_elements;
+    let is_unknown = |name: NameId| !dump.module.instructions.has(name) && !*hides_elements;
     let mut unknown = |place, name: NameId| {
         let message = format!("the HLO text has no instruction `{}`", &dump.names[name]);
         findings.push(Finding::new(Code::UnresolvedName, place, message));

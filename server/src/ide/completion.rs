@@ -230,14 +230,16 @@ impl<'d> Place<'d> {
         let blocks = computation.into_iter();
         let blocks = blocks.flat_map(move |number| self.dump.blocks_of(number).rev());
         let rows = blocks.flat_map(move |(start, block, rows)| {
-            let rows = block.rows_in::<facts::Instruction>(rows).rev();
-            let before = rows.filter(move |row| start + row.span.start < self.line);
-            before.map(move |row| (row, block.text()))
+            let rows = block.into_rows_in::<facts::Instruction>(rows).rev();
+            rows.filter(move |(_, row)| start + row.span.start < self.line)
         });
-        rows.take(MAX_SEEN).map(move |(row, text)| Item {
-            text: self.named(row.name.text(text), row.span.text(text)),
-            detail: cut(row.shape.text(text), DETAIL),
-            kind: ItemKind::Instruction,
+        rows.take(MAX_SEEN).map(move |(block, row)| {
+            let text = block.text();
+            Item {
+                text: self.named(row.name.text(text), row.span.text(text)),
+                detail: cut(row.shape.text(text), DETAIL),
+                kind: ItemKind::Instruction,
+            }
         })
     }
 

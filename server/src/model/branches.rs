@@ -2,11 +2,9 @@
 
 use std::collections::BinaryHeap;
 
-use buflens_syntax::MentionKind;
-use buflens_syntax::facts;
+use buflens_syntax::InstructionParts;
 
-use super::cancel::checkpoint;
-use super::{Dump, Part, Value};
+use super::{Dump, Part, Value, origin};
 
 /// In which branches of conditionals the steps of a schedule are.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ impl Dump {
     pub fn steps_of_computations(&self) -> Vec<Option<(u32, u32)>> {
         let mut extents = vec![None; self.module.computations.len()];
         for (step, entry) in (0..).zip(&self.steps) {
-            let instruction = self.module.instructions.get(&entry.name);
+            let instruction = self.module.instructions.get(entry.name);
             let computation = instruction.and_then(|it| it.computation);
             if let Some(extent) = computation.and_then(|at| extents.get_mut(at as usize)) {
                 extent.get_or_insert((step, step)).1 = step;
@@ -83,33 +81,17 @@ impl Dump {
 
 impl Branches {
     fn new(dump: &Dump) -> Self {
-        let Some(file) = dump.file_of(Part::Module) else {
+        if dump.file_of(Part::Module).is_none() {
             return Self::possible(dump);
-        };
+        }
         let extents = dump.steps_of_computations();
         let mut branches = Vec::new();
-        for (_, block) in dump.files[file].document.blocks() {
-            checkpoint();
-            let is_conditional =
-                |row: &facts::Instruction| row.opcode.text(block.text()) == "conditional";
-            let conditionals = block.rows::<facts::Instruction>();
-            let mut conditionals = conditionals.filter(is_conditional).peekable();
-            if conditionals.peek().is_none() {
-                continue;
-            }
-            let mut mentions = block.mentions();
-            mentions.retain(|mention| mention.kind == MentionKind::Computation);
-            for row in conditionals {
-                let from = mentions.partition_point(|mention| mention.span.start < row.span.start);
-                let own = mentions[from..]
-                    .iter()
-                    .take_while(|mention| mention.span.end <= row.span.end);
-                branches.extend(own.filter_map(|mention| {
-                    let name = dump.names.get(mention.span.text(block.text()))?;
-                    extents[dump.computation_named(name)? as usize]
-                }));
-            }
-        }
+        dump.each_of_opcodes(&["conditional"], |_, text| {
+            let own = origin::branches(&InstructionParts::read_up_to(text, 0));
+            branches.extend(own.into_iter().filter_map(|name| {
+                extents[dump.computation_named(dump.names.get(name)?)? as usize]
+            }));
+        });
         Self::innermost(dump.steps.len(), branches)
     }
 

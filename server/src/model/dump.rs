@@ -226,6 +226,12 @@ pub struct Dump {
 }
 
 impl Dump {
+    /// Whether texts of its files are not held: memory counts for more than time then.
+    pub fn is_released(&self) -> bool {
+        let mut files = self.files.iter();
+        files.any(|file| file.document.is_released())
+    }
+
     // Looking things up.
 
     /// The row of facts that `row` stands for. The type must be the one that the row was made for.
@@ -405,14 +411,14 @@ impl Dump {
         if let Some(opcode) = self.printed_with(name).and_then(|value| value.opcode) {
             return Some(&self.names[opcode]);
         }
-        let at: At<facts::Instruction> = self.at(self.module.instructions.get(&name)?.row)?;
+        let at: At<facts::Instruction> = self.at(self.module.instructions.get(name)?.row)?;
         Some(at.text(at.row.opcode))
     }
 
     /// The instruction called `name`: as printed with one of its values, else in the HLO text.
     pub fn instruction_named(&self, name: NameId) -> Option<At<'_, facts::Instruction>> {
         self.printed_instruction(name)
-            .or_else(|| self.at(self.module.instructions.get(&name)?.row))
+            .or_else(|| self.at(self.module.instructions.get(name)?.row))
     }
 
     /// The instruction called `name` as section C prints it with one of its values.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use buflens_syntax::{ArrayShape, InstructionParts, Shape, facts};
+use buflens_syntax::{ArrayShape, InstructionParts, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cancel::{checkpoint, lock};
@@ -87,16 +87,15 @@ impl Dump {
         if bodies.is_empty() {
             return FxHashMap::default();
         }
-        let fusions = self.all_instructions().filter_map(|(name, it)| {
-            checkpoint();
-            let line = self.at::<facts::Instruction>(it.row)?;
-            if line.text(line.row.opcode) != "fusion" {
-                return None;
+        let mut copied = FxHashMap::default();
+        self.each_of_opcodes(&["fusion"], |name, text| {
+            let parts = InstructionParts::read_up_to(text, 0);
+            let body = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
+            if let Some(moved) = body {
+                copied.entry(name).or_insert(*moved);
             }
-            let parts = InstructionParts::read_up_to(line.text(line.row.span), 0);
-            Some((name, *bodies.get(&called(self, &parts, "calls")?)?))
         });
-        fusions.collect()
+        copied
     }
 
     /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts.
@@ -112,7 +111,9 @@ impl Dump {
         // What leaves the data in its order is the copy where nothing else is.
         let mut only_turned = None;
         let mut read = None;
-        for (text, row) in self.instructions_of(computation).rev() {
+        let instructions: Vec<_> = self.instructions_of(computation).collect();
+        for (block, row) in instructions.iter().rev() {
+            let text = block.text();
             let name = row.name.text(text);
             if read.is_some_and(|read| read != name) {
                 return None;
@@ -207,20 +208,18 @@ fn operands(dump: &Dump, (body, is_input, platform): Fusion) -> Operands {
             keeps_to(parts, is_input, is_of_cpu, number)
         }
     };
-    let texts = dump
-        .instructions_of(body)
-        .rev()
-        .map(|(text, row)| row.span.text(text));
+    let instructions = dump.instructions_of(body).rev();
+    let instructions: Vec<_> = instructions.take(MOST_FUSED + 1).collect();
     let (mut operands, mut names) = (Operands::default(), FxHashSet::default());
     // The parts of the result, and what is updated in place to become one.
     let (mut results, mut updated) = (FxHashSet::default(), FxHashSet::default());
     let mut are_slices = is_input;
-    for (number, text) in texts.enumerate() {
+    for (number, (block, row)) in instructions.iter().enumerate() {
         checkpoint();
         if number == MOST_FUSED {
             return Operands::default();
         }
-        let parts = InstructionParts::read(text);
+        let parts = InstructionParts::read(row.span.text(block.text()));
         let own = || parts.operands.iter().map(|operand| operand.name);
         if number == 0 || results.contains(parts.name) {
             match parts.opcode {

@@ -23,6 +23,7 @@ use super::value::{LiveRange, Position, Printed, Use, UsedValue, Value, index_te
 
 pub use numbering::Numbering;
 
+use module::ReadModule;
 use numbering::{Texts, numbers_of};
 use one_dump::OneDump;
 use uses::Uses;
@@ -62,17 +63,34 @@ pub struct Join<'n> {
     whole: Option<NameId>,
 }
 
-/// How far a file of the assignment's kind is joined.
-#[derive(Debug, Default)]
+/// How far a file is joined.
+#[derive(Debug)]
 struct Reading {
     file: FileId,
+    part: Part,
     one: OneDump,
+    /// What the HLO text has said so far.
+    module: ReadModule,
     /// The value that the next rows belong to, whose header may be in an earlier block.
     current: Option<u32>,
     /// The id in that header.
     current_id: u64,
     /// Whether another dump has begun, which is not read.
     is_over: bool,
+}
+
+impl Reading {
+    fn new(file: FileId, part: Part) -> Self {
+        Self {
+            file,
+            part,
+            one: OneDump::default(),
+            module: ReadModule::default(),
+            current: None,
+            current_id: 0,
+            is_over: false,
+        }
+    }
 }
 
 impl<'n> Join<'n> {
@@ -92,7 +110,7 @@ impl<'n> Join<'n> {
             numbering,
             with_live_ranges: Vec::new(),
             parts: Vec::new(),
-            reading: Reading::default(),
+            reading: Reading::new(0, Part::None),
             uses: Uses::default(),
             whole: None,
         }
@@ -101,52 +119,62 @@ impl<'n> Join<'n> {
     /// Joins the next file, whose document this is, as file `file` of the dump. Section A knows the values that the
     /// other sections speak of, so the parts come in their order.
     pub fn document(&mut self, file: FileId, document: &Document) {
-        let part = Part::from(document.kind());
-        match part {
-            Part::Assignment | Part::Values | Part::LiveRange => {
-                self.begin(file, part);
-                each_in_turn(document, |number, start, block| {
-                    self.block(number, start, block);
-                    if self.reading.is_over {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                });
-            }
+        self.begin(file, Part::from(document.kind()));
+        match self.reading.part {
+            Part::Assignment | Part::Values | Part::LiveRange => self.blocks_of(document),
             Part::Module => {
-                self.parts.push(part);
-                self.join_module(file, document);
+                self.reading.module.known = self.known_module(document);
+                if self.reading.module.known.is_none() {
+                    self.blocks_of(document);
+                }
             }
-            Part::Report => {
-                self.parts.push(part);
-                read_facts(document);
-            }
-            Part::None => self.parts.push(part),
+            Part::Report => read_facts(document),
+            Part::None => {}
         }
+        self.end(document);
     }
 
-    /// Begins the next file, of the assignment's kind, whose blocks are joined one by one.
+    /// Begins the next file, whose blocks are joined one by one.
     pub fn begin(&mut self, file: FileId, part: Part) {
         self.parts.push(part);
-        self.reading = Reading {
-            file,
-            ..Reading::default()
-        };
+        self.reading = Reading::new(file, part);
     }
 
     /// Joins the next block of that file, which is block `number` and begins at `start`.
     pub fn block(&mut self, number: usize, start: u32, block: &Block) {
-        let file = self.reading.file;
         if self.reading.is_over {
             return;
         }
         if let Some(line) = self.reading.one.begins_another(block) {
             self.reading.is_over = true;
-            self.add_second(file, Some(start + line.start..start + line.end));
+            let range = start + line.start..start + line.end;
+            match self.reading.part {
+                Part::Module => self.reading.module.set_second(range),
+                _ => self.add_second(range),
+            }
+        } else if self.reading.part == Part::Module {
+            self.read_module_block(number, block);
         } else {
-            self.read_block(file, number, start, block);
+            self.read_block(number, start, block);
         }
+    }
+
+    /// Ends the file, whose document this is.
+    pub fn end(&mut self, document: &Document) {
+        if self.reading.part == Part::Module {
+            self.end_module(document);
+        }
+    }
+
+    fn blocks_of(&mut self, document: &Document) {
+        each_in_turn(document, |number, start, block| {
+            self.block(number, start, block);
+            if self.reading.is_over {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
     }
 
     /// Whether what has been joined are these files, with one of each part.
@@ -223,7 +251,8 @@ impl Join<'_> {
         }
     }
 
-    fn read_block(&mut self, file: FileId, number: usize, start: u32, content: &Block) {
+    fn read_block(&mut self, number: usize, start: u32, content: &Block) {
+        let file = self.reading.file;
         let facts = content.facts();
         let row = |row: usize| Row::new(file, number, row);
         let place = |span: Span| Place {
@@ -494,9 +523,10 @@ impl Join<'_> {
         content.forget_facts();
     }
 
-    fn add_second(&mut self, file: FileId, line: Option<Range<u32>>) {
-        let place = line.map(|range| Place { file, range });
-        self.dump.second = self.dump.second.take().or(place);
+    /// Another dump begins there in the file that is being joined.
+    fn add_second(&mut self, range: Range<u32>) {
+        let file = self.reading.file;
+        self.dump.second.get_or_insert(Place { file, range });
     }
 }
 

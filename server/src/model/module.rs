@@ -4,10 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::ast::{AstNode, Attribute};
-use buflens_syntax::facts::{Heading, Span};
-use buflens_syntax::{
-    Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxToken, facts,
-};
+use buflens_syntax::facts::{self, Heading, Span, brief};
+use buflens_syntax::{Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxToken};
 use rowan::NodeOrToken;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,8 +22,8 @@ use super::signature::Signatures;
 /// The HLO text, joined: what it says without the other files. States of a dump in which that text is the same share it.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The instructions, by name. The first of equal names counts.
-    pub instructions: FxHashMap<NameId, Instruction>,
+    /// The instructions.
+    pub instructions: Instructions,
     /// Instructions whose names another computation has before: no compiler writes such, people do. By computation and name;
     /// the first of equal names counts.
     pub(super) repeated: FxHashMap<(u32, NameId), Instruction>,
@@ -49,6 +47,13 @@ pub struct Module {
     pub(super) fused: Mutex<FxHashMap<Fusion, Arc<Operands>>>,
 }
 
+impl Module {
+    /// Whether no two computations have one name.
+    pub fn has_distinct_computations(&self) -> bool {
+        self.computations_by_name.len() == self.computations.len()
+    }
+}
+
 /// An instruction of the HLO text.
 #[derive(Debug, Clone, Copy)]
 pub struct Instruction {
@@ -69,6 +74,60 @@ pub struct Located {
     pub computation: Option<u32>,
     /// What stands there.
     pub row: facts::Instruction,
+}
+
+/// The instructions of the HLO text by name. The first of equal names counts.
+#[derive(Debug, Default)]
+pub struct Instructions {
+    all: Vec<Instruction>,
+    /// By the place of a name: the number of the one that is called so, [`Self::NONE`] if none is.
+    numbers: Vec<u32>,
+}
+
+impl Instructions {
+    const NONE: u32 = u32::MAX;
+
+    /// The one with this name.
+    pub fn get(&self, name: NameId) -> Option<&Instruction> {
+        let number = self.numbers.get(name.place())?;
+        self.all.get(*number as usize)
+    }
+
+    /// Whether there is one with this name.
+    pub fn has(&self, name: NameId) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All of them, each with its name, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &Instruction)> {
+        let numbers = self.numbers.iter().enumerate();
+        numbers.filter_map(|(place, &number)| {
+            Some((NameId::at(place), self.all.get(number as usize)?))
+        })
+    }
+
+    /// The first one with this name, which is `instruction` if there has been none.
+    pub(super) fn first(&mut self, name: NameId, instruction: Instruction) -> Instruction {
+        if let Some(first) = self.get(name) {
+            return *first;
+        }
+        if self.numbers.len() <= name.place() {
+            self.numbers.resize(name.place() + 1, Self::NONE);
+        }
+        self.numbers[name.place()] = self.all.len() as u32;
+        self.all.push(instruction);
+        instruction
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.all.shrink_to_fit();
+        self.numbers.shrink_to_fit();
+    }
 }
 
 /// The tables that lead from a `stack_frame_id` to a line of source.
@@ -289,7 +348,7 @@ impl Dump {
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
     /// it has none of that name, the first one called so.
     pub fn instruction_in(&self, computation: Option<u32>, name: NameId) -> Option<Instruction> {
-        let first = self.module.instructions.get(&name)?;
+        let first = self.module.instructions.get(name)?;
         let in_it = || self.module.repeated.get(&(computation?, name));
         let own = (first.computation != computation).then(in_it).flatten();
         Some(*own.unwrap_or(first))
@@ -309,16 +368,9 @@ impl Dump {
     }
 
     fn runners(&self) -> FxHashMap<u32, NameId> {
-        let all = self.all_instructions().filter_map(|(name, it)| {
-            let line = self.at::<facts::Instruction>(it.row)?;
-            let opcode = line.text(line.row.opcode);
-            let runs = matches!(opcode, "async-start" | "call" | "conditional" | "while");
-            runs.then(|| (it.row, name, line.text(line.row.span)))
-        });
-        let mut all: Vec<_> = all.collect();
-        all.sort_unstable_by_key(|&(row, ..)| row);
+        const RUNNING: [&str; 4] = ["async-start", "call", "conditional", "while"];
         let (mut runners, mut others) = (FxHashMap::default(), FxHashSet::default());
-        for (_, name, text) in all {
+        self.each_of_opcodes(&RUNNING, |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
             let keys: &[&str] = match parts.opcode {
                 "async-start" => &["calls"],
@@ -336,7 +388,7 @@ impl Dump {
                     others.insert(computation);
                 }
             }
-        }
+        });
         let only = runners.into_iter();
         let only = only.filter(|(computation, _)| !others.contains(computation));
         only.map(|(computation, (name, _))| (computation, name))
@@ -349,46 +401,75 @@ impl Dump {
         /// No program has as many loops in loops, and some may go in circles.
         const MOST: usize = 16;
         let runner =
-            |name: &NameId| self.runner_of(self.module.instructions.get(name)?.computation?);
+            |name: &NameId| self.runner_of(self.module.instructions.get(*name)?.computation?);
         std::iter::successors(runner(&name), runner).take(MOST)
     }
 
     /// Whether the instruction called `name` gives the result of its computation; `None` without the HLO text's line.
     pub fn is_root(&self, name: NameId) -> Option<bool> {
-        let line = self.at::<facts::Instruction>(self.module.instructions.get(&name)?.row)?;
+        let line = self.at::<facts::Instruction>(self.module.instructions.get(name)?.row)?;
         Some(line.row.is_root(line.block.text()))
     }
 
     /// Whether the HLO text prints elements of tuples as `%tuple#1`, and not the instructions that take them out.
     pub fn hides_elements(&self) -> bool {
-        let Some(file) = self.file_of(Part::Module) else {
-            return false;
-        };
         let is_element = |text: &str, mention: &Mention| {
             let behind = &text.as_bytes()[mention.span.end as usize..];
             mention.kind == MentionKind::Operand && behind.starts_with(b"#")
         };
-        let mut blocks = self.files[file].document.blocks();
-        blocks.any(|(_, block)| {
+        self.module_blocks().any(|block| {
             checkpoint();
             let text = block.text();
             text.contains('#') && block.mentions().iter().any(|it| is_element(text, it))
         })
     }
 
+    /// The blocks of the HLO text, for a pass over all of it: one that is not held is read again, and goes with what is handed out.
+    pub fn module_blocks(&self) -> impl Iterator<Item = Arc<Block>> {
+        let document = self
+            .file_of(Part::Module)
+            .map(|file| &self.files[file].document);
+        let second = self.module.second.as_ref().map(|line| line.start);
+        let blocks = document.into_iter().flat_map(|it| {
+            let numbers = 0..it.blocks().len();
+            numbers.filter_map(|number| it.passing_block(number))
+        });
+        blocks
+            .take_while(move |(start, _)| second.is_none_or(|second| *start < second))
+            .map(|(_, block)| block)
+    }
+
+    /// Hands over the instructions of the HLO text that have one of these opcodes, in its order: the name and the text of each.
+    pub(super) fn each_of_opcodes(&self, opcodes: &[&str], mut each: impl FnMut(NameId, &str)) {
+        for block in self.module_blocks() {
+            checkpoint();
+            let (facts, text) = (block.facts(), block.text());
+            let names = facts.names();
+            let is_wanted: Vec<bool> = names.map(|it| opcodes.contains(&it.text(text))).collect();
+            if !is_wanted.contains(&true) {
+                continue;
+            }
+            for (line, row) in facts.rows() {
+                let brief::Row::Instruction(row) = row else {
+                    continue;
+                };
+                if !row.opcode.place().is_some_and(|opcode| is_wanted[opcode]) {
+                    continue;
+                }
+                let row = block.row_with::<facts::Instruction>(line.into());
+                let name = row.and_then(|row| self.names.get(row.name.text(text)));
+                if let (Some(row), Some(name)) = (row, name) {
+                    each(name, row.span.text(text));
+                }
+            }
+        }
+    }
+
     /// All instructions of the HLO text, with their names, in no order.
     pub fn all_instructions(&self) -> impl Iterator<Item = (NameId, &Instruction)> {
-        let first = self
-            .module
-            .instructions
-            .iter()
-            .map(|(&name, it)| (name, it));
-        first.chain(
-            self.module
-                .repeated
-                .iter()
-                .map(|(&(_, name), it)| (name, it)),
-        )
+        let repeated = self.module.repeated.iter();
+        let repeated = repeated.map(|(&(_, name), it)| (name, it));
+        self.module.instructions.iter().chain(repeated)
     }
 
     /// Whether `computation` of the HLO text has an instruction called `name`, and one before it has as well.
@@ -401,24 +482,21 @@ impl Dump {
         !self.module.repeated.is_empty() && self.module.repeated.keys().any(|key| key.1 == name)
     }
 
-    /// The instructions of a computation of the HLO text, each with the text that its spans count in.
+    /// The instructions of a computation of the HLO text, each with the block that its spans count in.
     pub fn instructions_of(
         &self,
         computation: u32,
-    ) -> impl DoubleEndedIterator<Item = (&str, facts::Instruction)> {
+    ) -> impl DoubleEndedIterator<Item = (Arc<Block>, facts::Instruction)> {
         let blocks = self.blocks_of(computation);
-        blocks.flat_map(|(_, block, rows)| {
-            let rows = block.rows_in::<facts::Instruction>(rows);
-            rows.map(move |row| (block.text(), row))
-        })
+        blocks.flat_map(|(_, block, rows)| block.into_rows_in(rows))
     }
 
     /// The blocks of the HLO text that a computation reaches into, each with its rows of
-    /// instructions that are the computation's.
+    /// instructions that are the computation's. As with [`Dump::module_blocks`], what is not held goes with what is handed out.
     pub fn blocks_of(
         &self,
         computation: u32,
-    ) -> impl DoubleEndedIterator<Item = (u32, &Block, Range<usize>)> {
+    ) -> impl DoubleEndedIterator<Item = (u32, Arc<Block>, Range<usize>)> {
         let rows = self.module.computations.get(computation as usize..);
         let rows = rows.unwrap_or_default();
         let document = rows
@@ -432,7 +510,7 @@ impl Dump {
         let instructions_at =
             move |row: Row| Some(self.at::<facts::Computation>(row)?.row.instructions as usize);
         numbers.filter_map(move |number| {
-            let (start, block) = document?.block(number)?;
+            let (start, block) = document?.passing_block(number)?;
             let is_in = |row: &Row| row.block() == number;
             let from = first.filter(is_in).and_then(instructions_at).unwrap_or(0);
             let all = block.count::<facts::Instruction>();

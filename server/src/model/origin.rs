@@ -197,7 +197,7 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
             Some((name, parts.attribute("index")?.parse().ok()?))
         }
         "parameter" => {
-            let own = dump.module.instructions.get(&dump.names.get(parts.name)?)?;
+            let own = dump.module.instructions.get(dump.names.get(parts.name)?)?;
             let runner = dump.runner_of(own.computation?)?;
             match dump.opcode(runner) {
                 Some("while") => return Some((runner, 0)),
@@ -297,13 +297,12 @@ struct Inside {
 
 impl Inside {
     fn of(dump: &Dump, body: u32, frames: impl Fn(u64) -> Arc<[Frame]>) -> Self {
-        let rows = dump.instructions_of(body);
-        let mut texts = rows.map(|(text, row)| row.span.text(text));
-        let root = texts.next_back();
+        let mut rows = dump.instructions_of(body);
+        let root = rows.next_back();
         let mut inside = Self::default();
-        for text in root.into_iter().chain(texts) {
+        for (block, row) in root.into_iter().chain(rows) {
             checkpoint();
-            let parts = InstructionParts::read_up_to(text, 0);
+            let parts = InstructionParts::read_up_to(row.span.text(block.text()), 0);
             if inside.frames.is_empty() {
                 inside.frames = frames_of(&parts, &frames);
             }

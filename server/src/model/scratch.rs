@@ -47,7 +47,7 @@ impl Dump {
     pub fn scratch_at(&self, step: u64) -> Option<u64> {
         let step = self.steps.get(usize::try_from(step).ok()?)?;
         // What stands with a value may be shorter.
-        let line = self.at::<facts::Instruction>(self.module.instructions.get(&step.name)?.row)?;
+        let line = self.at::<facts::Instruction>(self.module.instructions.get(step.name)?.row)?;
         let text = Some(line.text(line.row.span)).filter(|text| text.len() <= MOST_READ)?;
         let (_, list) = text.split_once(r#""scoped_memory_configs":["#)?;
         let (list, _) = list.split_once(']')?;

@@ -187,7 +187,7 @@ pub struct Shapes<'d> {
     /// Those of [`Dump::shapes`].
     by_id: Box<[OnceLock<Option<Box<Shape>>>]>,
     /// Those of other texts.
-    by_text: Mutex<FxHashMap<&'d str, Option<Arc<Shape>>>>,
+    by_text: Mutex<FxHashMap<Box<str>, Option<Arc<Shape>>>>,
     /// The parts of those in `by_id`.
     parts: Mutex<Parts>,
 }
@@ -238,12 +238,15 @@ impl<'d> Shapes<'d> {
     }
 
     /// The shape that `text` is, if it is one. For texts that have no id.
-    pub fn read(&self, text: &'d str) -> Option<Arc<Shape>> {
+    pub fn read(&self, text: &str) -> Option<Arc<Shape>> {
         if let Some(shape) = lock(&self.by_text).get(text) {
             return shape.clone();
         }
         let shape = Shape::read(text).ok().map(Arc::new);
-        lock(&self.by_text).entry(text).or_insert(shape).clone()
+        lock(&self.by_text)
+            .entry(text.into())
+            .or_insert(shape)
+            .clone()
     }
 
     fn with_id(&self, id: ShapeId) -> Option<&Shape> {

@@ -135,10 +135,7 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
     // As long as everything is as the names of the files say, it is joined as it is read.
     let mut join = (texts == Texts::OnDisk).then(|| Join::new(&mut numbering));
     let mut read = |path: &Path, part: Part, file: FileId| match &mut join {
-        Some(_)
-            if matches!(part, Part::Assignment | Part::Values | Part::LiveRange)
-                && is_large(path) =>
-        {
+        Some(_) if !matches!(part, Part::Report | Part::None) && is_large(path) => {
             let read_it = read_large(path, part, file, &mut join);
             if read_it.is_err() {
                 join = None;

@@ -68,6 +68,9 @@ pub(super) fn read_large(
     };
     let document = read_once(again, join, |take| pieces(&mut source, &mut form, take))?;
     if form.is_plain() {
+        if let Some(join) = joining {
+            join.end(&document);
+        }
         return Ok(File {
             path: path.to_owned(),
             document,

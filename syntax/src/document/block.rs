@@ -179,6 +179,35 @@ impl Block {
         !self.text.is_released()
     }
 
+    /// The block with its text, to be read through once: where that is not held, it is read again and goes with what is returned.
+    pub(super) fn passing(self: &Arc<Self>) -> Arc<Self> {
+        let Some(origin) = self.text.origin() else {
+            return Arc::clone(self);
+        };
+        if let Some(block) = origin.passing(self.id) {
+            return block;
+        }
+        let Some(text) = self.text.again() else {
+            return Arc::clone(self);
+        };
+        let block = Arc::new(Self {
+            id: self.id,
+            text,
+            mode: self.mode,
+            follow: self.follow,
+            line_starts: self.line_starts.clone(),
+            kinds: self.kinds.clone(),
+            editor_lines: self.editor_lines.clone(),
+            units: OnceLock::new(),
+            facts: Mutex::new(lock(&self.facts).clone()),
+            rare: self.rare.clone(),
+            numbers: Mutex::default(),
+            errors: self.errors.clone(),
+        });
+        origin.keep(&block);
+        block
+    }
+
     /// Lets go of the facts and of the numbers of their texts, if the block's text is not held either: what has been
     /// joined and will not be edited needs neither. They are read again where they are asked for.
     pub fn forget_facts(&self) {
@@ -270,10 +299,25 @@ impl Block {
         &self,
         numbers: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = T> + '_ {
+        let places = self.places_in::<T>(numbers).into_iter();
+        places.filter_map(|place| T::at(self, place))
+    }
+
+    /// The same, each with the block, which goes with the last of them.
+    pub fn into_rows_in<T: Row>(
+        self: Arc<Self>,
+        numbers: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = (Arc<Self>, T)> {
+        let places = self.places_in::<T>(numbers);
+        let row = move |place| Some((Arc::clone(&self), T::at(&self, place)?));
+        places.into_iter().filter_map(row)
+    }
+
+    fn places_in<T: Row>(&self, numbers: Range<usize>) -> Vec<usize> {
         let mut places = T::places(self);
         places.truncate(numbers.end);
         places.drain(..numbers.start.min(places.len()));
-        places.into_iter().filter_map(|place| T::at(self, place))
+        places
     }
 
     /// How many rows of a kind there are.
@@ -415,7 +459,7 @@ impl Block {
 }
 
 /// What is guarded is whole whatever panicked while it was held.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

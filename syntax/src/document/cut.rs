@@ -400,6 +400,22 @@ mod tests {
                 *text = text.replace("@0", change);
             }
             assert!(!document.is_lost(), "nothing has been asked for");
+            let held_bytes = || -> usize {
+                let blocks = document.blocks();
+                blocks.map(|(_, block)| block.text.held()).sum()
+            };
+            let before = held_bytes();
+            for (number, (start, same)) in whole.blocks().enumerate() {
+                let (found, block) = document.passing_block(number).expect("a block");
+                assert_eq!((found, block.text().len()), (start, same.text().len()));
+                let is_same = block.text() == same.text() && block.facts() == same.facts();
+                assert_eq!(
+                    is_same,
+                    change.is_none() || document.blocks[number].is_held()
+                );
+            }
+            assert!(before < text.len() / 2 && held_bytes() == before);
+            assert_eq!(document.is_lost(), change.is_some());
             if change.is_some() {
                 assert_eq!(document.text().len(), text.len());
                 assert!(document.is_lost());

@@ -1,12 +1,15 @@
 //! The text of a block: held, or read again when it is asked for.
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxBuildHasher;
+
+use super::block::{Block, lock};
 
 /// Where a document's text can be read again.
 pub trait Source: Debug + Send + Sync {
@@ -19,14 +22,40 @@ pub trait Source: Debug + Send + Sync {
 pub(super) struct Origin {
     source: Box<dyn Source>,
     is_lost: AtomicBool,
+    /// The blocks that have been handed out with their text last: who has read one computation reads the next one.
+    passing: Mutex<VecDeque<Arc<Block>>>,
 }
+
+/// So many blocks are kept of those that have been handed out, one for each of a few threads, ...
+const MOST_PASSING: usize = 4;
+/// ... and none of them with more text than so many bytes.
+const MOST_PASSING_BYTES: usize = 64 << 10;
 
 impl Origin {
     pub(super) fn new(source: Box<dyn Source>) -> Self {
         Self {
             source,
             is_lost: AtomicBool::new(false),
+            passing: Mutex::default(),
         }
+    }
+
+    /// The block with this number, if it has been handed out lately.
+    pub(super) fn passing(&self, id: u64) -> Option<Arc<Block>> {
+        let passing = lock(&self.passing);
+        passing.iter().find(|block| block.id == id).cloned()
+    }
+
+    /// Keeps a block that is handed out, as long as few others are.
+    pub(super) fn keep(&self, block: &Arc<Block>) {
+        if block.text.len() > MOST_PASSING_BYTES {
+            return;
+        }
+        let mut passing = lock(&self.passing);
+        if passing.len() == MOST_PASSING {
+            passing.pop_front();
+        }
+        passing.push_back(Arc::clone(block));
     }
 
     /// Whether some text could not be read again.
@@ -124,6 +153,17 @@ impl Text {
             Some(part) => part.to_owned(),
             None => String::new(),
         }
+    }
+
+    /// The origin of a text that is not held here.
+    pub(super) fn origin(&self) -> Option<&Origin> {
+        let released = self.released.as_ref()?;
+        self.held.get().is_none().then_some(&*released.origin)
+    }
+
+    /// The text, read again, and held elsewhere.
+    pub(super) fn again(&self) -> Option<Self> {
+        Some(Self::from(&*self.released.as_ref()?.read()))
     }
 
     /// Whether it need not be held.

@@ -11,11 +11,11 @@ use super::Advice;
 use crate::audit::padding::{ValuePadding, of_value};
 use crate::checks::labels::{cut, size_place, space_title, step_title, title, value_place};
 use crate::checks::{Code, Finding};
+use crate::model::Allocation;
 use crate::model::bytes::{counted, rounded};
 use crate::model::cancel::checkpoint;
 use crate::model::occupancy::{Kind, Moment, alive, exclusive};
 use crate::model::shapes::shape_text;
-use crate::model::{Allocation, Part};
 
 /// Of so many values it is asked which pass made them.
 const MOST_TRACED: usize = 16;
@@ -266,11 +266,7 @@ impl Advice<'_, '_> {
 
     /// Whether the HLO text tells that JAX computes something again for the backward pass.
     fn is_rematerialised(&self) -> bool {
-        let Some(file) = self.dump.file_of(Part::Module) else {
-            return false;
-        };
-        let mut blocks = self.dump.files[file].document.blocks();
-        blocks.any(|(_, block)| {
+        self.dump.module_blocks().any(|block| {
             checkpoint();
             block.text().contains(COMPUTED_AGAIN)
         })

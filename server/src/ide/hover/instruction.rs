@@ -211,7 +211,7 @@ impl<'d> Instruction<'d> {
             return false;
         };
         // Of a second program in a text nothing is known, though a name may be from before an edit.
-        dump.module.instructions.contains_key(&name)
+        dump.module.instructions.has(name)
             && dump.has_used_values()
             && !dump.steps.is_empty()
             && dump.step_of(name).is_none()

@@ -135,7 +135,7 @@ fn without_use(dump: &Dump, value: &Value) -> String {
     } else if is_phi(dump, value) && dump.opcode(value.name) != Some("while") {
         // Loops hand bytes from value to value without an instruction that reads them.
         "not read itself: control flow hands its bytes on".to_owned()
-    } else if dump.module.instructions.contains_key(&value.name) {
+    } else if dump.module.instructions.has(value.name) {
         "never read".to_owned()
     } else {
         "no use is printed".to_owned()

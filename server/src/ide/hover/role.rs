@@ -24,7 +24,7 @@ pub(super) fn taker(opcode: &str) -> Option<&'static str> {
 /// What the result of `name` is for, if it is the root of its computation: `the condition of the loop while`.
 /// Only the HLO text tells.
 pub(super) fn of_root(dump: &Dump, name: NameId) -> Option<String> {
-    let entry = dump.module.instructions.get(&name)?;
+    let entry = dump.module.instructions.get(name)?;
     let at = dump.at::<facts::Instruction>(entry.row)?;
     let document = &dump.files.get(at.file)?.document;
     let (_, token) = document.token_at(at.start + at.row.name.start)?;
@@ -52,7 +52,7 @@ fn caller(dump: &Dump, computation: &str, step: u32) -> Option<(NameId, String)>
     let behind = dump.steps.get(step as usize + 1..)?.iter();
     let callers = behind
         .filter_map(|step| {
-            dump.at::<facts::Instruction>(dump.module.instructions.get(&step.name)?.row)
+            dump.at::<facts::Instruction>(dump.module.instructions.get(step.name)?.row)
         })
         .filter(|at| taker(at.text(at.row.opcode)).is_some());
     callers.take(MAX_CALLERS).find_map(|at| {

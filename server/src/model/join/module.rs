@@ -1,13 +1,12 @@
 //! The HLO text: its tables, computations and instructions.
 
-use std::ops::ControlFlow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use buflens_syntax::facts::{self, Heading, brief};
 use buflens_syntax::{Block, Document};
 
-use super::one_dump::OneDump;
-use super::{Join, each_in_turn};
+use super::Join;
 use crate::model::{FileId, Instruction, Module, Row};
 
 /// The HLO text of a state of a dump, joined.
@@ -18,85 +17,115 @@ pub(super) struct JoinedModule {
     module: Arc<Module>,
 }
 
+/// How far an HLO text is joined.
+#[derive(Debug, Default)]
+pub(super) struct ReadModule {
+    /// That of the state before, if the text is the same.
+    pub(super) known: Option<JoinedModule>,
+    module: Module,
+    /// The computation that the next instructions belong to.
+    computation: Option<u32>,
+    /// The title of the table that the next rows belong to.
+    table: String,
+}
+
+impl ReadModule {
+    pub(super) fn set_second(&mut self, range: Range<u32>) {
+        self.module.second = Some(range);
+    }
+}
+
 impl Join<'_> {
-    /// Joins the HLO text, unless it is that of the state before.
-    pub(super) fn join_module(&mut self, file: FileId, document: &Document) {
+    /// The HLO text of the state before, if it is this one.
+    pub(super) fn known_module(&mut self, document: &Document) -> Option<JoinedModule> {
+        let file = self.reading.file;
         let known = self.numbering.module.take();
-        let known = known.filter(|it| it.file == file && it.document.is_same(document));
+        known.filter(|it| it.file == file && it.document.is_same(document))
+    }
+
+    /// Ends the HLO text, whose document this is.
+    pub(super) fn end_module(&mut self, document: &Document) {
+        let ReadModule {
+            known, mut module, ..
+        } = std::mem::take(&mut self.reading.module);
+        module.instructions.shrink_to_fit();
+        module.signatures.shrink_to_fit();
         let joined = known.unwrap_or_else(|| JoinedModule {
-            file,
+            file: self.reading.file,
             document: document.clone(),
-            module: self.read_module(file, document).into(),
+            module: module.into(),
         });
-        self.add_second(file, joined.module.second.clone());
+        if let Some(range) = &joined.module.second {
+            self.add_second(range.clone());
+        }
         self.dump.module = Arc::clone(&joined.module);
         self.numbering.module = Some(joined);
     }
 
-    fn read_module(&mut self, file: FileId, document: &Document) -> Module {
-        let mut module = Module::default();
-        let mut computation = None;
-        let mut table = "";
-        let mut one = OneDump::default();
-        each_in_turn(document, |block, start, content| {
-            if let Some(line) = one.begins_another(content) {
-                module.second = Some(start + line.start..start + line.end);
-                return ControlFlow::Break(());
+    /// Joins the next block of the HLO text.
+    pub(super) fn read_module_block(&mut self, number: usize, content: &Block) {
+        let ReadModule {
+            mut module,
+            mut computation,
+            mut table,
+            known,
+        } = std::mem::take(&mut self.reading.module);
+        let file = self.reading.file;
+        let facts = content.facts();
+        let row = |row: usize| Row::new(file, number, row);
+        let mut titles = content
+            .headings()
+            .iter()
+            .filter(|(heading, _)| *heading == Heading::Table)
+            .peekable();
+        for (number, content_row) in content.table_rows().iter().enumerate() {
+            let start = content_row.row.span.start;
+            while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
+                title.text(content.text()).clone_into(&mut table);
             }
-            let facts = content.facts();
-            let row = |row: usize| Row::new(file, block, row);
-            let mut titles = content
-                .headings()
-                .iter()
-                .filter(|(heading, _)| *heading == Heading::Table)
-                .peekable();
-            for (number, content_row) in content.table_rows().iter().enumerate() {
-                let start = content_row.row.span.start;
-                while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
-                    table = title.text(content.text());
-                }
-                if let Some(rows) = module.tables.under(table) {
-                    rows.push(row(number));
-                }
+            if let Some(rows) = module.tables.under(&table) {
+                rows.push(row(number));
             }
-            if let Some((_, title)) = titles.last() {
-                table = title.text(content.text());
-            }
-            let texts = self.texts_of(content, &facts);
-            let mut headers = content.computations().iter().enumerate().peekable();
-            let instructions = facts.rows().filter_map(|(line, row)| match row {
-                brief::Row::Instruction(instruction) => Some((line, instruction)),
-                _ => None,
-            });
-            for (number, (line, instruction)) in instructions.enumerate() {
-                while let Some((at, header)) =
-                    headers.next_if(|(_, header)| header.instructions as usize <= number)
-                {
-                    computation =
-                        Some(self.push_computation(&mut module, header, content, row(at)));
-                }
-                let name = texts.name(instruction.name);
-                let entry = Instruction {
-                    row: row(line.into()),
-                    computation,
-                    shape: self.shape(&texts, instruction.shape),
-                };
-                let signatures = &mut module.signatures;
-                signatures.push(computation, entry.row, entry.shape, &instruction);
-                let first = module.instructions.entry(name).or_insert(entry);
-                if first.computation != computation
-                    && let Some(computation) = computation
-                {
-                    module.repeated.entry((computation, name)).or_insert(entry);
-                }
-            }
-            for (at, header) in headers {
+        }
+        if let Some((_, title)) = titles.last() {
+            title.text(content.text()).clone_into(&mut table);
+        }
+        let texts = self.texts_of(content, &facts);
+        let mut headers = content.computations().iter().enumerate().peekable();
+        let instructions = facts.rows().filter_map(|(line, row)| match row {
+            brief::Row::Instruction(instruction) => Some((line, instruction)),
+            _ => None,
+        });
+        for (number, (line, instruction)) in instructions.enumerate() {
+            while let Some((at, header)) =
+                headers.next_if(|(_, header)| header.instructions as usize <= number)
+            {
                 computation = Some(self.push_computation(&mut module, header, content, row(at)));
             }
-            ControlFlow::Continue(())
-        });
-        module.signatures.shrink_to_fit();
-        module
+            let name = texts.name(instruction.name);
+            let entry = Instruction {
+                row: row(line.into()),
+                computation,
+                shape: self.shape(&texts, instruction.shape),
+            };
+            let signatures = &mut module.signatures;
+            signatures.push(computation, entry.row, entry.shape, &instruction);
+            let first = module.instructions.first(name, entry);
+            if first.computation != computation
+                && let Some(computation) = computation
+            {
+                module.repeated.entry((computation, name)).or_insert(entry);
+            }
+        }
+        for (at, header) in headers {
+            computation = Some(self.push_computation(&mut module, header, content, row(at)));
+        }
+        self.reading.module = ReadModule {
+            known,
+            module,
+            computation,
+            table,
+        };
     }
 
     fn push_computation(

@@ -213,7 +213,7 @@ mod tests {
         let module = renamed(&module, "  a = f32[]", "  c = f32[7]");
         let third = state_of(&[&assignment, &module], &mut numbering);
         let shape = |dump: &Dump, name| {
-            let found = dump.module.instructions.get(&dump.names.get(name)?)?;
+            let found = dump.module.instructions.get(dump.names.get(name)?)?;
             Some(dump.shapes[found.shape].to_owned())
         };
         assert_eq!(shape(&second, "a").as_deref(), Some("f32[]"));
@@ -224,7 +224,8 @@ mod tests {
         // As another file of the dump its rows are others.
         let moved = state_of(&[&module, &assignment], &mut numbering);
         let b = moved.names.get("b").expect("a name");
-        assert_eq!(moved.module.instructions[&b].row.file(), 0);
+        let b = moved.module.instructions.get(b).expect("an instruction");
+        assert_eq!(b.row.file(), 0);
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl<'d> Origins<'d> {
     /// The instruction whose result a loop writes into `value`, a buffer, part by part; `own` is that which defines it.
     /// `None` where there is none, or it tells no other line than the loop.
     pub(super) fn stacked(&self, value: &Value, own: &Origin) -> Option<NameId> {
-        let computation = || self.dump.module.instructions.get(&value.name)?.computation;
+        let computation = || self.dump.module.instructions.get(value.name)?.computation;
         let looping = match own.parts.opcode {
             "while" => value.name,
             "parameter" | "fusion" | "dynamic-update-slice" => {
@@ -123,8 +123,8 @@ impl<'d> Origins<'d> {
 
     /// The root of a computation of the HLO text, which stands last; of a tuple so many-th element.
     fn result_of(&self, computation: u32, element: usize) -> Option<Followed> {
-        let (text, root) = self.dump.instructions_of(computation).next_back()?;
-        let root = self.dump.names.get(root.name.text(text))?;
+        let (block, root) = self.dump.instructions_of(computation).next_back()?;
+        let root = self.dump.names.get(root.name.text(block.text()))?;
         let parts = &self.named(root).parts;
         match parts.opcode {
             "tuple" => read_as(self.dump, parts, element),

@@ -474,7 +474,7 @@ fn copy_place(dump: &Dump, copy: &Copy) -> Option<Place> {
     if let Some(value) = value.and_then(|at| dump.values.get(at as usize)) {
         return value_place(dump, value);
     }
-    let row = dump.module.instructions.get(&copy.name)?.row;
+    let row = dump.module.instructions.get(copy.name)?.row;
     let at = dump.at::<buflens_syntax::facts::Instruction>(row)?;
     Some(at.place(at.row.name))
 }
