@@ -10,7 +10,7 @@ use crate::model::bytes::taken;
 use crate::model::origin::called;
 use crate::model::shapes::shape_text;
 use crate::model::space::{self, HOST};
-use crate::model::{Dump, NameId};
+use crate::model::{Dump, NameId, Value};
 
 /// What a copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,21 +129,53 @@ fn loop_of(audit: &Audit, name: NameId) -> Option<Loop> {
 
 /// All copies, those with the most bytes first.
 pub fn copies(audit: &Audit) -> Vec<Copy> {
+    copies_from(audit, 0)
+}
+
+/// The copies that write `least` bytes or more, those with the most first, and among them some that write less. As in
+/// [`copies`] it is known of each whether it takes an earlier one back.
+pub fn copies_from(audit: &Audit, least: u64) -> Vec<Copy> {
     let dump = audit.dump;
+    let opcode = |value: &Value| match value.opcode {
+        Some(opcode) => &dump.names[opcode],
+        None => dump.opcode(value.name).unwrap_or_default(),
+    };
+    let is_start = |opcode: &str| opcode.ends_with("-start");
+    let may_copy =
+        |opcode: &str| matches!(opcode, "copy" | "transpose" | "fusion") || is_start(opcode);
+    // What is asynchronous may write what another instruction defines.
+    let is_small = |value: &Value, opcode: &str| {
+        let written = dump.shown(value.name).filter(|_| !is_start(opcode));
+        written.is_some_and(|at| dump.values[at as usize].size < least)
+    };
+    let is_copy = |value: &Value, opcode: &str| {
+        may_copy(opcode) && (opcode != "fusion" || dump.copied_in(value.name).is_some())
+    };
     let mut names = FxHashSet::default();
-    let mut copies = Vec::new();
-    for value in &dump.values {
-        let opcode = match value.opcode {
-            Some(opcode) => &dump.names[opcode],
-            None => dump.opcode(value.name).unwrap_or_default(),
-        };
-        let is_copy = matches!(opcode, "copy" | "transpose")
-            || opcode.ends_with("-start")
-            || opcode == "fusion" && dump.copied_in(value.name).is_some();
-        if is_copy && names.insert(value.name) {
-            copies.extend(read(audit, value.name));
+    let mut copies: Vec<(u32, Copy)> = Vec::new();
+    for (number, value) in (0..).zip(&dump.values) {
+        let opcode = opcode(value);
+        if may_copy(opcode)
+            && !is_small(value, opcode)
+            && is_copy(value, opcode)
+            && names.insert(value.name)
+        {
+            copies.extend(read(audit, value.name).map(|copy| (number, copy)));
         }
     }
+    // One of these may take back what a small one did.
+    let read_by_them: Vec<u32> = copies
+        .iter()
+        .filter_map(|(_, copy)| copy.from.value)
+        .collect();
+    for number in read_by_them {
+        let value = &dump.values[number as usize];
+        if is_copy(value, opcode(value)) && names.insert(value.name) {
+            copies.extend(read(audit, value.name).map(|copy| (number, copy)));
+        }
+    }
+    copies.sort_unstable_by_key(|(number, _)| *number);
+    let mut copies: Vec<Copy> = copies.into_iter().map(|(_, copy)| copy).collect();
     find_round_trips(dump, &mut copies);
     copies.sort_by_key(|copy| {
         let start = copy.window.map_or(u64::MAX, |window| window.0);

@@ -14,7 +14,7 @@ use super::budgets::Limits;
 use super::labels::{cut, title, value_place};
 use super::{Code, Finding, Findings};
 use crate::audit::Audit;
-use crate::audit::copies::copies;
+use crate::audit::copies::copies_from;
 use crate::audit::donation::donation;
 use crate::model::cancel::join;
 use crate::model::occupancy::Moment;
@@ -110,7 +110,7 @@ impl<'d> Advice<'_, 'd> {
     }
 
     fn others(&self) -> Vec<OfKind> {
-        let copies = copies(&self.audit);
+        let copies = copies_from(&self.audit, self.least_copied());
         let (repeated, residuals) = match self.temporaries_at_peak() {
             Some((peak, temporaries)) => (
                 self.repeated_shapes(peak, &temporaries),

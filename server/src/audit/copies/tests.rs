@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::audit::fixture::{audited, dump, real};
 use crate::model::source::Libraries;
+use crate::real_dumps::{compilations, read};
 
 fn check(dump: &Dump, expected: &Expect) {
     let mut text = String::new();
@@ -40,6 +41,31 @@ fn check(dump: &Dump, expected: &Expect) {
         .unwrap();
     }
     expected.assert_eq(&text);
+}
+
+#[test]
+fn of_large_copies_all_is_known_without_the_small_ones() {
+    // There a large copy takes back what a small one did.
+    let small = TEXT.replace("<2 copy.1 @0> (size=512", "<2 copy.1 @0> (size=256");
+    let mut dumps = vec![audited(&small)];
+    dumps.extend(compilations().iter().step_by(7).map(|files| read(files)));
+    let (mut small, mut round_trips) = (0, 0);
+    for dump in &dumps {
+        let audit = Audit::new(dump, Libraries::default());
+        let all = copies(&audit);
+        let sizes: FxHashSet<u64> = all.iter().filter_map(|copy| copy.bytes).collect();
+        for least in sizes.into_iter().flat_map(|size| [size, size + 1]) {
+            let is_large = |copy: &&Copy| copy.bytes >= Some(least);
+            let large = copies_from(&audit, least);
+            let expected: Vec<&Copy> = all.iter().filter(is_large).collect();
+            let found: Vec<&Copy> = large.iter().filter(is_large).collect();
+            assert_eq!(found, expected, "{:?}: {least}", dump.files[0].path);
+            small += usize::from(large.len() < all.len());
+            let trips = found.iter().filter(|copy| copy.round_trip.is_some());
+            round_trips += trips.count();
+        }
+    }
+    assert!(small > 0 && round_trips > 0, "{small}, {round_trips}");
 }
 
 const TEXT: &str = r"BufferAssignment:

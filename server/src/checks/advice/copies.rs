@@ -9,6 +9,7 @@ use crate::audit::offload::offload;
 use crate::checks::labels::{cut, size_place, space_title, title, value_place};
 use crate::checks::{Code, Finding};
 use crate::model::bytes::{grouped, rounded};
+use crate::model::space::HOST;
 
 /// The element type that a shape's text begins with.
 fn element(shape: &str) -> Option<&str> {
@@ -22,6 +23,19 @@ fn is_compression(name: &str) -> bool {
 }
 
 impl Advice<'_, '_> {
+    /// So many bytes a copy writes to be told of. What comes back from host memory may take less here than there, where it
+    /// is the parameter that counts.
+    pub(super) fn least_copied(&self) -> u64 {
+        let mut allocations = self.dump.allocations.iter();
+        let has_host_parameters =
+            allocations.any(|it| it.color == HOST && it.parameter().is_some());
+        if has_host_parameters {
+            0
+        } else {
+            self.thresholds.min_bytes
+        }
+    }
+
     /// `layout-copy`: one finding for each pair of shapes.
     pub(super) fn layout_copies(&self, copies: &[Copy]) -> Vec<Finding> {
         let mut groups: BTreeMap<(&str, &str), Vec<&Copy>> = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::audit::copies::Purpose;
+use crate::audit::copies::{Purpose, copies};
 use crate::audit::fixture::{audited, dump, program, real};
 use crate::checks::check_with;
 
