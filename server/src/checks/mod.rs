@@ -38,6 +38,7 @@ use buflens_syntax::{DocumentKind, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::structure::Section;
+use crate::allocator;
 use crate::model::bytes::counted;
 use crate::model::cancel::join;
 use crate::model::shapes::Shapes;
@@ -174,6 +175,11 @@ fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Ve
     };
     let is_sound = findings.list.iter().all(says_nothing);
     if is_sound {
+        if dump.is_released() {
+            // Advice is other code.
+            allocator::give_back();
+            allocator::forget_code();
+        }
         advice::advise(dump, thresholds, &mut findings);
     }
     (findings.finish(), is_sound)
