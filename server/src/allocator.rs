@@ -1,6 +1,6 @@
 //! What the C library and the system are told about memory, where they are glibc and Linux: the only code that Rust counts as unsafe.
 
-pub use glibc::{forget_code, give_back, in_steps, keep, share};
+pub use glibc::{give_back, in_steps, keep, share};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "there is no safe way to tell glibc")]
@@ -36,9 +36,16 @@ mod glibc {
         unsafe { libc::mallopt(libc::M_TOP_PAD, STEP) };
     }
 
-    /// Gives the pages of the program's code, and of its libraries', back to the system, which reads in again what is run again:
-    /// much runs seldom. What anybody has written into stays.
-    pub fn forget_code() {
+    /// Gives what is free back to the system, and the pages of the program's code, and of its libraries': it reads in again what
+    /// is run again, and much runs seldom.
+    pub fn give_back() {
+        // SAFETY: any thread may call it at any time; it touches only what is free.
+        unsafe { libc::malloc_trim(0) };
+        forget_code();
+    }
+
+    /// What anybody has written into stays.
+    fn forget_code() {
         let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else {
             return;
         };
@@ -68,12 +75,6 @@ mod glibc {
             }
         }
     }
-
-    /// Gives what is free back to the system.
-    pub fn give_back() {
-        // SAFETY: any thread may call it at any time; it touches only what is free.
-        unsafe { libc::malloc_trim(0) };
-    }
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
@@ -83,8 +84,6 @@ mod glibc {
     pub fn keep() {}
 
     pub fn in_steps() {}
-
-    pub fn forget_code() {}
 
     pub fn give_back() {}
 }

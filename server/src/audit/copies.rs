@@ -10,7 +10,7 @@ use crate::model::bytes::taken;
 use crate::model::origin::called;
 use crate::model::shapes::shape_text;
 use crate::model::space::{self, HOST};
-use crate::model::{Dump, NameId, Value};
+use crate::model::{Dump, NameId};
 
 /// What a copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,44 +136,33 @@ pub fn copies(audit: &Audit) -> Vec<Copy> {
 /// [`copies`] it is known of each whether it takes an earlier one back.
 pub fn copies_from(audit: &Audit, least: u64) -> Vec<Copy> {
     let dump = audit.dump;
-    let opcode = |value: &Value| match value.opcode {
-        Some(opcode) => &dump.names[opcode],
-        None => dump.opcode(value.name).unwrap_or_default(),
-    };
-    let is_start = |opcode: &str| opcode.ends_with("-start");
-    let may_copy =
-        |opcode: &str| matches!(opcode, "copy" | "transpose" | "fusion") || is_start(opcode);
-    // What is asynchronous may write what another instruction defines.
-    let is_small = |value: &Value, opcode: &str| {
-        let written = dump.shown(value.name).filter(|_| !is_start(opcode));
-        written.is_some_and(|at| dump.values[at as usize].size < least)
-    };
-    let is_copy = |value: &Value, opcode: &str| {
-        may_copy(opcode) && (opcode != "fusion" || dump.copied_in(value.name).is_some())
-    };
     let mut names = FxHashSet::default();
-    let mut copies: Vec<(u32, Copy)> = Vec::new();
-    for (number, value) in (0..).zip(&dump.values) {
-        let opcode = opcode(value);
-        if may_copy(opcode)
-            && !is_small(value, opcode)
-            && is_copy(value, opcode)
-            && names.insert(value.name)
-        {
-            copies.extend(read(audit, value.name).map(|copy| (number, copy)));
-        }
-    }
-    // One of these may take back what a small one did.
-    let read_by_them: Vec<u32> = copies
-        .iter()
-        .filter_map(|(_, copy)| copy.from.value)
-        .collect();
-    for number in read_by_them {
+    let mut copy_at = |number: u32, least: u64| {
         let value = &dump.values[number as usize];
-        if is_copy(value, opcode(value)) && names.insert(value.name) {
-            copies.extend(read(audit, value.name).map(|copy| (number, copy)));
-        }
-    }
+        let opcode = match value.opcode {
+            Some(opcode) => &dump.names[opcode],
+            None => dump.opcode(value.name).unwrap_or_default(),
+        };
+        let is_small = || {
+            let written = dump.shown(value.name);
+            written.is_some_and(|at| dump.values[at as usize].size < least)
+        };
+        let is_copy = match opcode {
+            "copy" | "transpose" => !is_small(),
+            "fusion" => !is_small() && dump.copied_in(value.name).is_some(),
+            // What is asynchronous may write what another instruction defines.
+            _ => opcode.ends_with("-start"),
+        };
+        let is_new = is_copy && names.insert(value.name);
+        let copy = is_new.then(|| read(audit, value.name)).flatten();
+        copy.map(|copy| (number, copy))
+    };
+    let numbers = 0..dump.values.len() as u32;
+    let mut copies: Vec<(u32, Copy)> = numbers.filter_map(|at| copy_at(at, least)).collect();
+    // One of these may take back what a small one did.
+    let read_by_them = copies.iter().filter_map(|(_, copy)| copy.from.value);
+    let read_by_them: Vec<u32> = read_by_them.collect();
+    copies.extend(read_by_them.into_iter().filter_map(|at| copy_at(at, 0)));
     copies.sort_unstable_by_key(|(number, _)| *number);
     let mut copies: Vec<Copy> = copies.into_iter().map(|(_, copy)| copy).collect();
     find_round_trips(dump, &mut copies);
@@ -356,12 +345,10 @@ fn moved<'s>(
 /// The operand that a computation of the HLO text only moves, if it does no more.
 fn moved_in(dump: &Dump, computation: u32) -> Option<usize> {
     let mut moved = None;
-    for (_, block, rows) in dump.blocks_of(computation) {
-        for row in block.rows_in::<facts::Instruction>(rows) {
-            let opcode = row.opcode.text(block.text());
-            if !matches!(opcode, "parameter" | "constant") {
-                moved = moved.max(Some(moved_by(opcode)?));
-            }
+    for (block, row) in dump.instructions_of(computation) {
+        let opcode = row.opcode.text(block.text());
+        if !matches!(opcode, "parameter" | "constant") {
+            moved = moved.max(Some(moved_by(opcode)?));
         }
     }
     moved

@@ -178,7 +178,6 @@ fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Ve
         if dump.is_released() {
             // Advice is other code.
             allocator::give_back();
-            allocator::forget_code();
         }
         advice::advise(dump, thresholds, &mut findings);
     }

@@ -22,7 +22,7 @@ pub fn let_go(held: impl Send + 'static) {
 /// Gives memory back: the code that has started the server, now, and, once the server rests, what has been freed where that may
 /// be a lot, with the code that has run: what answers a hover is a small part of what finds and checks everything.
 pub fn start(session: &Arc<Session>) {
-    allocator::forget_code();
+    allocator::give_back();
     let session = Arc::clone(session);
     tokio::spawn(async move {
         loop {
@@ -33,11 +33,7 @@ pub fn start(session: &Arc<Session>) {
                 .is_ok()
                 || session.is_busy()
             {}
-            let give_back = || {
-                allocator::give_back();
-                allocator::forget_code();
-            };
-            let _ = tokio::task::spawn_blocking(give_back).await;
+            let _ = tokio::task::spawn_blocking(allocator::give_back).await;
         }
     });
 }

@@ -90,8 +90,8 @@ impl Dump {
         let mut copied = FxHashMap::default();
         self.each_of_opcodes(&["fusion"], |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
-            let body = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
-            if let Some(moved) = body {
+            let moved = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
+            if let Some(moved) = moved {
                 copied.entry(name).or_insert(*moved);
             }
         });

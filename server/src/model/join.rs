@@ -123,10 +123,10 @@ impl<'n> Join<'n> {
         match self.reading.part {
             Part::Assignment | Part::Values | Part::LiveRange => self.blocks_of(document),
             Part::Module => {
-                self.reading.module.known = self.known_module(document);
-                if self.reading.module.known.is_none() {
-                    self.blocks_of(document);
+                if let Some(known) = self.known_module(document) {
+                    return self.take_module(known);
                 }
+                self.blocks_of(document);
             }
             Part::Report => read_facts(document),
             Part::None => {}

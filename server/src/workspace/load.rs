@@ -12,7 +12,6 @@ use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, Totals, beside};
 use super::names::{Sibling, is_piped, module_name, siblings};
 use super::on_disk::{Texts, is_large, read_large};
-use crate::allocator;
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, File, FileId, Join, Numbering, Part};
 
@@ -199,11 +198,6 @@ pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
     let changed = before.filter(|(before, path)| length(path).ok() != *before);
     notes.extend(changed.map(|(_, path)| Note::Changed { path }));
     let file = files.iter().position(|file| file.path == path).unwrap_or(0);
-    if files.iter().any(|file| file.document.is_released()) {
-        // What reading took is not needed any more, nor the code that has read.
-        allocator::give_back();
-        allocator::forget_code();
-    }
     let dump = match join.filter(|join| join.is_of(&files)) {
         Some(join) => join.finish(files),
         None => Dump::new(files),

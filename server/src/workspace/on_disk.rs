@@ -10,6 +10,7 @@ use buflens_syntax::{Block, Source};
 
 use super::ahead::read_once;
 use super::load::{Form, ReadError, length, pieces, read};
+use crate::allocator;
 use crate::model::cancel::lock;
 use crate::model::{File, FileId, Join, Part};
 
@@ -71,6 +72,8 @@ pub(super) fn read_large(
         if let Some(join) = joining {
             join.end(&document);
         }
+        // What reading took is not needed any more, nor the code that has read.
+        allocator::give_back();
         return Ok(File {
             path: path.to_owned(),
             document,

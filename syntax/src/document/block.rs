@@ -181,18 +181,15 @@ impl Block {
 
     /// The block with its text, to be read through once: where that is not held, it is read again and goes with what is returned.
     pub(super) fn passing(self: &Arc<Self>) -> Arc<Self> {
-        let Some(origin) = self.text.origin() else {
+        let Some(released) = self.text.elsewhere() else {
             return Arc::clone(self);
         };
-        if let Some(block) = origin.passing(self.id) {
+        if let Some(block) = released.origin.passing(self.id) {
             return block;
         }
-        let Some(text) = self.text.again() else {
-            return Arc::clone(self);
-        };
         let block = Arc::new(Self {
             id: self.id,
-            text,
+            text: Text::from(&*released.read()),
             mode: self.mode,
             follow: self.follow,
             line_starts: self.line_starts.clone(),
@@ -204,7 +201,7 @@ impl Block {
             numbers: Mutex::default(),
             errors: self.errors.clone(),
         });
-        origin.keep(&block);
+        released.origin.keep(&block);
         block
     }
 

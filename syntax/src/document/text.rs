@@ -92,16 +92,17 @@ impl Deref for Held {
     }
 }
 
+/// Where a text is that has been released.
 #[derive(Debug)]
-struct Released {
-    origin: Arc<Origin>,
+pub(super) struct Released {
+    pub(super) origin: Arc<Origin>,
     start: u32,
     length: u32,
     hash: u64,
 }
 
 impl Released {
-    fn read(&self) -> Box<str> {
+    pub(super) fn read(&self) -> Box<str> {
         let text = self
             .origin
             .source
@@ -155,15 +156,10 @@ impl Text {
         }
     }
 
-    /// The origin of a text that is not held here.
-    pub(super) fn origin(&self) -> Option<&Origin> {
-        let released = self.released.as_ref()?;
-        self.held.get().is_none().then_some(&*released.origin)
-    }
-
-    /// The text, read again, and held elsewhere.
-    pub(super) fn again(&self) -> Option<Self> {
-        Some(Self::from(&*self.released.as_ref()?.read()))
+    /// Where the text is, if it is not here.
+    pub(super) fn elsewhere(&self) -> Option<&Released> {
+        let released = self.released.as_deref();
+        released.filter(|_| self.held.get().is_none())
     }
 
     /// Whether it need not be held.

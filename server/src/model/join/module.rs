@@ -20,8 +20,6 @@ pub(super) struct JoinedModule {
 /// How far an HLO text is joined.
 #[derive(Debug, Default)]
 pub(super) struct ReadModule {
-    /// That of the state before, if the text is the same.
-    pub(super) known: Option<JoinedModule>,
     module: Module,
     /// The computation that the next instructions belong to.
     computation: Option<u32>,
@@ -45,16 +43,18 @@ impl Join<'_> {
 
     /// Ends the HLO text, whose document this is.
     pub(super) fn end_module(&mut self, document: &Document) {
-        let ReadModule {
-            known, mut module, ..
-        } = std::mem::take(&mut self.reading.module);
+        let mut module = std::mem::take(&mut self.reading.module).module;
         module.instructions.shrink_to_fit();
         module.signatures.shrink_to_fit();
-        let joined = known.unwrap_or_else(|| JoinedModule {
+        self.take_module(JoinedModule {
             file: self.reading.file,
             document: document.clone(),
             module: module.into(),
         });
+    }
+
+    /// Takes an HLO text that is joined.
+    pub(super) fn take_module(&mut self, joined: JoinedModule) {
         if let Some(range) = &joined.module.second {
             self.add_second(range.clone());
         }
@@ -68,7 +68,6 @@ impl Join<'_> {
             mut module,
             mut computation,
             mut table,
-            known,
         } = std::mem::take(&mut self.reading.module);
         let file = self.reading.file;
         let facts = content.facts();
@@ -121,7 +120,6 @@ impl Join<'_> {
             computation = Some(self.push_computation(&mut module, header, content, row(at)));
         }
         self.reading.module = ReadModule {
-            known,
             module,
             computation,
             table,
