@@ -23,7 +23,7 @@ use crate::model::bytes::counted;
 use crate::model::device::{DEVICES, Device};
 use crate::model::space;
 use crate::report::{Counts, Judged, json, judged, markdown, sarif, text};
-use crate::workspace::{self, Found, Loaded, Note, Texts};
+use crate::workspace::{self, Found, Loaded};
 
 /// The width where nothing tells it: lines of dumps are longer than those of tables.
 const WIDTH: usize = 100;
@@ -376,17 +376,10 @@ fn write_findings(
             .flatten();
         (loaded, findings, measured)
     };
-    dumps::for_each(found, Texts::OnDisk, check, |checked| match checked {
+    dumps::for_each(found, check, |checked| match checked {
         Ok((loaded, findings, measured)) => {
-            for note in loaded.notes.iter() {
-                totals.unreadable(note);
-            }
-            for file in &loaded.dump.files {
-                let path = file.path.clone();
-                let changed = Note::Changed { path };
-                if file.document.is_lost() && !loaded.notes.contains(&changed) {
-                    totals.unreadable(&changed);
-                }
+            for note in loaded.notes.iter().cloned().chain(loaded.changed()) {
+                totals.unreadable(&note);
             }
             if is_of(&loaded.dump, DocumentKind::OutOfMemory) {
                 let path = loaded.dump.files[loaded.file].path.display();

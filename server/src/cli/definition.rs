@@ -37,27 +37,23 @@ impl Definition {
     }
 
     fn targets(&self) -> Result<Vec<String>, Failure> {
-        let at = self.position.locate()?;
-        let found = navigation::definition(&at.dump, at.file, at.offset);
-        let targets = found
-            .map(|navigation| navigation.targets)
-            .unwrap_or_default();
-        if targets.is_empty() {
-            return Err(self.position.without("definition"));
-        }
-        let line = |target: &navigation::Target| {
-            let file = at.dump.files.get(target.place.file)?;
-            let LineColumn { line, column } = file
-                .document
-                .line_column(target.selection.start, Encoding::Utf32);
-            let text = file.document.slice(file.document.line_range(line)?);
-            Some(format!(
-                "{}:{}:{}: {text}",
-                file.path.display(),
-                line + 1,
-                column + 1
-            ))
-        };
-        Ok(targets.iter().filter_map(line).collect())
+        self.position.told("definition", |dump, file, offset| {
+            let found = navigation::definition(dump, file, offset)?;
+            let line = |target: &navigation::Target| {
+                let file = dump.files.get(target.place.file)?;
+                let LineColumn { line, column } = file
+                    .document
+                    .line_column(target.selection.start, Encoding::Utf32);
+                let text = file.document.slice(file.document.line_range(line)?);
+                Some(format!(
+                    "{}:{}:{}: {text}",
+                    file.path.display(),
+                    line + 1,
+                    column + 1
+                ))
+            };
+            let lines = found.targets.iter().filter_map(line);
+            Some(lines.collect()).filter(|lines: &Vec<String>| !lines.is_empty())
+        })
     }
 }

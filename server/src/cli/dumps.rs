@@ -10,7 +10,7 @@ use super::complain;
 use super::one_dump::{Problem, is_broken, not_understood};
 use crate::model::bytes::grouped;
 use crate::model::cancel::on_few_threads;
-use crate::workspace::{self, Found, LoadError, Loaded, Texts};
+use crate::workspace::{self, Found, LoadError, Loaded, Note};
 
 /// Dumps of so many bytes are held at a time; a larger one is held alone.
 const BATCH_BYTES: u64 = 256 << 20;
@@ -29,19 +29,21 @@ pub fn each<T: Send>(
         path: PathBuf,
         made: Result<T, Problem>,
         is_broken: bool,
-        notes: Vec<String>,
+        notes: Vec<Note>,
         not_understood: Vec<String>,
     }
     let read = |loaded: Loaded| {
         let path = loaded.dump.files[loaded.file].path.clone();
         let is_broken = is_broken(&loaded);
         let (loaded, made) = told(loaded);
+        let not_understood = not_understood(&loaded.dump);
+        let notes = loaded.notes.iter().cloned().chain(loaded.changed());
         Read {
             path,
             made,
             is_broken,
-            notes: loaded.notes.iter().map(ToString::to_string).collect(),
-            not_understood: not_understood(&loaded.dump),
+            notes: notes.collect(),
+            not_understood,
         }
     };
     let program = |found: &Found| workspace::program_path(&found.stem());
@@ -56,7 +58,7 @@ pub fn each<T: Send>(
     let named: FxHashSet<&PathBuf> = named.flat_map(|found| &found.paths).collect();
     let is_wanted = |path: &PathBuf| named.contains(path) && !stages.contains(path);
     let (mut all, mut is_unreadable) = (Vec::new(), false);
-    for_each(found, Texts::Held, read, |read| {
+    for_each(found, read, |read| {
         let read = match read {
             Ok(read) => read,
             Err(problem) => {
@@ -89,7 +91,6 @@ pub fn each<T: Send>(
 /// the order of `found`. Memory is that of a batch, however many dumps there are.
 pub fn for_each<T: Send>(
     found: &[Found],
-    texts: Texts,
     work: impl Fn(Loaded) -> T + Sync,
     mut take: impl FnMut(Result<T, LoadError>) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -99,9 +100,7 @@ pub fn for_each<T: Send>(
         progress.show(found.len() - rest.len());
         let batch;
         (batch, rest) = rest.split_at(batch_length(rest));
-        let loaded = batch
-            .par_iter()
-            .flat_map_iter(|found| found.load(texts, &work));
+        let loaded = batch.par_iter().flat_map_iter(|found| found.load(&work));
         // A dump that is alone would be read on this thread.
         let done: Vec<Result<T, LoadError>> = on_few_threads(|| loaded.collect());
         progress.hide();

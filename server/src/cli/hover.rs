@@ -34,11 +34,10 @@ impl Hover {
     }
 
     fn explain(&self) -> Result<String, Failure> {
-        let at = self.position.locate()?;
         let libraries = Libraries::default();
-        let hover = ide::hover::hover(&at.dump, at.file, at.offset, &(&libraries).into());
-        hover
-            .map(|hover| hover.markdown)
-            .ok_or_else(|| self.position.without("explanation"))
+        self.position.told("explanation", |dump, file, offset| {
+            let hover = ide::hover::hover(dump, file, offset, &(&libraries).into());
+            hover.map(|hover| hover.markdown)
+        })
     }
 }

@@ -18,7 +18,7 @@ use crate::model::bytes::counted;
 use crate::model::source::Libraries;
 use crate::model::{Dump, FileId, Part, Place, space};
 use crate::report::records::{FileLocation, Source, space_names, space_problem};
-use crate::workspace::{self, Found, Loaded, Note, Texts};
+use crate::workspace::{self, Found, Loaded, Note};
 
 /// So many dumps are named where one was wanted.
 const MOST_NAMED: usize = 20;
@@ -74,11 +74,10 @@ impl Given {
                 return Ok(ExitCode::from(UNREADABLE));
             }
         }
-        let code = if loaded.notes.is_empty() && problems.is_empty() {
-            0
-        } else {
-            UNREADABLE
-        };
+        let changed: Vec<Note> = loaded.changed().collect();
+        changed.iter().for_each(complain);
+        let is_whole = loaded.notes.is_empty() && problems.is_empty() && changed.is_empty();
+        let code = if is_whole { 0 } else { UNREADABLE };
         drop_aside(loaded);
         Ok(ExitCode::from(code))
     }
@@ -123,7 +122,7 @@ pub fn told_of<T>(
 /// # Errors
 /// With the reason, also if nothing in it is about memory.
 pub fn load(path: &Path) -> Result<Loaded, Problem> {
-    let loaded = workspace::load(path, Texts::Held).map_err(|error| error.to_string())?;
+    let loaded = workspace::load(path).map_err(|error| error.to_string())?;
     let (loaded, told) = told_of(loaded, |_| ());
     told.map_err(|problem| format!("{}: {problem}", path.display()))?;
     for problem in not_understood(&loaded.dump) {

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use buflens_syntax::{Encoding, LineColumn};
+use buflens_syntax::{Document, Encoding, LineColumn};
 
 use super::{FINDINGS, UNREADABLE, complain};
 use crate::model::{Dump, FileId};
-use crate::workspace::{self, Texts};
+use crate::workspace;
 
 /// A position in a file, from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,30 +42,37 @@ impl FromStr for Position {
     }
 }
 
-/// A position in a dump that has been read.
-pub struct Located {
-    /// The dump.
-    pub dump: Arc<Dump>,
-    /// The file that was named.
-    pub file: FileId,
-    /// Bytes from its start.
-    pub offset: u32,
-}
-
 /// Why there is nothing to show: the exit code and what to say.
 pub type Failure = (u8, String);
 
 impl Position {
-    /// Reads the dump and finds the position.
-    pub fn locate(&self) -> Result<Located, Failure> {
-        let loaded = workspace::load(&self.path, Texts::Held)
-            .map_err(|error| (UNREADABLE, error.to_string()))?;
+    /// What `answer` tells of the dump, the file in it that was named, and the place in bytes from its start; where it
+    /// tells nothing there is no `what` here.
+    pub fn told<T>(
+        &self,
+        what: &str,
+        answer: impl FnOnce(&Dump, FileId, u32) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let loaded =
+            workspace::load(&self.path).map_err(|error| (UNREADABLE, error.to_string()))?;
         for note in loaded.notes.iter() {
             complain(note);
         }
-        let (dump, file) = (loaded.dump, loaded.file);
+        let offset = self.offset(&loaded.dump.files[loaded.file].document)?;
+        let told = answer(&loaded.dump, loaded.file, offset);
+        if let Some(changed) = loaded.changed().next() {
+            return Err((UNREADABLE, changed.to_string()));
+        }
+        let Self { path, line, column } = self;
+        told.ok_or_else(|| {
+            let message = format!("{}:{line}:{column}: no {what} here", path.display());
+            (FINDINGS, message)
+        })
+    }
+
+    /// The place in bytes from the start of `document`.
+    fn offset(&self, document: &Document) -> Result<u32, Failure> {
         let nothing = |what: String| (FINDINGS, format!("{}: {what}", self.path.display()));
-        let document = &dump.files[file].document;
         let position = LineColumn {
             line: self.line - 1,
             column: self.column - 1,
@@ -91,20 +97,7 @@ impl Position {
                 self.line, found.column, self.column
             )));
         }
-        Ok(Located { dump, file, offset })
-    }
-
-    /// The failure that there is no `what` at this position.
-    pub fn without(&self, what: &str) -> Failure {
-        (
-            FINDINGS,
-            format!(
-                "{}:{}:{}: no {what} here",
-                self.path.display(),
-                self.line,
-                self.column
-            ),
-        )
+        Ok(offset)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::model::{Dump, Place};
 use crate::report::pages;
 use crate::report::records::{self, Answer, PeakQuery, Source};
 use crate::report::{export, html, judged, svg, text_map};
-use crate::workspace::{self, Loaded, Texts, Unavailable};
+use crate::workspace::{self, Loaded, Unavailable};
 
 /// Their names, as they are offered to the client.
 pub const COMMANDS: [&str; 11] = [
@@ -268,14 +268,19 @@ pub fn answer(
         }
         Command::TextMap(asked) => text_map(&audit, asked),
         Command::Diff(asked) => match (other, before) {
-            (Some(other), Some(Ok(Loaded { dump, .. }))) => {
+            (Some(other), Some(Ok(loaded))) => {
+                let dump = &*loaded.dump;
                 let audit = Audit::new(dump, other.config.libraries());
                 let locate = |place: &Place| other.location(dump, place);
                 let before = Source {
                     audit: &audit,
                     locate: &locate,
                 };
-                diff([&before, &source], asked)
+                let told = diff([&before, &source], asked);
+                match loaded.changed().next() {
+                    Some(changed) => Err(changed.to_string()),
+                    None => told,
+                }
             }
             (_, Some(Err(problem))) => Err(problem.clone()),
             _ => Err("there is nothing to compare with".to_owned()),
@@ -364,7 +369,7 @@ fn loaded(view: &View) -> std::result::Result<std::result::Result<Loaded, String
         }
     } else if path.is_file() {
         // Nobody would close it, so it is not kept.
-        match workspace::load(path, Texts::Held) {
+        match workspace::load(path) {
             Ok(loaded) => loaded,
             Err(error) => return problem(&error.reason.to_string()),
         }

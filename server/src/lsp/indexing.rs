@@ -21,7 +21,7 @@ use super::session::Session;
 use crate::model::bytes::{grouped, rounded};
 use crate::model::cancel::{self, Token, lock, on_few_threads};
 use crate::model::source::Libraries;
-use crate::workspace::{self, Found, Index, Record, Texts};
+use crate::workspace::{self, Found, Index, Record};
 
 /// So many dumps are kept.
 const MOST_DUMPS: usize = 10_000;
@@ -407,11 +407,15 @@ fn is_turn(session: &Session, cancelled: &CancellationToken) -> bool {
 
 fn read_one(index: &Index, found: &Found, encoding: Encoding, libraries: &Libraries) {
     let mut records = Vec::new();
-    for record in found.load(Texts::Held, &|loaded| {
+    for record in found.load(&|loaded| {
         for note in loaded.notes.iter() {
             tracing::info!("in the index without a file: {note}");
         }
-        Record::new(&loaded, encoding, libraries)
+        let record = Record::new(&loaded, encoding, libraries);
+        for note in loaded.changed() {
+            tracing::info!("in the index as it was, or less: {note}");
+        }
+        record
     }) {
         match record {
             Ok(record) => records.push(record),

@@ -18,7 +18,7 @@ use crate::audit::Audit;
 use crate::model::Place;
 use crate::model::lines::Lines;
 use crate::report::records::{self, Made, Source};
-use crate::workspace::{self, Loaded, Texts};
+use crate::workspace::{self, Loaded};
 
 /// The command's name.
 pub const COMMAND: &str = "buflens.where";
@@ -82,10 +82,11 @@ pub fn answer(
         .collect();
     let mut closed = session.indexing.index.dumps_made_by(&lines);
     closed.retain(|path| !open.contains(&workspace::stem_or_path(path)));
-    // A file that went away in the meantime tells nothing.
+    // A file that went away in the meantime, or changed, tells nothing.
     parts.extend(closed.iter().take(MOST_READ).filter_map(|path| {
-        let loaded = workspace::load(path, Texts::Held).ok()?;
-        Some(part(&session.view(path), &loaded))
+        let loaded = workspace::load(path).ok()?;
+        let part = part(&session.view(path), &loaded);
+        loaded.changed().next().is_none().then_some(part)
     }));
     let mut made = Made::new(&lines, None, parts, limit);
     made.dumps_left_out = closed.len().saturating_sub(MOST_READ);

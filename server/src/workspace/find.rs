@@ -13,7 +13,6 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::load::{LoadError, Loaded, Note, load};
 use super::names::{is_piped, part_of_head, part_of_name, part_of_suffix, stem_or_path};
-use super::on_disk::Texts;
 use super::patterns::{Programs, begun_with};
 use super::unread::is_compressed;
 use crate::model::Part;
@@ -46,7 +45,7 @@ impl Found {
 
     /// Reads the dump that the files are parts of. A file among them that is none, since it was
     /// renamed or is no dump at all, is a dump of its own.
-    pub fn load<T>(&self, texts: Texts, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
+    pub fn load<T>(&self, work: &impl Fn(Loaded) -> T) -> Vec<Result<T, LoadError>> {
         let (mut names, mut done, mut failed): (FxHashSet<OsString>, _, Vec<LoadError>) =
             (FxHashSet::default(), Vec::new(), Vec::new());
         let is_among = |names: &FxHashSet<OsString>, path: &Path| {
@@ -56,7 +55,7 @@ impl Found {
             if is_among(&names, path) {
                 continue;
             }
-            match load(path, texts) {
+            match load(path) {
                 Ok(loaded) => {
                     let files = loaded.dump.files.iter().map(|file| &file.path);
                     let left_out = loaded.notes.iter().filter_map(Note::left_out);

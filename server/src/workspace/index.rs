@@ -434,7 +434,6 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::*;
-    use crate::workspace::Texts;
     use crate::workspace::find;
 
     /// An index of dumps, each with values of these names.
@@ -446,9 +445,8 @@ mod tests {
         let (found, problems) = find(&[folder.to_owned()]);
         assert_eq!(problems, Vec::<String>::new());
         for found in found {
-            let records = found.load(Texts::Held, &|loaded| {
-                Record::new(&loaded, Encoding::Utf16, &Libraries::default())
-            });
+            let records =
+                found.load(&|loaded| Record::new(&loaded, Encoding::Utf16, &Libraries::default()));
             let records = records.into_iter().map(|it| it.expect("a dump")).collect();
             index.insert(found.stem(), found.stamp, found.bytes, records);
         }
@@ -490,9 +488,8 @@ mod tests {
                 &names.each_ref().map(String::as_str),
             );
             let (found, _) = find(&[folder.path().to_owned()]);
-            let records = found[0].load(Texts::Held, &|loaded| {
-                Record::new(&loaded, Encoding::Utf16, &Libraries::default())
-            });
+            let records = found[0]
+                .load(&|loaded| Record::new(&loaded, Encoding::Utf16, &Libraries::default()));
             let records = records.into_iter().map(|it| it.expect("a dump")).collect();
             index.insert(found[0].stem(), found[0].stamp, found[0].bytes, records);
             assert!(bytes(&index) < 500, "round {round}: {}", bytes(&index));
@@ -504,7 +501,7 @@ mod tests {
     fn a_line_of_source_finds_what_it_made() {
         let index = Index::default();
         let dump = "../tests/fixtures/readme/planted-error.txt";
-        let loaded = super::super::load(Path::new(dump), Texts::Held).expect("a dump");
+        let loaded = super::super::load(Path::new(dump)).expect("a dump");
         index.insert(
             dump.into(),
             0,

@@ -11,7 +11,7 @@ use buflens_syntax::{Document, DocumentKind, TooLarge};
 use super::ahead::{PIECE, read_pieces};
 use super::beside::{Beside, Totals, beside};
 use super::names::{Sibling, is_piped, module_name, siblings};
-use super::on_disk::{Texts, is_large, read_large};
+use super::on_disk::{is_large, read_large};
 use crate::model::cancel::checkpoint;
 use crate::model::{Dump, File, FileId, Join, Numbering, Part};
 
@@ -24,6 +24,18 @@ pub struct Loaded {
     pub file: FileId,
     /// Siblings that the dump had to do without.
     pub notes: Arc<[Note]>,
+}
+
+impl Loaded {
+    /// A note for each file that turned out to have changed when its text was read again, so that some of what was told
+    /// of it is told of blanks. To be asked when all has been told.
+    pub fn changed(&self) -> impl Iterator<Item = Note> {
+        let lost = self.dump.files.iter().filter(|it| it.document.is_lost());
+        let changed = lost.map(|file| Note::Changed {
+            path: file.path.clone(),
+        });
+        changed.filter(|note| !self.notes.contains(note))
+    }
 }
 
 /// Why a sibling is not part of its dump.
@@ -126,14 +138,15 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Reads the file at `path` and its siblings on disk.
+/// Reads the file at `path` and its siblings on disk, for what is asked of them now: the texts of large files are not held,
+/// but read again where they are asked for. What is wrong in those is known then.
 ///
 /// # Errors
 /// If the file itself cannot be read. Siblings that cannot are left out, with a note.
-pub fn load(path: &Path, texts: Texts) -> Result<Loaded, LoadError> {
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let mut numbering = Numbering::default();
     // As long as everything is as the names of the files say, it is joined as it is read.
-    let mut join = (texts == Texts::OnDisk).then(|| Join::new(&mut numbering));
+    let mut join = Some(Join::new(&mut numbering));
     let mut read = |path: &Path, part: Part, file: FileId| match &mut join {
         Some(_) if !matches!(part, Part::Report | Part::None) && is_large(path) => {
             let read_it = read_large(path, part, file, &mut join);
@@ -421,7 +434,7 @@ mod tests {
             ),
             ("n-live-range.txt", RANGES),
         ]);
-        let loaded = load(&folder.path().join("m-live-range.txt"), Texts::Held).expect("a dump");
+        let loaded = load(&folder.path().join("m-live-range.txt")).expect("a dump");
         assert_eq!(
             names(&loaded),
             [
@@ -442,15 +455,20 @@ mod tests {
             ("m-buffer-assignment.txt", ASSIGNMENT),
             ("dump.log", ASSIGNMENT),
         ]);
-        let load = |name| names(&load(&folder.path().join(name), Texts::Held).expect("a dump"));
+        let load = |name| names(&load(&folder.path().join(name)).expect("a dump"));
         assert_eq!(load("m.txt"), ["m.txt"]);
         assert_eq!(load("m-buffer-assignment.txt"), ["m-buffer-assignment.txt"]);
         assert_eq!(load("dump.log"), ["dump.log"]);
     }
 
+    /// The same dump, with all texts.
+    fn held(dump: &Dump) -> Dump {
+        let again = |file: &File| read(&file.path).expect("a file");
+        Dump::new(dump.files.iter().map(again).collect())
+    }
+
     /// What the dump says, and what is wrong in it.
-    fn said(loaded: &Loaded) -> String {
-        let dump = &loaded.dump;
+    fn said(dump: &Dump) -> String {
         let errors = dump.files.iter().map(|file| file.document.errors());
         let errors: Vec<_> = errors.collect();
         let lines = dump.values.iter().map(|value| dump.placement(value));
@@ -469,10 +487,9 @@ mod tests {
         for folder in fs::read_dir(fixtures).expect("the fixtures") {
             for file in fs::read_dir(folder.expect("a folder").path()).expect("a folder") {
                 let path = file.expect("a file").path();
-                let [held, on_disk] =
-                    [Texts::Held, Texts::OnDisk].map(|texts| load(&path, texts).expect("a dump"));
-                assert_eq!(said(&held), said(&on_disk), "{}", path.display());
-                let documents = on_disk.dump.files.iter().map(|file| &file.document);
+                let dump = load(&path).expect("a dump").dump;
+                assert_eq!(said(&held(&dump)), said(&dump), "{}", path.display());
+                let documents = dump.files.iter().map(|file| &file.document);
                 let blocks = documents.flat_map(Document::blocks);
                 released += blocks.filter(|(_, block)| !block.is_held()).count();
             }
@@ -493,10 +510,8 @@ mod tests {
                 ("m-live-range.txt", RANGES),
             ]);
             for name in ["m-buffer-assignment.txt", "m-buffer-assignment-values.txt"] {
-                let path = folder.path().join(name);
-                let [held, on_disk] =
-                    [Texts::Held, Texts::OnDisk].map(|texts| load(&path, texts).expect("a dump"));
-                assert_eq!(said(&held), said(&on_disk), "{name}");
+                let dump = load(&folder.path().join(name)).expect("a dump").dump;
+                assert_eq!(said(&held(&dump)), said(&dump), "{name}");
             }
         }
     }
@@ -511,7 +526,7 @@ mod tests {
         assert!(made.expect("mkfifo").success());
         let notes = |is_changed| {
             std::thread::scope(|scope| {
-                let loading = scope.spawn(|| load(&pipe, Texts::Held).expect("a dump").notes);
+                let loading = scope.spawn(|| load(&pipe).expect("a dump").notes);
                 // Opens when the other side does, and what is read ends when this does.
                 let mut end = DiskFile::options().write(true).open(&pipe).expect("a pipe");
                 if is_changed {
@@ -533,20 +548,19 @@ mod tests {
         let text = "BufferAssignment:\n".to_owned() + &headers.collect::<String>();
         let folder = folder(&[("m-buffer-assignment.txt", text.as_bytes())]);
         let path = folder.path().join("m-buffer-assignment.txt");
-        let loaded = load(&path, Texts::OnDisk).expect("a dump");
+        let loaded = load(&path).expect("a dump");
         fs::write(&path, text.replace("size 4", "size 5")).expect("a file");
-        let document = &loaded.dump.files[0].document;
-        assert!(!document.is_lost());
-        assert_eq!(document.text().len(), text.len());
-        assert!(document.is_lost());
+        assert_eq!(loaded.changed().count(), 0, "nothing has been asked for");
+        assert_eq!(loaded.dump.files[0].document.text().len(), text.len());
+        let notes: Vec<Note> = loaded.changed().collect();
+        assert_eq!(notes, [Note::Changed { path }]);
     }
 
     #[test]
     fn a_sibling_that_cannot_be_read_is_noted() {
         let folder = folder(&[("m-buffer-assignment.txt", b"BufferAssignment:\n\xff")]);
         fs::create_dir(folder.path().join("m-live-range.txt")).expect("a folder");
-        let loaded =
-            load(&folder.path().join("m-buffer-assignment.txt"), Texts::Held).expect("a dump");
+        let loaded = load(&folder.path().join("m-buffer-assignment.txt")).expect("a dump");
         assert!(loaded.dump.files[0].lossy);
         assert!(
             matches!(&*loaded.notes, [Note::LeftOut { path, .. }] if path.ends_with("m-live-range.txt"))
@@ -620,11 +634,11 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_an_error() {
-        let error = load(Path::new("nowhere/m-live-range.txt"), Texts::Held).expect_err("no file");
+        let error = load(Path::new("nowhere/m-live-range.txt")).expect_err("no file");
         assert!(
             error.to_string().starts_with("nowhere/m-live-range.txt: "),
             "{error}"
         );
-        assert!(load(&std::env::temp_dir(), Texts::Held).is_err());
+        assert!(load(&std::env::temp_dir()).is_err());
     }
 }

@@ -33,7 +33,6 @@ pub use names::{
     SUFFIXES, Sibling, is_piped, module_name, name_in_every_run, part_of_suffix, program_path,
     siblings, stem, stem_or_path,
 };
-pub use on_disk::Texts;
 pub use unread::unread;
 
 use cache::{Cache, Source};

@@ -14,16 +14,6 @@ use crate::allocator;
 use crate::model::cancel::lock;
 use crate::model::{File, FileId, Join, Part};
 
-/// What becomes of the texts of a dump when it has been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Texts {
-    /// They are held, for answers that need much of them.
-    Held,
-    /// Those of large files are read again where they are asked for, which takes less memory. What is wrong in
-    /// the dump is known then.
-    OnDisk,
-}
-
 /// Smaller files are held. (Tests make do with less.)
 const LARGE: u64 = if cfg!(test) { 1 << 12 } else { 4 << 20 };
 
