@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use buflens::model::{Dump, File, Numbering};
-use buflens::workspace::{Texts, load, read_text};
+use buflens::workspace::{load, read_text};
 use buflens_syntax::{Document, TooLarge};
 
 use crate::generate;
@@ -118,7 +118,7 @@ pub fn made(megabytes: usize) -> [(&'static str, &'static str, String); 2] {
 }
 
 fn real(path: &Path) -> Input {
-    let loaded = load(path, Texts::Held).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = load(path).unwrap_or_else(|error| panic!("{error}"));
     let files = loaded.dump.files.iter();
     let files: Vec<_> = files
         .map(|file| (file.path.clone(), Arc::new(file.document.text())))

@@ -229,8 +229,8 @@ impl<'d> Place<'d> {
         let computation = self.dump.computation_at(self.file, self.line);
         let blocks = computation.into_iter();
         let blocks = blocks.flat_map(move |number| self.dump.blocks_of(number).rev());
-        let rows = blocks.flat_map(move |(start, block, rows)| {
-            let rows = block.into_rows_in::<facts::Instruction>(rows).rev();
+        let rows = blocks.flat_map(move |(start, block, lines)| {
+            let rows = block.into_rows_on::<facts::Instruction>(lines).rev();
             rows.filter(move |(_, row)| start + row.span.start < self.line)
         });
         rows.take(MAX_SEEN).map(move |(block, row)| {

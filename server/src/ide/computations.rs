@@ -85,8 +85,8 @@ pub(super) fn callees(dump: &Dump, computation: u32) -> Vec<(NameId, Place)> {
     let Some(file) = file else {
         return callees;
     };
-    for (start, block, rows) in dump.blocks_of(computation) {
-        let mut instructions = block.rows_in::<facts::Instruction>(rows);
+    for (start, block, lines) in dump.blocks_of(computation) {
+        let mut instructions = block.rows_on::<facts::Instruction>(lines);
         let Some(first) = instructions.next() else {
             continue;
         };
@@ -107,6 +107,6 @@ pub(super) fn callees(dump: &Dump, computation: u32) -> Vec<(NameId, Place)> {
 /// How many instructions a computation has.
 pub(super) fn instruction_count(dump: &Dump, computation: u32) -> usize {
     dump.blocks_of(computation)
-        .map(|(_, _, rows)| rows.len())
+        .map(|(_, block, lines)| block.count_on::<facts::Instruction>(&lines))
         .sum()
 }

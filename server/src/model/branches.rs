@@ -86,7 +86,7 @@ impl Branches {
         }
         let extents = dump.steps_of_computations();
         let mut branches = Vec::new();
-        dump.each_of_opcodes(&["conditional"], |_, text| {
+        dump.each_calling(&["conditional"], |_, text| {
             let own = origin::branches(&InstructionParts::read_up_to(text, 0));
             branches.extend(own.into_iter().filter_map(|name| {
                 extents[dump.computation_named(dump.names.get(name)?)? as usize]

@@ -58,8 +58,33 @@ impl Dump {
     }
 }
 
-/// A fusion of more instructions does more than to copy.
-const MOST_IN_COPY: usize = 8;
+/// How much of a computation is known, and whether it may only copy.
+#[derive(Debug, Default)]
+pub(super) struct MayCopy {
+    instructions: u32,
+    has_moved: bool,
+    has_done_more: bool,
+}
+
+impl MayCopy {
+    /// A fusion of more instructions does more than to copy.
+    const MOST: u32 = 8;
+
+    /// Takes the next instruction's opcode.
+    pub(super) fn push(&mut self, opcode: &str) {
+        self.instructions = self.instructions.saturating_add(1);
+        match opcode {
+            "copy" | "transpose" => self.has_moved = true,
+            "bitcast" | "parameter" => {}
+            _ => self.has_done_more = true,
+        }
+    }
+
+    /// What there is to say when all of them are there.
+    pub(super) fn may_copy(&self) -> bool {
+        self.has_moved && !self.has_done_more && self.instructions <= Self::MOST
+    }
+}
 
 /// What a fusion does that only moves the data of its one parameter: a `copy`, a `transpose`, or several of them.
 #[derive(Debug, Clone, Copy)]
@@ -81,14 +106,14 @@ impl Dump {
     }
 
     fn copied(&self) -> FxHashMap<NameId, Moved> {
-        let bodies = (0..self.module.computations.len() as u32)
-            .filter_map(|body| Some((body, self.only_copy(body)?)));
+        let bodies = self.module.copying.iter();
+        let bodies = bodies.filter_map(|&body| Some((body, self.only_copy(body)?)));
         let bodies: FxHashMap<u32, Moved> = bodies.collect();
         if bodies.is_empty() {
             return FxHashMap::default();
         }
         let mut copied = FxHashMap::default();
-        self.each_of_opcodes(&["fusion"], |name, text| {
+        self.each_calling(&["fusion"], |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
             let moved = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
             if let Some(moved) = moved {
@@ -98,14 +123,10 @@ impl Dump {
         copied
     }
 
-    /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts.
+    /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts. Those that may are
+    /// small.
     fn only_copy(&self, computation: u32) -> Option<Moved> {
         checkpoint();
-        let blocks = self.blocks_of(computation);
-        let count: usize = blocks.map(|(_, _, rows)| rows.len()).sum();
-        if count > MOST_IN_COPY {
-            return None;
-        }
         // From the result to the parameter, which is all that there is.
         let mut moved: Option<Moved> = None;
         // What leaves the data in its order is the copy where nothing else is.

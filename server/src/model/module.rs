@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use buflens_syntax::ast::{AstNode, Attribute};
-use buflens_syntax::facts::{self, Heading, Span, brief};
+use buflens_syntax::facts::{self, Heading, Span};
 use buflens_syntax::{Block, InstructionParts, Mention, MentionKind, SyntaxKind, SyntaxToken};
 use rowan::NodeOrToken;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,6 +35,10 @@ pub struct Module {
     pub signatures: Signatures,
     /// The tables in its header; a row's number is one more than its place.
     pub tables: Tables,
+    /// The instructions with opcodes of [`CALLING`], in the order of the text.
+    pub(super) calling: Vec<Calling>,
+    /// The computations that may [only copy](Dump::copied_in), in the order of the text.
+    pub(super) copying: Vec<u32>,
     /// Where another module begins in the text, if one does: it is not read.
     pub(super) second: Option<Range<u32>>,
     /// Computed when it is asked for first.
@@ -52,6 +56,17 @@ impl Module {
     pub fn has_distinct_computations(&self) -> bool {
         self.computations_by_name.len() == self.computations.len()
     }
+}
+
+/// Opcodes of instructions of which some have to be found by what they call.
+pub(super) const CALLING: [&str; 5] = ["async-start", "call", "conditional", "fusion", "while"];
+
+/// An instruction of the HLO text with an opcode of [`CALLING`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Calling {
+    pub(super) row: Row,
+    pub(super) name: NameId,
+    pub(super) opcode: NameId,
 }
 
 /// An instruction of the HLO text.
@@ -302,10 +317,9 @@ impl Dump {
         let (rows, mentions) = block.instructions_and_mentions();
         let mut computation = self.computations_before(file, number).checked_sub(1);
         let mut headers = self.computations_in(file, number, block).peekable();
-        let located = (0..).zip(rows).map(|(number_of_row, (line, row))| {
-            while let Some((own, _)) =
-                headers.next_if(|(_, header)| header.instructions <= number_of_row)
-            {
+        let located = rows.into_iter().map(|(line, row)| {
+            let is_before = |header: &facts::Computation| header.line.start <= row.span.start;
+            while let Some((own, _)) = headers.next_if(|(_, header)| is_before(header)) {
                 computation = Some(own);
             }
             Located {
@@ -335,14 +349,19 @@ impl Dump {
         computations.partition_point(|&row| row < first) as u32
     }
 
+    /// The lines of the headers of a computation and of the next one; without one of the first alone.
+    fn headers_of(&self, computation: Option<u32>) -> [Option<Row>; 2] {
+        let header = |number: u32| self.module.computations.get(number as usize).copied();
+        let next = computation.map_or(0, |it| it.saturating_add(1));
+        [computation.and_then(header), header(next)]
+    }
+
     /// The numbers of the blocks of the HLO text that a computation reaches into; without one those before the first.
     pub fn block_numbers_of(&self, computation: Option<u32>) -> Range<usize> {
-        let header = |number: u32| self.module.computations.get(number as usize);
-        let first = computation.and_then(header).map_or(0, |row| row.block());
-        let next = header(computation.map_or(0, |it| it + 1));
+        let [first, next] = self.headers_of(computation);
         let file = self.file_of(Part::Module);
         let blocks = file.map_or(0, |file| self.files[file].document.blocks().len());
-        first..next.map_or(blocks, |row| row.block() + 1)
+        first.map_or(0, |row| row.block())..next.map_or(blocks, |row| row.block() + 1)
     }
 
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
@@ -370,7 +389,7 @@ impl Dump {
     fn runners(&self) -> FxHashMap<u32, NameId> {
         const RUNNING: [&str; 4] = ["async-start", "call", "conditional", "while"];
         let (mut runners, mut others) = (FxHashMap::default(), FxHashSet::default());
-        self.each_of_opcodes(&RUNNING, |name, text| {
+        self.each_calling(&RUNNING, |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
             let keys: &[&str] = match parts.opcode {
                 "async-start" => &["calls"],
@@ -439,29 +458,26 @@ impl Dump {
             .map(|(_, block)| block)
     }
 
-    /// Hands over the instructions of the HLO text that have one of these opcodes, in its order: the name and the text of each.
-    pub(super) fn each_of_opcodes(&self, opcodes: &[&str], mut each: impl FnMut(NameId, &str)) {
-        for block in self.module_blocks() {
+    /// Hands over the instructions of the HLO text with one of these opcodes of [`CALLING`], in its order: the name and the text
+    /// of each.
+    pub(super) fn each_calling(&self, opcodes: &[&str], mut each: impl FnMut(NameId, &str)) {
+        let mut last: Option<(usize, Arc<Block>)> = None;
+        let all = self.module.calling.iter();
+        for calling in all.filter(|it| opcodes.contains(&&self.names[it.opcode])) {
             checkpoint();
-            let (facts, text) = (block.facts(), block.text());
-            let names = facts.names();
-            let is_wanted: Vec<bool> = names.map(|it| opcodes.contains(&it.text(text))).collect();
-            if !is_wanted.contains(&true) {
+            let number = calling.row.block();
+            let known = last.take().filter(|(of, _)| *of == number);
+            let block = known.or_else(|| {
+                let file = self.files.get(calling.row.file())?;
+                Some((number, file.document.passing_block(number)?.1))
+            });
+            let Some((_, block)) = &block else {
                 continue;
+            };
+            if let Some(row) = block.row_with::<facts::Instruction>(calling.row.place()) {
+                each(calling.name, row.span.text(block.text()));
             }
-            for (line, row) in facts.rows() {
-                let brief::Row::Instruction(row) = row else {
-                    continue;
-                };
-                if !row.opcode.place().is_some_and(|opcode| is_wanted[opcode]) {
-                    continue;
-                }
-                let row = block.row_with::<facts::Instruction>(line.into());
-                let name = row.and_then(|row| self.names.get(row.name.text(text)));
-                if let (Some(row), Some(name)) = (row, name) {
-                    each(name, row.span.text(text));
-                }
-            }
+            last = Some((number, Arc::clone(block)));
         }
     }
 
@@ -488,34 +504,31 @@ impl Dump {
         computation: u32,
     ) -> impl DoubleEndedIterator<Item = (Arc<Block>, facts::Instruction)> {
         let blocks = self.blocks_of(computation);
-        blocks.flat_map(|(_, block, rows)| block.into_rows_in(rows))
+        blocks.flat_map(|(_, block, lines)| block.into_rows_on(lines))
     }
 
-    /// The blocks of the HLO text that a computation reaches into, each with its rows of
-    /// instructions that are the computation's. As with [`Dump::module_blocks`], what is not held goes with what is handed out.
+    /// The blocks of the HLO text that a computation reaches into, each with where it begins and with its lines that are
+    /// the computation's. As with [`Dump::module_blocks`], what is not held goes with what is handed out.
     pub fn blocks_of(
         &self,
         computation: u32,
     ) -> impl DoubleEndedIterator<Item = (u32, Arc<Block>, Range<usize>)> {
-        let rows = self.module.computations.get(computation as usize..);
-        let rows = rows.unwrap_or_default();
-        let document = rows
-            .first()
-            .and_then(|row| self.files.get(row.file()))
-            .map(|file| &file.document);
-        let end = rows.get(1).copied();
-        let first = rows.first().copied();
-        let numbers = first.map_or(0..0, |_| self.block_numbers_of(Some(computation)));
-        // The header's place among the instructions of its block.
-        let instructions_at =
-            move |row: Row| Some(self.at::<facts::Computation>(row)?.row.instructions as usize);
-        numbers.filter_map(move |number| {
-            let (start, block) = document?.passing_block(number)?;
-            let is_in = |row: &Row| row.block() == number;
-            let from = first.filter(is_in).and_then(instructions_at).unwrap_or(0);
-            let all = block.count::<facts::Instruction>();
-            let to = end.filter(is_in).and_then(instructions_at).unwrap_or(all);
-            Some((start, block, from.min(to)..to))
+        let headers = self.headers_of(Some(computation));
+        let numbers = headers[0].map(|_| self.block_numbers_of(Some(computation)));
+        let file = headers[0].and_then(|first| self.files.get(first.file()));
+        numbers.unwrap_or_default().filter_map(move |number| {
+            let document = &file?.document;
+            let (_, block) = document.block(number)?;
+            let [from, to] = headers.map(|row| {
+                let row = row.filter(|row| row.block() == number)?;
+                block.line_of(block.computations().get(row.place())?.line.start)
+            });
+            let lines = from.unwrap_or(0)..to.unwrap_or(usize::MAX);
+            if lines.is_empty() {
+                return None;
+            }
+            let (start, block) = document.passing_block(number)?;
+            Some((start, block, lines))
         })
     }
 }
@@ -546,7 +559,9 @@ mod tests {
         assert!(dump.files[0].document.blocks().len() > 2);
         let count = |computation| -> usize {
             let blocks = dump.blocks_of(computation);
-            blocks.map(|(_, _, rows)| rows.len()).sum()
+            let counts =
+                blocks.map(|(_, block, lines)| block.count_on::<facts::Instruction>(&lines));
+            counts.sum()
         };
         assert_eq!((count(0), count(1), count(2), count(3)), (2001, 0, 2, 0));
         let at = |text_in_it: &str| {

@@ -288,38 +288,29 @@ impl Block {
     /// All rows of a kind, with all their spans. Reads a line of the text for each, if rows of this kind are held in
     /// brief.
     pub fn rows<T: Row>(&self) -> impl DoubleEndedIterator<Item = T> + '_ {
-        self.rows_in(0..usize::MAX)
-    }
-
-    /// Those with these numbers among the block's rows of their kind.
-    pub fn rows_in<T: Row>(
-        &self,
-        numbers: Range<usize>,
-    ) -> impl DoubleEndedIterator<Item = T> + '_ {
-        let places = self.places_in::<T>(numbers).into_iter();
+        let places = T::places(self).into_iter();
         places.filter_map(|place| T::at(self, place))
     }
 
+    /// Those on these lines of the block, of a kind that is held in brief. Reads no other.
+    pub fn rows_on<T: Row>(&self, lines: Range<usize>) -> impl DoubleEndedIterator<Item = T> + '_ {
+        let lines = lines.start..lines.end.min(self.kinds.len());
+        lines.filter_map(|line| T::on_line(self, line))
+    }
+
     /// The same, each with the block, which goes with the last of them.
-    pub fn into_rows_in<T: Row>(
+    pub fn into_rows_on<T: Row>(
         self: Arc<Self>,
-        numbers: Range<usize>,
+        lines: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = (Arc<Self>, T)> {
-        let places = self.places_in::<T>(numbers);
-        let row = move |place| Some((Arc::clone(&self), T::at(&self, place)?));
-        places.into_iter().filter_map(row)
+        let lines = lines.start..lines.end.min(self.kinds.len());
+        lines.filter_map(move |line| Some((Arc::clone(&self), T::on_line(&self, line)?)))
     }
 
-    fn places_in<T: Row>(&self, numbers: Range<usize>) -> Vec<usize> {
-        let mut places = T::places(self);
-        places.truncate(numbers.end);
-        places.drain(..numbers.start.min(places.len()));
-        places
-    }
-
-    /// How many rows of a kind there are.
-    pub fn count<T: Row>(&self) -> usize {
-        T::places(self).len()
+    /// How many rows of a kind that is held in brief there are on these lines of the block.
+    pub fn count_on<T: Row>(&self, lines: &Range<usize>) -> usize {
+        let places = T::places(self).into_iter();
+        places.filter(|line| lines.contains(line)).count()
     }
 
     /// The row of a kind, one that is held in brief, on the logical line that holds the byte at `at`.
@@ -368,8 +359,13 @@ impl Block {
 
     /// The first line of the logical line that holds the byte at `at`, from 0.
     fn line_at(&self, at: u32) -> Option<usize> {
-        let line = self.line_starts.up_to(at).checked_sub(1)?;
+        let line = self.line_of(at)?;
         (line < self.kinds.len()).then(|| self.lines().first_of_logical(line))
+    }
+
+    /// The line of the block that holds the byte at `at`, from 0. Does without the text.
+    pub fn line_of(&self, at: u32) -> Option<usize> {
+        self.line_starts.up_to(at).checked_sub(1)
     }
 
     /// What line `line` of the block is.

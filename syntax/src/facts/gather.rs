@@ -19,8 +19,6 @@ pub(crate) struct Gathered {
     brief: Packer,
     names: Texts,
     shapes: Texts,
-    /// How many instructions there are so far.
-    instructions: u32,
     peak_values: NewRows<PeakValue>,
     tree: NewRows<TreeNode>,
     report: NewRows<ReportRow>,
@@ -120,17 +118,14 @@ impl Gathered {
                 operand: row.operand.get().unwrap_or(u64::MAX),
                 index: self.names.number(text, row.index),
             }),
-            Line::Instruction(row) => {
-                self.instructions += 1;
-                Row::Instruction(brief::Instruction {
-                    name: self.names.number(text, row.name),
-                    shape: self.shapes.number(text, row.shape),
-                    opcode: self.names.number(text, row.opcode),
-                    parameter: row.parameter.get().unwrap_or(u64::MAX),
-                    is_tuple: row.shape.text(text).starts_with('('),
-                    is_root: row.is_root(text),
-                })
-            }
+            Line::Instruction(row) => Row::Instruction(brief::Instruction {
+                name: self.names.number(text, row.name),
+                shape: self.shapes.number(text, row.shape),
+                opcode: self.names.number(text, row.opcode),
+                parameter: row.parameter.get().unwrap_or(u64::MAX),
+                is_tuple: row.shape.text(text).starts_with('('),
+                is_root: row.is_root(text),
+            }),
             Line::Step(row) => Row::Step(brief::Step {
                 step: row.number().unwrap_or(u64::MAX),
                 name: self.names.number(text, row.name),
@@ -162,10 +157,7 @@ impl Gathered {
             Line::Report(row) => self.report.push(&row),
             Line::OutOfMemory(row) => rare.out_of_memory.push(row),
             Line::TableRow(row) => rare.table_rows.push(row),
-            Line::Computation(mut row) => {
-                row.instructions = self.instructions;
-                rare.computations.push(row);
-            }
+            Line::Computation(row) => rare.computations.push(row),
             _ => {}
         }
     }
@@ -175,7 +167,6 @@ impl Gathered {
         let facts = self.brief.take(&self.names.spans, &self.shapes.spans);
         self.names.clear();
         self.shapes.clear();
-        self.instructions = 0;
         let has_rare = std::mem::take(&mut self.has_rare);
         let rare = has_rare.then(|| {
             Box::new(Rare {

@@ -432,8 +432,6 @@ pub struct Computation {
     pub line: Span,
     /// Whether it is the entry computation.
     pub entry: bool,
-    /// The first of its rows among the block's instructions.
-    pub instructions: u32,
 }
 
 /// Rows of kinds that most blocks have none of.

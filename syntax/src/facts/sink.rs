@@ -453,7 +453,6 @@ impl<'t, 'f, R: Rows, const DETAIL: bool> FactsSink<'t, 'f, R, DETAIL> {
                 name: self.row.name,
                 line,
                 entry: self.row.computation_entry,
-                instructions: 0,
             }),
             _ => return,
         };

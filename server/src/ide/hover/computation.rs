@@ -69,7 +69,7 @@ pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     let document = &dump.files.get(file)?.document;
     let instructions: usize = document
         .blocks()
-        .map(|(_, block)| block.count::<facts::Instruction>())
+        .map(|(_, block)| block.count_on::<facts::Instruction>(&(0..usize::MAX)))
         .sum();
     Some(format!(
         "**{}**: an HLO module, {}, {}",

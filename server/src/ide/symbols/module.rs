@@ -108,11 +108,10 @@ fn each<'d>(document: &'d Document, mut visit: impl FnMut(Event<'d>)) {
     for (start, block) in document.blocks() {
         let text = block.text();
         let mut headers = block.computations().iter().peekable();
-        let instructions = block.rows().map(Some).chain([None]);
-        for (number, instruction) in instructions.enumerate() {
-            while let Some(header) =
-                headers.next_if(|header| header.instructions as usize <= number)
-            {
+        let instructions = block.rows::<Instruction>().map(Some).chain([None]);
+        for instruction in instructions {
+            let end = instruction.map_or(u32::MAX, |row| row.span.start);
+            while let Some(header) = headers.next_if(|header| header.line.start <= end) {
                 visit(Event::Computation {
                     name: header.name,
                     line: header.line,

@@ -7,6 +7,8 @@ use buflens_syntax::facts::{self, Heading, brief};
 use buflens_syntax::{Block, Document};
 
 use super::Join;
+use crate::model::fused::MayCopy;
+use crate::model::module::{CALLING, Calling};
 use crate::model::{FileId, Instruction, Module, Row};
 
 /// The HLO text of a state of a dump, joined.
@@ -23,11 +25,20 @@ pub(super) struct ReadModule {
     module: Module,
     /// The computation that the next instructions belong to.
     computation: Option<u32>,
+    /// Whether it may only copy.
+    copying: MayCopy,
     /// The title of the table that the next rows belong to.
     table: String,
 }
 
 impl ReadModule {
+    /// The computation that is being read has ended.
+    fn end_computation(&mut self) {
+        let may_copy = std::mem::take(&mut self.copying).may_copy();
+        let copying = &mut self.module.copying;
+        copying.extend(self.computation.filter(|_| may_copy));
+    }
+
     pub(super) fn set_second(&mut self, range: Range<u32>) {
         self.module.second = Some(range);
     }
@@ -43,9 +54,12 @@ impl Join<'_> {
 
     /// Ends the HLO text, whose document this is.
     pub(super) fn end_module(&mut self, document: &Document) {
-        let mut module = std::mem::take(&mut self.reading.module).module;
+        let mut read = std::mem::take(&mut self.reading.module);
+        read.end_computation();
+        let mut module = read.module;
         module.instructions.shrink_to_fit();
         module.signatures.shrink_to_fit();
+        module.calling.shrink_to_fit();
         self.take_module(JoinedModule {
             file: self.reading.file,
             document: document.clone(),
@@ -64,11 +78,7 @@ impl Join<'_> {
 
     /// Joins the next block of the HLO text.
     pub(super) fn read_module_block(&mut self, number: usize, content: &Block) {
-        let ReadModule {
-            mut module,
-            mut computation,
-            mut table,
-        } = std::mem::take(&mut self.reading.module);
+        let mut read = std::mem::take(&mut self.reading.module);
         let file = self.reading.file;
         let facts = content.facts();
         let row = |row: usize| Row::new(file, number, row);
@@ -80,14 +90,14 @@ impl Join<'_> {
         for (number, content_row) in content.table_rows().iter().enumerate() {
             let start = content_row.row.span.start;
             while let Some((_, title)) = titles.next_if(|(_, title)| title.start < start) {
-                title.text(content.text()).clone_into(&mut table);
+                title.text(content.text()).clone_into(&mut read.table);
             }
-            if let Some(rows) = module.tables.under(&table) {
+            if let Some(rows) = read.module.tables.under(&read.table) {
                 rows.push(row(number));
             }
         }
         if let Some((_, title)) = titles.last() {
-            title.text(content.text()).clone_into(&mut table);
+            title.text(content.text()).clone_into(&mut read.table);
         }
         let texts = self.texts_of(content, &facts);
         let mut headers = content.computations().iter().enumerate().peekable();
@@ -95,13 +105,20 @@ impl Join<'_> {
             brief::Row::Instruction(instruction) => Some((line, instruction)),
             _ => None,
         });
-        for (number, (line, instruction)) in instructions.enumerate() {
-            while let Some((at, header)) =
-                headers.next_if(|(_, header)| header.instructions as usize <= number)
-            {
-                computation = Some(self.push_computation(&mut module, header, content, row(at)));
+        for (line, instruction) in instructions {
+            let is_before = |header: &facts::Computation| {
+                content.line_of(header.line.start) <= Some(line.into())
+            };
+            while let Some((at, header)) = headers.next_if(|(_, header)| is_before(header)) {
+                self.push_computation(&mut read, header, content, row(at));
             }
-            let name = texts.name(instruction.name);
+            let (name, opcode) = (texts.name(instruction.name), texts.name(instruction.opcode));
+            let ReadModule {
+                ref mut module,
+                computation,
+                ref mut copying,
+                ..
+            } = read;
             let entry = Instruction {
                 row: row(line.into()),
                 computation,
@@ -109,6 +126,14 @@ impl Join<'_> {
             };
             let signatures = &mut module.signatures;
             signatures.push(computation, entry.row, entry.shape, &instruction);
+            copying.push(&self.dump.names[opcode]);
+            if CALLING.contains(&&self.dump.names[opcode]) {
+                module.calling.push(Calling {
+                    row: entry.row,
+                    name,
+                    opcode,
+                });
+            }
             let first = module.instructions.first(name, entry);
             if first.computation != computation
                 && let Some(computation) = computation
@@ -117,26 +142,24 @@ impl Join<'_> {
             }
         }
         for (at, header) in headers {
-            computation = Some(self.push_computation(&mut module, header, content, row(at)));
+            self.push_computation(&mut read, header, content, row(at));
         }
-        self.reading.module = ReadModule {
-            module,
-            computation,
-            table,
-        };
+        self.reading.module = read;
     }
 
     fn push_computation(
         &mut self,
-        module: &mut Module,
+        read: &mut ReadModule,
         header: &facts::Computation,
         block: &Block,
         row: Row,
-    ) -> u32 {
+    ) {
+        read.end_computation();
+        let module = &mut read.module;
         let number = module.computations.len() as u32;
         let name = self.dump.names.intern(header.name.text(block.text()));
         module.computations_by_name.entry(name).or_insert(number);
         module.computations.push(row);
-        number
+        read.computation = Some(number);
     }
 }
