@@ -1,7 +1,9 @@
 //! The tables of stack frames in an HLO text: who names their rows.
 
+use std::ops::Range;
+
 use buflens_syntax::ast::{AstNode, MetadataEntry};
-use buflens_syntax::{SyntaxKind, facts};
+use buflens_syntax::{Block, Document, InstructionParts, SyntaxKind, facts};
 use memchr::memmem::Finder;
 
 use super::navigation::table_row;
@@ -24,22 +26,18 @@ pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
         if source::row_of(dump, key, printed) != Some(row) {
             continue;
         }
-        let text = format!("{key}={printed}");
-        let finder = Finder::new(&text);
+        let number = printed.to_string();
+        let entry = format!("{key}={number}");
+        let finder = Finder::new(&entry);
         for (file, content) in dump.files.iter().enumerate() {
-            for (start, block) in content.document.blocks() {
+            let document = &content.document;
+            for (start, block) in document.blocks() {
                 checkpoint();
                 for hit in finder.find_iter(block.text().as_bytes()) {
                     let at = start + (hit + key.len()) as u32 + 1;
-                    let Some((tree_start, token)) = content.document.token_at(at) else {
-                        continue;
-                    };
-                    let range = std::ops::Range::<u32>::from(token.text_range());
-                    let range = tree_start + range.start..tree_start + range.end;
-                    let entry = MetadataEntry::around(&token).and_then(|entry| entry.key());
-                    let is_it = token.kind() == SyntaxKind::Number
-                        && range == (at..start + (hit + text.len()) as u32)
-                        && entry.is_some_and(|found| found.text() == key);
+                    let range = at..at + number.len() as u32;
+                    let is_it = is_in_metadata(block, hit as u32, &finder, key, &number)
+                        .unwrap_or_else(|| is_in_tree(document, &range, key));
                     if is_it {
                         places.push(Place { file, range });
                     }
@@ -48,6 +46,35 @@ pub(super) fn places(dump: &Dump, row: Row) -> Vec<Place> {
         }
     }
     places
+}
+
+/// Whether what `finder` has found at `hit` is the entry `key=number` of an instruction's metadata. `None` where that is in
+/// doubt: in no instruction, or in one that says so twice, as in a string.
+fn is_in_metadata(
+    block: &Block,
+    hit: u32,
+    finder: &Finder,
+    key: &str,
+    number: &str,
+) -> Option<bool> {
+    let instruction = block.instruction_at(hit)?.span.text(block.text());
+    if finder.find_iter(instruction.as_bytes()).nth(1).is_some() {
+        return None;
+    }
+    let parts = InstructionParts::read_up_to(instruction, 0);
+    Some(parts.entry(key) == Some(number))
+}
+
+/// Whether `range` is the number behind `key=`, in metadata or in a table.
+fn is_in_tree(document: &Document, range: &Range<u32>, key: &str) -> bool {
+    let Some((start, token)) = document.token_at(range.start) else {
+        return false;
+    };
+    let own = Range::<u32>::from(token.text_range());
+    let entry = MetadataEntry::around(&token).and_then(|entry| entry.key());
+    token.kind() == SyntaxKind::Number
+        && (start + own.start..start + own.end) == *range
+        && entry.is_some_and(|found| found.text() == key)
 }
 
 #[cfg(test)]
@@ -98,5 +125,30 @@ mod tests {
             ["8 1", "11 1", "12 1"]
         );
         assert_eq!(to(" line=$070").0, None);
+    }
+
+    #[test]
+    fn what_a_string_says_selects_no_frame() {
+        let uses = |entries: &str| {
+            let metadata = "op_name=\"jit(f)/add\" stack_frame_id=2";
+            assert!(MODULE.contains(metadata));
+            lines(
+                &MODULE
+                    .replace(metadata, entries)
+                    .replace("\n2 {file_location_id", "\n$02 {file_location_id"),
+            )
+            .1
+        };
+        assert_eq!(uses("stack_frame_id=2"), ["16 2", "34 2"]);
+        assert_eq!(
+            uses("op_name=\"stack_frame_id=2\" stack_frame_id=2"),
+            ["16 2", "34 2"]
+        );
+        assert_eq!(
+            uses("op_name=\"stack_frame_id=2\" stack_frame_id=1"),
+            ["16 2"]
+        );
+        assert_eq!(uses("op_name=\"stack_frame_id=2\""), ["16 2"]);
+        assert_eq!(uses("stack_frame_id=20"), ["16 2"]);
     }
 }

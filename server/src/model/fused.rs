@@ -98,26 +98,29 @@ pub struct Moved {
 }
 
 impl Dump {
-    /// What moves the data in the fusion called `name`, where that makes all of its result out of its one parameter and nothing
-    /// else, but for bitcasts: compilers put fusions around the copies that they make.
+    /// What moves the data in a fusion, where that makes all of its result out of its one parameter and nothing else, but for
+    /// bitcasts: compilers put fusions around the copies that they make.
+    pub fn copied_by(&self, fusion: &InstructionParts) -> Option<Moved> {
+        let body = called(self, fusion, "calls")?;
+        self.module.copying.binary_search(&body).ok()?;
+        self.only_copy(body)
+    }
+
+    /// The same of the fusion called `name`. All are looked at when the first is asked for.
     pub fn copied_in(&self, name: NameId) -> Option<Moved> {
         let copied = self.module.copied.get_or_init(|| self.copied());
         copied.get(&name).copied()
     }
 
     fn copied(&self) -> FxHashMap<NameId, Moved> {
-        let bodies = self.module.copying.iter();
-        let bodies = bodies.filter_map(|&body| Some((body, self.only_copy(body)?)));
-        let bodies: FxHashMap<u32, Moved> = bodies.collect();
-        if bodies.is_empty() {
-            return FxHashMap::default();
-        }
         let mut copied = FxHashMap::default();
+        if self.module.copying.is_empty() {
+            return copied;
+        }
         self.each_calling(&["fusion"], |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
-            let moved = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
-            if let Some(moved) = moved {
-                copied.entry(name).or_insert(*moved);
+            if let Some(moved) = self.copied_by(&parts) {
+                copied.entry(name).or_insert(moved);
             }
         });
         copied

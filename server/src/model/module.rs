@@ -37,7 +37,7 @@ pub struct Module {
     pub tables: Tables,
     /// The instructions with opcodes of [`CALLING`], in the order of the text.
     pub(super) calling: Vec<Calling>,
-    /// The computations that may [only copy](Dump::copied_in), in the order of the text.
+    /// The computations that may [only copy](Dump::copied_by), in the order of the text.
     pub(super) copying: Vec<u32>,
     /// Where another module begins in the text, if one does: it is not read.
     pub(super) second: Option<Range<u32>>,

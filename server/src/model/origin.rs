@@ -215,7 +215,7 @@ fn handed_on(dump: &Dump, parts: &InstructionParts) -> Option<(NameId, usize)> {
             read_as(dump, parts, 0)
         }
         "fusion" => {
-            dump.copied_in(dump.names.get(parts.name)?)?;
+            dump.copied_by(parts)?;
             read_as(dump, parts, 0)
         }
         // What was copied in slices.
