@@ -361,7 +361,7 @@ impl Dump {
         let [first, next] = self.headers_of(computation);
         let file = self.file_of(Part::Module);
         let blocks = file.map_or(0, |file| self.files[file].document.blocks().len());
-        first.map_or(0, |row| row.block())..next.map_or(blocks, |row| row.block() + 1)
+        first.map_or(0, Row::block)..next.map_or(blocks, |row| row.block() + 1)
     }
 
     /// The instruction called `name` in `computation` of the HLO text; without a computation, or if
