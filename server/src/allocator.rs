@@ -1,10 +1,14 @@
 //! What the C library and the system are told about memory, where they are glibc and Linux: the only code that Rust counts as unsafe.
 
-pub use glibc::{give_back, in_steps, keep, share};
+pub use glibc::{give_back, give_back_kept, in_steps, keep, share};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "there is no safe way to tell glibc")]
 mod glibc {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Whether [`keep`] has been called.
+    static IS_KEPT: AtomicBool = AtomicBool::new(false);
     /// So many bytes at a time.
     const STEP: libc::c_int = 1 << 20;
     /// Pieces of fewer bytes are kept ...
@@ -27,6 +31,15 @@ mod glibc {
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, PIECE) };
         // SAFETY: likewise, about what is yet to be freed.
         unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT) };
+        IS_KEPT.store(true, Ordering::Relaxed);
+    }
+
+    /// The same as [`give_back`] where what is free is [kept](keep); else whoever is at work would wait for it, and it goes back
+    /// when there is no work.
+    pub fn give_back_kept() {
+        if IS_KEPT.load(Ordering::Relaxed) {
+            give_back();
+        }
     }
 
     /// Asks for memory in larger steps, each of which is a call of the system. Large pieces go back to it as soon as they
@@ -86,4 +99,6 @@ mod glibc {
     pub fn in_steps() {}
 
     pub fn give_back() {}
+
+    pub fn give_back_kept() {}
 }

@@ -177,7 +177,7 @@ fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Ve
     if is_sound {
         if dump.is_released() {
             // Advice is other code.
-            allocator::give_back();
+            allocator::give_back_kept();
         }
         advice::advise(dump, thresholds, &mut findings);
     }

@@ -378,8 +378,8 @@ fn write_findings(
     };
     dumps::for_each(found, check, |checked| match checked {
         Ok((loaded, findings, measured)) => {
-            for note in loaded.notes.iter().cloned().chain(loaded.changed()) {
-                totals.unreadable(&note);
+            for note in loaded.notes.iter() {
+                totals.unreadable(note);
             }
             if is_of(&loaded.dump, DocumentKind::OutOfMemory) {
                 let path = loaded.dump.files[loaded.file].path.display();
@@ -407,6 +407,9 @@ fn write_findings(
             }
             findings.retain(|judged| judged.severity >= *show);
             let written = write(&loaded.dump, &findings);
+            for note in loaded.later_notes() {
+                totals.unreadable(&note);
+            }
             dumps::drop_aside(loaded);
             written
         }

@@ -15,7 +15,7 @@ use crate::model::source::Libraries;
 use crate::model::{Dump, Place};
 use crate::report::pages::diff as page;
 use crate::report::records::{self, Answer, Diffs, FileLocation, Source};
-use crate::workspace::{self, Found};
+use crate::workspace::{self, Found, Loaded};
 
 /// Show what changed between two compiles: totals, peaks, values, donation and copies.
 ///
@@ -136,7 +136,7 @@ impl Diff {
                         complain(note);
                         *is_unreadable = true;
                     }
-                    loaded.push(dump.dump);
+                    loaded.push(dump);
                 }
                 Err(problem) => {
                     complain(problem);
@@ -148,10 +148,11 @@ impl Diff {
             return None;
         };
         let libraries = || Libraries::default().with(self.libraries.iter().cloned());
-        let audits = [before, after].map(|dump| Audit::new(dump, libraries()));
+        let dumps = [before, after].map(|loaded| &*loaded.dump);
+        let audits = dumps.map(|dump| Audit::new(dump, libraries()));
         let locate = |dump: &Dump, place: &Place| FileLocation::new(dump, place);
-        let in_before = |place: &Place| locate(before, place);
-        let in_after = |place: &Place| locate(after, place);
+        let in_before = |place: &Place| locate(dumps[0], place);
+        let in_after = |place: &Place| locate(dumps[1], place);
         let sources = [
             &Source {
                 audit: &audits[0],
@@ -162,7 +163,12 @@ impl Diff {
                 locate: &in_after,
             },
         ];
-        Some(Answer::new(after, records::diff(sources, self.limit())))
+        let compared = Answer::new(dumps[1], records::diff(sources, self.limit()));
+        for note in loaded.iter().flat_map(Loaded::later_notes) {
+            complain(note);
+            *is_unreadable = true;
+        }
+        Some(compared)
     }
 
     /// How many rows.

@@ -37,7 +37,7 @@ pub fn each<T: Send>(
         let is_broken = is_broken(&loaded);
         let (loaded, made) = told(loaded);
         let not_understood = not_understood(&loaded.dump);
-        let notes = loaded.notes.iter().cloned().chain(loaded.changed());
+        let notes = loaded.notes.iter().cloned().chain(loaded.later_notes());
         Read {
             path,
             made,

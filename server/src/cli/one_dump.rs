@@ -67,15 +67,16 @@ impl Given {
         for note in loaded.notes.iter() {
             complain(note);
         }
-        match about(&loaded.dump, &self.libraries, answer) {
+        let told = about(&loaded.dump, &self.libraries, answer);
+        let changed: Vec<Note> = loaded.later_notes().collect();
+        changed.iter().for_each(complain);
+        match told {
             Ok(written) => written?,
             Err(problem) => {
                 complain(problem);
                 return Ok(ExitCode::from(UNREADABLE));
             }
         }
-        let changed: Vec<Note> = loaded.changed().collect();
-        changed.iter().for_each(complain);
         let is_whole = loaded.notes.is_empty() && problems.is_empty() && changed.is_empty();
         let code = if is_whole { 0 } else { UNREADABLE };
         drop_aside(loaded);

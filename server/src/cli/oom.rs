@@ -15,10 +15,10 @@ use super::{UNREADABLE, complain};
 use crate::audit::Audit;
 use crate::model::failure::{Failure, Form, failures};
 use crate::model::source::Libraries;
-use crate::model::{Dump, Part, Place};
+use crate::model::{Part, Place};
 use crate::report::pages::oom as page;
 use crate::report::records::{self, FailedText, FileLocation, OutOfMemory, Source};
-use crate::workspace::{self, Beside};
+use crate::workspace::{self, Beside, Loaded};
 
 /// Explain what a compiler or a runtime printed when memory ran out, and what it left out: with
 /// the dump of the program, the true peak and the values that are not in the list.
@@ -99,7 +99,7 @@ impl Oom {
         };
         let audit = dump
             .as_ref()
-            .map(|dump| Audit::new(dump, Libraries::default()));
+            .map(|loaded| Audit::new(&loaded.dump, Libraries::default()));
         let locate = |place: &Place| FileLocation::new(audit.as_ref()?.dump, place);
         let source = audit.as_ref().map(|audit| Source {
             audit,
@@ -108,15 +108,18 @@ impl Oom {
         let failures = failures
             .iter()
             .map(|failure| (log.line_at(failure.line.start) + 1, failure));
+        let failures = records::failed(failures, source.as_ref(), self.limit());
+        // What it says is not what the dump says now.
+        let changed = dump.as_ref().and_then(|dump| dump.changed().next());
         Ok(FailedText {
             file: path.to_string_lossy().into_owned(),
-            reason,
-            failures: records::failed(failures, source.as_ref(), self.limit()),
+            reason: reason.or(changed.map(|note| note.to_string())),
+            failures,
         })
     }
 
     /// The dump of the program.
-    fn dump(&self, path: &Path, document: &Document) -> Result<std::sync::Arc<Dump>, Problem> {
+    fn dump(&self, path: &Path, document: &Document) -> Result<Loaded, Problem> {
         let only = |path: &PathBuf| {
             let (file, problems) = only_dump(std::slice::from_ref(path))?;
             problems.iter().for_each(complain);
@@ -178,7 +181,7 @@ impl Oom {
         for note in loaded.notes.iter() {
             complain(note);
         }
-        Ok(loaded.dump)
+        Ok(loaded)
     }
 }
 

@@ -58,13 +58,13 @@ impl Position {
         for note in loaded.notes.iter() {
             complain(note);
         }
-        let offset = self.offset(&loaded.dump.files[loaded.file].document)?;
-        let told = answer(&loaded.dump, loaded.file, offset);
+        let offset = self.offset(&loaded.dump.files[loaded.file].document);
+        let told = offset.map(|offset| answer(&loaded.dump, loaded.file, offset));
         if let Some(changed) = loaded.changed().next() {
             return Err((UNREADABLE, changed.to_string()));
         }
         let Self { path, line, column } = self;
-        told.ok_or_else(|| {
+        told?.ok_or_else(|| {
             let message = format!("{}:{line}:{column}: no {what} here", path.display());
             (FINDINGS, message)
         })

@@ -412,7 +412,7 @@ fn read_one(index: &Index, found: &Found, encoding: Encoding, libraries: &Librar
             tracing::info!("in the index without a file: {note}");
         }
         let record = Record::new(&loaded, encoding, libraries);
-        for note in loaded.changed() {
+        for note in loaded.later_notes() {
             tracing::info!("in the index as it was, or less: {note}");
         }
         record

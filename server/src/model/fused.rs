@@ -61,18 +61,18 @@ impl Dump {
 /// How much of a computation is known, and whether it may only copy.
 #[derive(Debug, Default)]
 pub(super) struct MayCopy {
-    instructions: u32,
+    instructions: usize,
     has_moved: bool,
     has_done_more: bool,
 }
 
 impl MayCopy {
     /// A fusion of more instructions does more than to copy.
-    const MOST: u32 = 8;
+    const MOST: usize = 8;
 
     /// Takes the next instruction's opcode.
     pub(super) fn push(&mut self, opcode: &str) {
-        self.instructions = self.instructions.saturating_add(1);
+        self.instructions += 1;
         match opcode {
             "copy" | "transpose" => self.has_moved = true,
             "bitcast" | "parameter" => {}
@@ -114,20 +114,24 @@ impl Dump {
 
     fn copied(&self) -> FxHashMap<NameId, Moved> {
         let mut copied = FxHashMap::default();
-        if self.module.copying.is_empty() {
+        // In the order of the text: one that is not held is read once.
+        let bodies = self.module.copying.iter();
+        let bodies = bodies.filter_map(|&body| Some((body, self.only_copy(body)?)));
+        let bodies: FxHashMap<u32, Moved> = bodies.collect();
+        if bodies.is_empty() {
             return copied;
         }
         self.each_calling(&["fusion"], |name, text| {
             let parts = InstructionParts::read_up_to(text, 0);
-            if let Some(moved) = self.copied_by(&parts) {
-                copied.entry(name).or_insert(moved);
+            let moved = called(self, &parts, "calls").and_then(|body| bodies.get(&body));
+            if let Some(moved) = moved {
+                copied.entry(name).or_insert(*moved);
             }
         });
         copied
     }
 
-    /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts. Those that may are
-    /// small.
+    /// What moves the data of a computation's parameter, if it has no other instructions, but for bitcasts.
     fn only_copy(&self, computation: u32) -> Option<Moved> {
         checkpoint();
         // From the result to the parameter, which is all that there is.
@@ -135,7 +139,11 @@ impl Dump {
         // What leaves the data in its order is the copy where nothing else is.
         let mut only_turned = None;
         let mut read = None;
-        let instructions: Vec<_> = self.instructions_of(computation).collect();
+        let instructions = self.instructions_of(computation);
+        let instructions: Vec<_> = instructions.take(MayCopy::MOST + 1).collect();
+        if instructions.len() > MayCopy::MOST {
+            return None;
+        }
         for (block, row) in instructions.iter().rev() {
             let text = block.text();
             let name = row.name.text(text);

@@ -210,8 +210,11 @@ impl<'n> Join<'n> {
         dump.odd_readers = std::mem::take(&mut self.uses).odd_readers(dump);
         for (file, block) in std::mem::take(&mut self.with_live_ranges) {
             let document = self.dump.files[file].document.clone();
-            if let Some((_, content)) = document.block(block) {
+            let known = document.block(block).filter(|(_, it)| it.has_facts());
+            if let Some((_, content)) = known {
                 self.join_live_ranges(file, block, content);
+            } else if let Some((_, content)) = document.passing_block(block) {
+                self.join_live_ranges(file, block, &content);
             }
         }
         self.dump.live_ranges.shrink_to_fit();
@@ -599,11 +602,18 @@ impl Dump {
 }
 
 /// Calls `each` with the number, offset and content of each block of a document, whose facts are read ahead on all
-/// cores.
-fn each_in_turn<'d>(
-    document: &'d Document,
-    mut each: impl FnMut(usize, u32, &'d Block) -> ControlFlow<()>,
-) {
+/// cores. Those of a text that is not held are read one by one, and go when they have been joined.
+fn each_in_turn(document: &Document, mut each: impl FnMut(usize, u32, &Block) -> ControlFlow<()>) {
+    if document.is_released() {
+        let passing = (0..document.blocks().len())
+            .filter_map(|number| Some((number, document.passing_block(number)?)));
+        for (number, (start, block)) in passing {
+            if each(number, start, &block).is_break() {
+                return;
+            }
+        }
+        return;
+    }
     let blocks: Vec<(u32, &Block)> = document.blocks().collect();
     cancel::for_each_prepared(
         &blocks,

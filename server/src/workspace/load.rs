@@ -31,10 +31,14 @@ impl Loaded {
     /// of it is told of blanks. To be asked when all has been told.
     pub fn changed(&self) -> impl Iterator<Item = Note> {
         let lost = self.dump.files.iter().filter(|it| it.document.is_lost());
-        let changed = lost.map(|file| Note::Changed {
+        lost.map(|file| Note::Changed {
             path: file.path.clone(),
-        });
-        changed.filter(|note| !self.notes.contains(note))
+        })
+    }
+
+    /// Those of them that are not among the notes anyway.
+    pub fn later_notes(&self) -> impl Iterator<Item = Note> {
+        self.changed().filter(|note| !self.notes.contains(note))
     }
 }
 
@@ -474,8 +478,15 @@ mod tests {
         let lines = dump.values.iter().map(|value| dump.placement(value));
         let lines: Vec<_> = lines.map(|at| at.map(|at| (at.start, at.row))).collect();
         let (values, steps) = (&dump.values, &dump.steps);
+        let module = &dump.module;
+        let computations = 0..module.computations.len() as u32;
+        let runners: Vec<_> = computations.map(|it| dump.runner_of(it)).collect();
+        let names = dump.values.iter().map(|value| value.name);
+        let copied: Vec<_> = names.map(|name| dump.copied_in(name)).collect();
+        let branches = (0..dump.steps.len() as u32).map(|step| dump.is_in_branch(step));
+        let branches: Vec<_> = branches.collect();
         format!(
-            "{:?}\n{values:?}\n{steps:?}\n{lines:?}\n{errors:?}",
+            "{runners:?}\n{copied:?}\n{branches:?}\n{:?}\n{values:?}\n{steps:?}\n{lines:?}\n{errors:?}",
             dump.allocations
         )
     }
@@ -488,7 +499,10 @@ mod tests {
             for file in fs::read_dir(folder.expect("a folder").path()).expect("a folder") {
                 let path = file.expect("a file").path();
                 let dump = load(&path).expect("a dump").dump;
-                assert_eq!(said(&held(&dump)), said(&dump), "{}", path.display());
+                let again = Dump::new(dump.files.clone());
+                for dump in [&dump, &again] {
+                    assert_eq!(said(&held(dump)), said(dump), "{}", path.display());
+                }
                 let documents = dump.files.iter().map(|file| &file.document);
                 let blocks = documents.flat_map(Document::blocks);
                 released += blocks.filter(|(_, block)| !block.is_held()).count();

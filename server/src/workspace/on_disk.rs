@@ -63,7 +63,7 @@ pub(super) fn read_large(
             join.end(&document);
         }
         // What reading took is not needed any more, nor the code that has read.
-        allocator::give_back();
+        allocator::give_back_kept();
         return Ok(File {
             path: path.to_owned(),
             document,

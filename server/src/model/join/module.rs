@@ -60,6 +60,7 @@ impl Join<'_> {
         module.instructions.shrink_to_fit();
         module.signatures.shrink_to_fit();
         module.calling.shrink_to_fit();
+        module.copying.shrink_to_fit();
         self.take_module(JoinedModule {
             file: self.reading.file,
             document: document.clone(),
