@@ -9,7 +9,7 @@ use crate::support::client::Server;
 use crate::support::command::{Finding, check, run};
 use crate::support::dumps::{broken, files_below, fixtures_in};
 use crate::support::extremes::extremes;
-use crate::support::{Random, generate, none_of};
+use crate::support::{Random, none_of};
 
 /// What is broken in a file, which codes may say so, and a piece of the line that is off.
 /// The last says whether nothing else is to be found.
@@ -586,40 +586,4 @@ HloLiveRange (max 1):
         }
     }
     assert!(told > 6, "{told} of these tell something");
-}
-
-/// What is told of a text that is read again must be of the text that was read.
-#[cfg(unix)]
-#[test]
-fn a_file_that_changes_before_all_is_told_of_it_is_named() {
-    use std::io::Write as _;
-
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let (before, after) = (at("a-buffer-assignment.txt"), at("b-buffer-assignment.txt"));
-    // So large that it is not held.
-    let text = generate::dense(5_000_000);
-    fs::write(&before, &text).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(&after).status();
-    assert!(made.is_ok_and(|status| status.success()));
-    let compared = |is_changed: bool| {
-        std::thread::scope(|scope| {
-            let diff = [OsStr::new("diff"), before.as_os_str(), after.as_os_str()];
-            let diff = scope.spawn(move || run(diff, Duration::from_secs(60)));
-            // Opens when the other side does, which has read the first dump by then.
-            let mut pipe = fs::File::options().write(true).open(&after).unwrap();
-            if is_changed {
-                fs::write(&before, text.replace("f32[", "f16[")).unwrap();
-            }
-            pipe.write_all(text.as_bytes()).unwrap();
-            drop(pipe);
-            diff.join().unwrap()
-        })
-    };
-    let same = compared(false);
-    assert_eq!((same.code, same.stderr.as_str()), (Some(0), ""));
-    let changed = compared(true);
-    assert_eq!(changed.code, Some(2), "{}", changed.stdout);
-    let told = "a-buffer-assignment.txt changed while it was read";
-    assert!(changed.stderr.contains(told), "{}", changed.stderr);
 }

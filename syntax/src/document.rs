@@ -236,6 +236,12 @@ impl Document {
         Some((self.starts[block], found.passing()))
     }
 
+    /// All of them in order, likewise.
+    pub fn passing_blocks(&self) -> impl Iterator<Item = (u32, Arc<Block>)> {
+        let blocks = self.starts.iter().zip(self.blocks.iter());
+        blocks.map(|(&start, block)| (start, block.passing()))
+    }
+
     /// The number of the block that holds the byte at `offset`; the last one for the end of the
     /// text, none in an empty text.
     pub fn block_at(&self, offset: u32) -> Option<usize> {

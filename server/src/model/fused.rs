@@ -140,6 +140,7 @@ impl Dump {
         let mut only_turned = None;
         let mut read = None;
         let instructions = self.instructions_of(computation);
+        // The last computation goes on where another module begins behind its own.
         let instructions: Vec<_> = instructions.take(MayCopy::MOST + 1).collect();
         if instructions.len() > MayCopy::MOST {
             return None;

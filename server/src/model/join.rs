@@ -605,9 +605,7 @@ impl Dump {
 /// cores. Those of a text that is not held are read one by one, and go when they have been joined.
 fn each_in_turn(document: &Document, mut each: impl FnMut(usize, u32, &Block) -> ControlFlow<()>) {
     if document.is_released() {
-        let passing = (0..document.blocks().len())
-            .filter_map(|number| Some((number, document.passing_block(number)?)));
-        for (number, (start, block)) in passing {
+        for (number, (start, block)) in document.passing_blocks().enumerate() {
             if each(number, start, &block).is_break() {
                 return;
             }

@@ -3,6 +3,7 @@
 mod allocation;
 mod branches;
 pub mod bytes;
+mod calling;
 pub mod cancel;
 pub mod device;
 mod dump;

@@ -67,8 +67,8 @@ fn role(dump: &Dump, caller: &Caller) -> String {
 /// The hover on a module's name.
 pub(super) fn module(dump: &Dump, file: FileId, text: &str) -> Option<String> {
     let document = &dump.files.get(file)?.document;
-    let blocks = (0..document.blocks().len()).filter_map(|number| document.passing_block(number));
-    let instructions: usize = blocks
+    let instructions: usize = document
+        .passing_blocks()
         .map(|(_, block)| block.count_on::<facts::Instruction>(&(0..usize::MAX)))
         .sum();
     Some(format!(

@@ -7,8 +7,8 @@ use buflens_syntax::facts::{self, Heading, brief};
 use buflens_syntax::{Block, Document};
 
 use super::Join;
+use crate::model::calling::{CALLING, Calling};
 use crate::model::fused::MayCopy;
-use crate::model::module::{CALLING, Calling};
 use crate::model::{FileId, Instruction, Module, Row};
 
 /// The HLO text of a state of a dump, joined.
@@ -127,8 +127,9 @@ impl Join<'_> {
             };
             let signatures = &mut module.signatures;
             signatures.push(computation, entry.row, entry.shape, &instruction);
-            copying.push(&self.dump.names[opcode]);
-            if CALLING.contains(&&self.dump.names[opcode]) {
+            let printed = &self.dump.names[opcode];
+            copying.push(printed);
+            if CALLING.contains(&printed) {
                 module.calling.push(Calling {
                     row: entry.row,
                     name,
