@@ -1,6 +1,6 @@
 //! What the C library and the system are told about memory, where they are glibc and Linux: the only code that Rust counts as unsafe.
 
-pub use glibc::{give_back, give_back_kept, in_steps, keep, share};
+pub use glibc::{between_steps, give_back, in_steps, keep, share};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "there is no safe way to tell glibc")]
@@ -12,7 +12,7 @@ mod glibc {
     /// So many bytes at a time.
     const STEP: libc::c_int = 1 << 20;
     /// Pieces of fewer bytes are kept ...
-    const PIECE: libc::c_int = 4 << 20;
+    const PIECE: libc::c_int = 2 << 20;
     /// ... up to so many that are free.
     const KEPT: libc::c_int = 16 << 20;
 
@@ -34,11 +34,14 @@ mod glibc {
         IS_KEPT.store(true, Ordering::Relaxed);
     }
 
-    /// The same as [`give_back`] where what is free is [kept](keep); else whoever is at work would wait for it, and it goes back
-    /// when there is no work.
-    pub fn give_back_kept() {
+    /// To be called between two steps of work on a large dump: gives back the code of the one, since that of the next is
+    /// other code. So does it with what is free where that is [kept](keep); else whoever is at work would wait for it, and it
+    /// goes back when there is no work.
+    pub fn between_steps() {
         if IS_KEPT.load(Ordering::Relaxed) {
             give_back();
+        } else {
+            forget_code();
         }
     }
 
@@ -100,5 +103,5 @@ mod glibc {
 
     pub fn give_back() {}
 
-    pub fn give_back_kept() {}
+    pub fn between_steps() {}
 }

@@ -298,7 +298,7 @@ pub fn requests(input: &Input) -> Vec<Request> {
         ),
         request(
             "references",
-            each(&places, |at| references(&dump, file, at, true)),
+            each(&places, |at| references(&dump, file, at, true, 10_000)),
         ),
         request(
             "symbols of the document",

@@ -166,6 +166,12 @@ pub fn check_next(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> 
 
 /// All findings, and whether nothing is wrong.
 fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Vec<Finding>, bool) {
+    let next = || {
+        if dump.is_large() {
+            allocator::between_steps();
+        }
+    };
+    next();
     // Only advice asks for occupancy.
     let (mut findings, _) = join(|| contradictions(dump, standing), || dump.occupancy());
     // Numbers that contradict each other are nothing to build advice on. A file that is nothing has none.
@@ -175,10 +181,7 @@ fn check_state(dump: &Dump, thresholds: &Thresholds, standing: &Standing) -> (Ve
     };
     let is_sound = findings.list.iter().all(says_nothing);
     if is_sound {
-        if dump.is_released() {
-            // Advice is other code.
-            allocator::give_back_kept();
-        }
+        next();
         advice::advise(dump, thresholds, &mut findings);
     }
     (findings.finish(), is_sound)

@@ -195,6 +195,8 @@ fn readers(dump: &Dump, node: Node) -> Vec<Call> {
             &dump.names[name],
             SyntaxKind::Name,
             Some(target.place.file),
+            usize::MAX,
+            |_| true,
         ) {
             if Node::at(dump, name, &place).instruction(dump) != node.instruction(dump) {
                 continue;

@@ -328,7 +328,7 @@ fn check_line(
         }
     }
     if matches!(kind, "value" | "step")
-        && references::references(dump, file, offset, true).is_empty()
+        && references::references(dump, file, offset, true, usize::MAX).is_empty()
     {
         failures.push(format!("{path}: no reference to {line:?}"));
     }
@@ -350,7 +350,7 @@ fn check_occurrences(dump: &Dump, file: FileId, failures: &mut Vec<String>) {
         }
     }
     for ((kind, name), ranges) in tokens {
-        let found = references::occurrences(dump, &name, kind, Some(file));
+        let found = references::occurrences(dump, &name, kind, Some(file), usize::MAX, |_| true);
         if !found.into_iter().map(|place| place.range).eq(ranges) {
             failures.push(format!(
                 "{}: other occurrences of {kind:?} {name}",
@@ -430,7 +430,7 @@ fn no_request_panics_on_a_dump_cut_or_broken_anywhere() {
                 for request in [definition, declaration, type_definition, implementation] {
                     let _ = request(dump, file, offset);
                 }
-                let _ = references::references(dump, file, offset, false);
+                let _ = references::references(dump, file, offset, false, usize::MAX);
                 let _ = selection::selection(document, offset);
                 if let Some(item) = call_hierarchy::prepare(dump, file, offset) {
                     let _ = call_hierarchy::incoming(dump, item.node);

@@ -88,7 +88,7 @@ mod tests {
         let definition = navigation::definition(dump, file, offset);
         let definition =
             definition.map(|found| fixture.text(file, found.targets[0].place.range.clone()));
-        let places = references::references(dump, file, offset, true);
+        let places = references::references(dump, file, offset, true, usize::MAX);
         let place = |place: &crate::model::Place| {
             let line = fixture.place(place.file, place.range.start);
             format!("{line} {}", fixture.text(place.file, place.range.clone()))

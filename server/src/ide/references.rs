@@ -8,22 +8,28 @@ use memchr::memmem::Finder;
 use rustc_hash::FxHashSet;
 
 use super::frames;
-use super::navigation::{computation, declarations, instruction_in, table_row};
+use super::navigation::{Target, computation, declarations, instruction_in, table_row};
 use super::subject::Subject;
 use crate::model::cancel::checkpoint;
 use crate::model::origin::op_name;
 use crate::model::{Dump, FileId, Place};
 
-/// All places in all files that name what is at `offset`; with `declaration` also the one that
+/// The first places in all files, at most `limit`, that name what is at `offset`; with `declaration` also the one that
 /// declares it.
-pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> Vec<Place> {
+pub fn references(
+    dump: &Dump,
+    file: FileId,
+    offset: u32,
+    declaration: bool,
+    limit: usize,
+) -> Vec<Place> {
     let Some((origin, subject)) = Subject::at(dump, file, offset) else {
         return Vec::new();
     };
+    let mut declaring = Vec::new();
     let around = dump.computation_at(file, origin.start);
-    let mut places = all_places(dump, &subject, around, None);
     if !declaration {
-        let mut declaring = declarations(dump, &subject);
+        declaring = declarations(dump, &subject);
         if let Subject::Computation { name } = &subject {
             declaring.extend(computation(dump, name));
         } else if let Subject::TableRow(row) = &subject {
@@ -33,63 +39,71 @@ pub fn references(dump: &Dump, file: FileId, offset: u32, declaration: bool) -> 
             let name = subject.name();
             declaring.extend(name.and_then(|name| instruction_in(dump, around, name)));
         }
-        places.retain(|place| {
-            let is_declared =
-                |name: &Range<u32>| place.range.start <= name.start && name.end <= place.range.end;
-            !declaring
-                .iter()
-                .any(|target| target.place.file == place.file && is_declared(&target.selection))
-        });
     }
-    places
+    let name = |it: &Target| (it.place.file, it.selection.start, it.selection.end);
+    let mut declared: Vec<_> = declaring.iter().map(name).collect();
+    declared.sort_unstable();
+    let is_meant = |place: &Place| {
+        let Place { file, ref range } = *place;
+        let next = declared.partition_point(|&it| it < (file, range.start, 0));
+        let is_within = |&(other, _, end): &_| other == file && end <= range.end;
+        !declared.get(next).is_some_and(is_within)
+    };
+    first_places(dump, &subject, around, None, limit, is_meant)
 }
 
-/// The places in this file that name what is at `offset`.
-pub fn highlights(dump: &Dump, file: FileId, offset: u32) -> Vec<Range<u32>> {
+/// The first places in this file, at most `limit`, that name what is at `offset`.
+pub fn highlights(dump: &Dump, file: FileId, offset: u32, limit: usize) -> Vec<Range<u32>> {
     let Some((origin, subject)) = Subject::at(dump, file, offset) else {
         return Vec::new();
     };
     let around = dump.computation_at(file, origin.start);
-    all_places(dump, &subject, around, Some(file))
+    first_places(dump, &subject, around, Some(file), limit, |_| true)
         .into_iter()
         .map(|place| place.range)
         .collect()
 }
 
-/// The places that name `subject`, which is named in the computation `around` of the HLO text, in one
-/// file or in all, in the order of the files.
-fn all_places(
+/// The first places, at most `limit`, that name `subject`, which is named in the computation `around` of the HLO text, and that
+/// are meant, in one file or in all, in the order of the files.
+fn first_places(
     dump: &Dump,
     subject: &Subject,
     around: Option<u32>,
     only: Option<FileId>,
+    limit: usize,
+    is_meant: impl Fn(&Place) -> bool,
 ) -> Vec<Place> {
+    // People give instructions of several computations the same name.
+    let name = subject.name().and_then(|name| dump.names.get(name));
+    let is_computation = matches!(subject, Subject::Computation { .. });
+    let is_repeated = name.is_some_and(|name| dump.is_repeated(name));
+    let is_of_one = !is_computation && around.is_some() && is_repeated;
+    let is_meant = |place: &Place| {
+        is_meant(place) && {
+            let other = || dump.computation_at(place.file, place.range.start);
+            !is_of_one || other().is_none_or(|other| Some(other) == around)
+        }
+    };
+    let named = |name, kind| occurrences(dump, name, kind, only, limit, is_meant);
     let mut places = match subject {
         Subject::Values { values, .. } => places_of_values(dump, values),
         Subject::Allocation(index) => places_of_allocation(dump, *index),
         Subject::Step(_) => Vec::new(),
         Subject::TableRow(row) => frames::places(dump, *row),
-        Subject::Computation { name } => occurrences(dump, name, SyntaxKind::ComputationName, only),
+        Subject::Computation { name } => named(name, SyntaxKind::ComputationName),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
         | Subject::Definition { name } => {
-            let mut places = occurrences(dump, name, SyntaxKind::Name, only);
+            let mut places = named(name, SyntaxKind::Name);
             places.extend(labels_of(dump, name));
             places
         }
     };
-    places.retain(|place| only.is_none_or(|file| place.file == file));
-    // People give instructions of several computations the same name.
-    let name = subject.name().and_then(|name| dump.names.get(name));
-    let is_computation = matches!(subject, Subject::Computation { .. });
-    if !is_computation && around.is_some() && name.is_some_and(|name| dump.is_repeated(name)) {
-        places.retain(|place| {
-            let other = dump.computation_at(place.file, place.range.start);
-            other.is_none() || other == around
-        });
-    }
+    places.retain(|place| only.is_none_or(|only| place.file == only) && is_meant(place));
     places.sort_unstable_by_key(|place| (place.file, place.range.start));
     places.dedup();
+    places.truncate(limit);
     places
 }
 
@@ -187,18 +201,20 @@ fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
     places
 }
 
-/// Every token of `kind` that is exactly `name`.
+/// The first tokens of `kind`, at most `limit`, that are exactly `name` and are meant, in one file or in all.
 pub(super) fn occurrences(
     dump: &Dump,
     name: &str,
     kind: SyntaxKind,
     only: Option<FileId>,
+    limit: usize,
+    is_meant: impl Fn(&Place) -> bool,
 ) -> Vec<Place> {
+    let mut places = Vec::new();
     if name.is_empty() {
-        return Vec::new();
+        return places;
     }
     let finder = Finder::new(name);
-    let mut places = Vec::new();
     for (file, content) in dump.files.iter().enumerate() {
         let document = &content.document;
         let has_names = !matches!(
@@ -210,21 +226,23 @@ pub(super) fn occurrences(
         }
         for (start, block) in document.blocks() {
             checkpoint();
-            let hits = finder
-                .find_iter(block.text().as_bytes())
-                .map(|at| at as u32);
             let mut known = Known::default();
-            let hits = hits.filter(|&at| {
+            for at in finder.find_iter(block.text().as_bytes()) {
                 checkpoint();
-                is_token(document, start, block, at, name, kind, &mut known)
-            });
-            places.extend(hits.map(|at| {
-                let at = start + at;
-                Place {
-                    file,
-                    range: at..at + name.len() as u32,
+                let at = at as u32;
+                if !is_token(document, start, block, at, name, kind, &mut known) {
+                    continue;
                 }
-            }));
+                let at = start + at;
+                let range = at..at + name.len() as u32;
+                let place = Place { file, range };
+                if is_meant(&place) {
+                    places.push(place);
+                }
+                if places.len() == limit {
+                    return places;
+                }
+            }
         }
     }
     places
@@ -329,11 +347,13 @@ mod tests {
     use super::*;
     use crate::ide::fixture::{COMBINED, Fixture, MODULE, split, with_cursor};
 
+    const ALL: usize = usize::MAX;
+
     fn check_text(text: &str, expected: &Expect) {
         let fixture = Fixture::new(text);
-        let without = references(&fixture.dump, fixture.file, fixture.offset, false);
+        let without = references(&fixture.dump, fixture.file, fixture.offset, false, ALL);
         let mut lines = String::new();
-        for place in references(&fixture.dump, fixture.file, fixture.offset, true) {
+        for place in references(&fixture.dump, fixture.file, fixture.offset, true, ALL) {
             let mark = if without.contains(&place) {
                 ""
             } else {
@@ -347,7 +367,7 @@ mod tests {
             )
             .unwrap();
         }
-        let highlights = highlights(&fixture.dump, fixture.file, fixture.offset).len();
+        let highlights = highlights(&fixture.dump, fixture.file, fixture.offset, ALL).len();
         writeln!(lines, "{highlights} in this file").unwrap();
         expected.assert_eq(&lines);
     }
@@ -420,6 +440,26 @@ mod tests {
     }
 
     #[test]
+    fn no_more_than_the_first_places_are_looked_for() {
+        let text = split() + MODULE;
+        let operand = "custom-call(%arg.$02)";
+        for snippet in [operand, "condition=%region_1.7$0, body=%region_0.3\n  %"] {
+            let Fixture {
+                dump, file, offset, ..
+            } = Fixture::new(&with_cursor(&text, snippet));
+            for declaration in [false, true] {
+                let all = references(&dump, file, offset, declaration, ALL);
+                for limit in 1..=all.len() {
+                    let first = references(&dump, file, offset, declaration, limit);
+                    assert_eq!(first, all[..limit], "{snippet}, {declaration}");
+                }
+            }
+            let all = highlights(&dump, file, offset, ALL);
+            assert_eq!(highlights(&dump, file, offset, 1), all[..1]);
+        }
+    }
+
+    #[test]
     fn a_node_of_the_breakdown_has_the_name_of_what_has_no_path() {
         let (named, path) = ("└── copy-start (59", "├── x (41");
         let line = |part: &str| {
@@ -429,7 +469,7 @@ mod tests {
         };
         let lines = |snippet| {
             let fixture = Fixture::new(&with_cursor(COMBINED, snippet));
-            let places = references(&fixture.dump, fixture.file, fixture.offset, true);
+            let places = references(&fixture.dump, fixture.file, fixture.offset, true, ALL);
             let places = places.iter();
             let places = places.map(|place| fixture.place(place.file, place.range.start));
             places.collect::<Vec<_>>()

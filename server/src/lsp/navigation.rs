@@ -94,10 +94,10 @@ pub fn references(
     declaration: bool,
 ) -> Result<Vec<lsp::Location>, Unavailable> {
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
-    let places = references::references(&dump, file, offset, declaration);
+    let places = references::references(&dump, file, offset, declaration, LIMIT);
     let locate = view.locations(&dump);
     let location = |place: &Place| locate(place.file, &place.range);
-    Ok(places.iter().take(LIMIT).filter_map(location).collect())
+    Ok(places.iter().filter_map(location).collect())
 }
 
 pub fn highlights(
@@ -105,12 +105,12 @@ pub fn highlights(
     position: lsp::Position,
 ) -> Result<Vec<lsp::DocumentHighlight>, Unavailable> {
     let (Loaded { dump, file, .. }, offset) = view.cursor(position)?;
-    let ranges = references::highlights(&dump, file, offset);
+    let ranges = references::highlights(&dump, file, offset, LIMIT);
     let range = |range| {
         Some(lsp::DocumentHighlight {
             range: view.range_in(&dump, file, range)?,
             kind: None,
         })
     };
-    Ok(ranges.iter().take(LIMIT).filter_map(range).collect())
+    Ok(ranges.iter().filter_map(range).collect())
 }

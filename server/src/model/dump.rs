@@ -19,6 +19,9 @@ use super::row::Row;
 use super::shapes::ShapeTexts;
 use super::value::{ById, LiveRange, Position, Use, UsedValue, Value};
 
+/// From so many bytes of text on, memory counts for more than a fraction of a millisecond.
+pub const LARGE: u64 = 4 << 20;
+
 /// The number of a file in [`Dump::files`].
 pub type FileId = usize;
 
@@ -226,10 +229,10 @@ pub struct Dump {
 }
 
 impl Dump {
-    /// Whether texts of its files are not held: memory counts for more than time then.
-    pub fn is_released(&self) -> bool {
-        let mut files = self.files.iter();
-        files.any(|file| file.document.is_released())
+    /// Whether its texts have together [so many bytes](LARGE) or more.
+    pub fn is_large(&self) -> bool {
+        let lengths = self.files.iter().map(|it| it.document.len());
+        lengths.map(u64::from).sum::<u64>() >= LARGE
     }
 
     // Looking things up.

@@ -32,7 +32,7 @@ pub mod space;
 mod value;
 
 pub use allocation::Allocation;
-pub use dump::{At, Dump, File, FileId, Part, Peak, Place, Step};
+pub use dump::{At, Dump, File, FileId, LARGE, Part, Peak, Place, Step};
 pub(crate) use join::is_async_call;
 pub use join::{Join, Numbering, read_errors, read_facts};
 pub use module::{Donors, Instruction, Located, Module, Tables};

@@ -12,10 +12,10 @@ use super::ahead::read_once;
 use super::load::{Form, ReadError, length, pieces, read};
 use crate::allocator;
 use crate::model::cancel::lock;
-use crate::model::{File, FileId, Join, Part};
+use crate::model::{self, File, FileId, Join, Part};
 
 /// Smaller files are held. (Tests make do with less.)
-const LARGE: u64 = if cfg!(test) { 1 << 12 } else { 4 << 20 };
+const LARGE: u64 = if cfg!(test) { 1 << 12 } else { model::LARGE };
 
 /// A file of which blocks are read again.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ pub(super) fn read_large(
     joining: &mut Option<Join>,
 ) -> Result<File, ReadError> {
     tracing::debug!("reading {} once", path.display());
+    allocator::between_steps();
     let mut source = DiskFile::open(path).map_err(ReadError::Io)?;
     let again = DiskFile::open(path).map_err(ReadError::Io)?;
     let again = Box::new(OnDisk(Mutex::new(again)));
@@ -62,8 +63,7 @@ pub(super) fn read_large(
         if let Some(join) = joining {
             join.end(&document);
         }
-        // What reading took is not needed any more, nor the code that has read.
-        allocator::give_back_kept();
+        allocator::between_steps();
         return Ok(File {
             path: path.to_owned(),
             document,

@@ -140,11 +140,11 @@ fn ask_at(dump: &Dump, file: FileId, offset: u32) {
         }
     }
     for declaration in [false, true] {
-        for place in references::references(dump, file, offset, declaration) {
+        for place in references::references(dump, file, offset, declaration, usize::MAX) {
             assert_place(dump, &place);
         }
     }
-    for range in references::highlights(dump, file, offset) {
+    for range in references::highlights(dump, file, offset, usize::MAX) {
         assert_inside(document, &range);
     }
     for range in selection::selection(document, offset) {
