@@ -90,7 +90,7 @@ fn first_places(
         Subject::Values { values, .. } => places_of_values(dump, values),
         Subject::Allocation(index) => places_of_allocation(dump, *index),
         Subject::Step(_) => Vec::new(),
-        Subject::TableRow(row) => frames::places(dump, *row),
+        Subject::TableRow(row) => frames::places(dump, *row, only, limit, is_meant),
         Subject::Computation { name } => named(name, SyntaxKind::ComputationName),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
@@ -443,7 +443,8 @@ mod tests {
     fn no_more_than_the_first_places_are_looked_for() {
         let text = split() + MODULE;
         let operand = "custom-call(%arg.$02)";
-        for snippet in [operand, "condition=%region_1.7$0, body=%region_0.3\n  %"] {
+        let computation = "condition=%region_1.7$0, body=%region_0.3\n  %";
+        for snippet in [operand, computation, "stack_frame_id=$02}"] {
             let Fixture {
                 dump, file, offset, ..
             } = Fixture::new(&with_cursor(&text, snippet));
