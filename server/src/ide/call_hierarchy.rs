@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::computations::{callees, callers, instruction_count};
 use super::navigation::{self, Target, instruction_in, step_named, value_header};
-use super::references::occurrences;
+use super::references::{Search, occurrences};
 use super::subject::Subject;
 use crate::model::bytes::counted;
 use crate::model::{At, Dump, FileId, NameId, Place};
@@ -194,9 +194,7 @@ fn readers(dump: &Dump, node: Node) -> Vec<Call> {
             dump,
             &dump.names[name],
             SyntaxKind::Name,
-            Some(target.place.file),
-            usize::MAX,
-            |_| true,
+            &Search::of_all_in(target.place.file),
         ) {
             if Node::at(dump, name, &place).instruction(dump) != node.instruction(dump) {
                 continue;

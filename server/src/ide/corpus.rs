@@ -350,7 +350,8 @@ fn check_occurrences(dump: &Dump, file: FileId, failures: &mut Vec<String>) {
         }
     }
     for ((kind, name), ranges) in tokens {
-        let found = references::occurrences(dump, &name, kind, Some(file), usize::MAX, |_| true);
+        let found =
+            references::occurrences(dump, &name, kind, &references::Search::of_all_in(file));
         if !found.into_iter().map(|place| place.range).eq(ranges) {
             failures.push(format!(
                 "{}: other occurrences of {kind:?} {name}",

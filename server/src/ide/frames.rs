@@ -7,18 +7,11 @@ use buflens_syntax::{Block, Document, InstructionParts, SyntaxKind, facts};
 use memchr::memmem::Finder;
 
 use super::navigation::table_row;
-use crate::model::cancel::checkpoint;
-use crate::model::{Dump, FileId, Place, Row, source};
+use super::references::Search;
+use crate::model::{Dump, Place, Row, source};
 
-/// The number of `row`, and of each key the first numbers, at most `limit`, that select it and are meant, in the tables and in
-/// metadata, in one file or in all.
-pub(super) fn places(
-    dump: &Dump,
-    row: Row,
-    only: Option<FileId>,
-    limit: usize,
-    is_meant: impl Fn(&Place) -> bool,
-) -> Vec<Place> {
+/// The number of `row`, and of each key the numbers that select it, in the tables and in metadata, which are looked for.
+pub(super) fn places(dump: &Dump, row: Row, search: &Search) -> Vec<Place> {
     let own = table_row(dump, row).map(|target| Place {
         range: target.selection,
         ..target.place
@@ -30,47 +23,20 @@ pub(super) fn places(
     for key in source::TABLE_KEYS {
         let shift = source::table_of(dump, key).map_or(0, |(_, shift)| shift);
         let printed = at.row.row.value.saturating_add(shift);
-        if source::row_of(dump, key, printed) == Some(row) {
-            let number = printed.to_string();
-            places.extend(selecting(dump, key, &number, only, limit, &is_meant));
-        }
-    }
-    places
-}
-
-/// The first numbers of entries `key=number`, at most `limit`, that are meant.
-fn selecting(
-    dump: &Dump,
-    key: &str,
-    number: &str,
-    only: Option<FileId>,
-    limit: usize,
-    is_meant: impl Fn(&Place) -> bool,
-) -> Vec<Place> {
-    let mut places = Vec::new();
-    let entry = format!("{key}={number}");
-    let finder = Finder::new(&entry);
-    for (file, content) in dump.files.iter().enumerate() {
-        if only.is_some_and(|only| only != file) {
+        if source::row_of(dump, key, printed) != Some(row) {
             continue;
         }
-        let document = &content.document;
-        for (start, block) in document.blocks() {
-            checkpoint();
-            for hit in finder.find_iter(block.text().as_bytes()) {
-                let at = start + (hit + key.len()) as u32 + 1;
-                let range = at..at + number.len() as u32;
-                let is_it = is_in_metadata(block, hit as u32, &finder, key, number)
-                    .unwrap_or_else(|| is_in_tree(document, &range, key));
-                let place = Place { file, range };
-                if is_it && is_meant(&place) {
-                    places.push(place);
-                }
-                if places.len() == limit {
-                    return places;
-                }
-            }
-        }
+        let number = printed.to_string();
+        let entry = format!("{key}={number}");
+        let finder = Finder::new(&entry);
+        let find = |document: &_, start, block: &_, hit, (): &mut _| {
+            let at = start + hit + key.len() as u32 + 1;
+            let range = at..at + number.len() as u32;
+            is_in_metadata(block, hit, &finder, key, &number)
+                .unwrap_or_else(|| is_in_tree(document, &range, key))
+                .then_some(range)
+        };
+        places.extend(search.places(dump, &entry, |_| true, find));
     }
     places
 }

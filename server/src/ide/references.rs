@@ -49,7 +49,12 @@ pub fn references(
         let is_within = |&(other, _, end): &_| other == file && end <= range.end;
         !declared.get(next).is_some_and(is_within)
     };
-    first_places(dump, &subject, around, None, limit, is_meant)
+    let search = Search {
+        only: None,
+        limit,
+        is_meant: &is_meant,
+    };
+    first_places(dump, &subject, around, &search)
 }
 
 /// The first places in this file, at most `limit`, that name what is at `offset`.
@@ -58,21 +63,22 @@ pub fn highlights(dump: &Dump, file: FileId, offset: u32, limit: usize) -> Vec<R
         return Vec::new();
     };
     let around = dump.computation_at(file, origin.start);
-    first_places(dump, &subject, around, Some(file), limit, |_| true)
+    let search = Search {
+        limit,
+        ..Search::of_all_in(file)
+    };
+    first_places(dump, &subject, around, &search)
         .into_iter()
         .map(|place| place.range)
         .collect()
 }
 
-/// The first places, at most `limit`, that name `subject`, which is named in the computation `around` of the HLO text, and that
-/// are meant, in one file or in all, in the order of the files.
+/// The places that name `subject`, which is named in the computation `around` of the HLO text, in the order of the files.
 fn first_places(
     dump: &Dump,
     subject: &Subject,
     around: Option<u32>,
-    only: Option<FileId>,
-    limit: usize,
-    is_meant: impl Fn(&Place) -> bool,
+    search: &Search,
 ) -> Vec<Place> {
     // People give instructions of several computations the same name.
     let name = subject.name().and_then(|name| dump.names.get(name));
@@ -80,17 +86,21 @@ fn first_places(
     let is_repeated = name.is_some_and(|name| dump.is_repeated(name));
     let is_of_one = !is_computation && around.is_some() && is_repeated;
     let is_meant = |place: &Place| {
-        is_meant(place) && {
+        (search.is_meant)(place) && {
             let other = || dump.computation_at(place.file, place.range.start);
             !is_of_one || other().is_none_or(|other| Some(other) == around)
         }
     };
-    let named = |name, kind| occurrences(dump, name, kind, only, limit, is_meant);
+    let search = &Search {
+        is_meant: &is_meant,
+        ..*search
+    };
+    let named = |name, kind| occurrences(dump, name, kind, search);
     let mut places = match subject {
         Subject::Values { values, .. } => places_of_values(dump, values),
         Subject::Allocation(index) => places_of_allocation(dump, *index),
         Subject::Step(_) => Vec::new(),
-        Subject::TableRow(row) => frames::places(dump, *row, only, limit, is_meant),
+        Subject::TableRow(row) => frames::places(dump, *row, search),
         Subject::Computation { name } => named(name, SyntaxKind::ComputationName),
         Subject::Position { name, .. }
         | Subject::Instruction { name }
@@ -100,10 +110,10 @@ fn first_places(
             places
         }
     };
-    places.retain(|place| only.is_none_or(|only| place.file == only) && is_meant(place));
+    places.retain(|place| search.is_in(place.file) && is_meant(place));
     places.sort_unstable_by_key(|place| (place.file, place.range.start));
     places.dedup();
-    places.truncate(limit);
+    places.truncate(search.limit);
     places
 }
 
@@ -201,51 +211,90 @@ fn places_of_allocation(dump: &Dump, index: u64) -> Vec<Place> {
     places
 }
 
-/// The first tokens of `kind`, at most `limit`, that are exactly `name` and are meant, in one file or in all.
+/// Which places are looked for.
+pub(super) struct Search<'s> {
+    /// In one file, or in all.
+    pub only: Option<FileId>,
+    /// So many at most, the first.
+    pub limit: usize,
+    /// Those that are meant.
+    pub is_meant: &'s dyn Fn(&Place) -> bool,
+}
+
+impl Search<'_> {
+    /// For all places in one file.
+    pub(super) fn of_all_in(file: FileId) -> Self {
+        Self {
+            only: Some(file),
+            limit: usize::MAX,
+            is_meant: &|_| true,
+        }
+    }
+
+    fn is_in(&self, file: FileId) -> bool {
+        self.only.is_none_or(|only| only == file)
+    }
+
+    /// The places that are looked for among those that `find` makes of the hits of `text` in blocks of the documents `has`
+    /// chooses; with what it knows of a block from the hits before.
+    pub(super) fn places<K: Default>(
+        &self,
+        dump: &Dump,
+        text: &str,
+        has: impl Fn(DocumentKind) -> bool,
+        find: impl Fn(&Document, u32, &Block, u32, &mut K) -> Option<Range<u32>>,
+    ) -> Vec<Place> {
+        let mut places = Vec::new();
+        let finder = Finder::new(text);
+        for (file, content) in dump.files.iter().enumerate() {
+            let document = &content.document;
+            if !self.is_in(file) || !has(document.kind()) {
+                continue;
+            }
+            for (start, block) in document.blocks() {
+                checkpoint();
+                let mut known = K::default();
+                for hit in finder.find_iter(block.text().as_bytes()) {
+                    checkpoint();
+                    let range = find(document, start, block, hit as u32, &mut known);
+                    let place = range.map(|range| Place { file, range });
+                    places.extend(place.filter(|place| (self.is_meant)(place)));
+                    if places.len() == self.limit {
+                        return places;
+                    }
+                }
+            }
+        }
+        places
+    }
+}
+
+/// The tokens of `kind` that are exactly `name`.
 pub(super) fn occurrences(
     dump: &Dump,
     name: &str,
     kind: SyntaxKind,
-    only: Option<FileId>,
-    limit: usize,
-    is_meant: impl Fn(&Place) -> bool,
+    search: &Search,
 ) -> Vec<Place> {
-    let mut places = Vec::new();
     if name.is_empty() {
-        return places;
+        return Vec::new();
     }
-    let finder = Finder::new(name);
-    for (file, content) in dump.files.iter().enumerate() {
-        let document = &content.document;
-        let has_names = !matches!(
-            document.kind(),
+    let has_names = |kind| {
+        !matches!(
+            kind,
             DocumentKind::Report | DocumentKind::Foreign | DocumentKind::Unknown
-        );
-        if !has_names || only.is_some_and(|only| only != file) {
-            continue;
-        }
-        for (start, block) in document.blocks() {
-            checkpoint();
-            let mut known = Known::default();
-            for at in finder.find_iter(block.text().as_bytes()) {
-                checkpoint();
-                let at = at as u32;
-                if !is_token(document, start, block, at, name, kind, &mut known) {
-                    continue;
-                }
-                let at = start + at;
-                let range = at..at + name.len() as u32;
-                let place = Place { file, range };
-                if is_meant(&place) {
-                    places.push(place);
-                }
-                if places.len() == limit {
-                    return places;
-                }
-            }
-        }
-    }
-    places
+        )
+    };
+    search.places(
+        dump,
+        name,
+        has_names,
+        |document, start, block, at, known| {
+            let is_it = is_token(document, start, block, at, name, kind, known);
+            let at = start + at;
+            is_it.then(|| at..at + name.len() as u32)
+        },
+    )
 }
 
 /// What is known of the names in the logical line looked at last. Found once for all places in it: an instruction may
