@@ -94,7 +94,7 @@ pub fn is_argument(audit: &Audit, value: &Value) -> bool {
         dump.opcode(value.name) == Some("parameter")
             && dump
                 .allocation_of(value)
-                .is_some_and(|it| it.parameter().is_some())
+                .is_some_and(|it| it.is_parameter())
     };
     origin.frames.is_empty()
         && match origin.stands_for {

@@ -147,7 +147,7 @@ fn parameters(matching: &Matching, allocations: &[u32], in_place: &mut InPlace) 
     let mut parameters = Vec::with_capacity(allocations.len());
     for &at in allocations {
         let allocation = &dump.allocations[at as usize];
-        let Some(number) = allocation.parameter() else {
+        let Some(number) = dump.parameter_number(allocation) else {
             continue;
         };
         let value = value_of(dump, allocation);
@@ -289,8 +289,8 @@ fn filling(dump: &Dump, allocation: &Allocation) -> Option<u32> {
 
 /// The value that is the parameter itself: a donated one's allocation holds others behind it.
 pub fn value_of(dump: &Dump, allocation: &Allocation) -> Option<u32> {
-    let is_parameter =
-        |&at: &u32| allocation.is_of_parameter(dump.parameter_of(dump.values[at as usize].name));
+    let number = dump.parameter_number(allocation);
+    let is_parameter = |&at: &u32| dump.parameter_of(dump.values[at as usize].name) == number;
     let mut values = allocation.values.clone();
     let own = values.clone().find(is_parameter);
     own.or_else(|| values.next().filter(|_| !allocation.is_donated()))

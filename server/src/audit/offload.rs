@@ -111,7 +111,7 @@ fn comes_back(audit: &Audit, copy: usize, back: &Copy) -> Option<ComesBack> {
     // Tiles differ between memories, so the bytes without padding are compared.
     let bytes = |value| audit.shapes.logical_bytes(value);
     let is_whole = bytes(to)? >= bytes(from)?;
-    (parameter.color == HOST && parameter.parameter().is_some() && is_whole)
+    (parameter.color == HOST && parameter.is_parameter() && is_whole)
         .then_some(ComesBack { allocation, copy })
 }
 

@@ -34,7 +34,9 @@ fn values_at(dump: &Dump, label: &str) -> Option<Vec<u32>> {
         let number: u64 = number.parse().ok()?;
         let index = dump.names.get(index);
         let is_it = |it: &&Allocation| {
-            it.parameter() == Some(number) && it.parameter_index.or(dump.names.get("{}")) == index
+            dump.parameter_leaf(it).is_some_and(|leaf| {
+                leaf.number == number && leaf.index.or(dump.names.get("{}")) == index
+            })
         };
         let values = dump.allocations.iter().find(is_it)?.values.clone();
         // Others may lie there when nobody needs it any more.
@@ -89,7 +91,7 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
         let all = 0..u32::try_from(dump.values.len()).unwrap_or(u32::MAX);
         let is_parameter = |&at: &u32| {
             let allocation = dump.allocation_of(&dump.values[at as usize]);
-            let allocation = allocation.filter(|it| it.parameter().is_some());
+            let allocation = allocation.filter(|it| it.is_parameter());
             !entry.is_parameter || allocation.and_then(|it| value_of(dump, it)) == Some(at)
         };
         let values = all.filter(in_space).filter(is_alike);
@@ -104,7 +106,7 @@ pub fn values_of(dump: &Dump, color: u64, entry: &Entry) -> Match {
         // What is written over a parameter is none.
         let is_temp = |at: &u32| {
             let allocation = dump.allocation_of(&dump.values[*at as usize]);
-            allocation.is_some_and(|allocation| allocation.parameter().is_none())
+            allocation.is_some_and(|allocation| !allocation.is_parameter())
         };
         if named.iter().any(is_temp) {
             named.retain(is_temp);

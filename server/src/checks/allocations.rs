@@ -83,7 +83,7 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
         } else if kinds.constant && !is_of_one {
             let values = values.len();
             format!("a `constant` is one value, but allocation {index} has {values}")
-        } else if allocation.parameter().is_some() && !kinds.maybe_live_out && !is_of_one {
+        } else if allocation.is_parameter() && !kinds.maybe_live_out && !is_of_one {
             let values = values.len();
             format!(
                 "allocation {index} holds {values} values, as the buffer of a donated parameter does, but is not `maybe-live-out`"
@@ -103,7 +103,7 @@ pub(super) fn check_kinds(dump: &Dump, doubts: &mut Doubts, findings: &mut Findi
 /// Whether the header says what the allocation is for, as each does.
 fn has_kind(allocation: &Allocation) -> bool {
     let kinds = allocation.kinds();
-    allocation.parameter().is_some()
+    allocation.is_parameter()
         || allocation.has_output_shape()
         || kinds.maybe_live_out
         || kinds.constant
@@ -116,14 +116,14 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
     let dump = context.dump;
     let mut seen: FxHashMap<(u64, NameId), &Allocation> = FxHashMap::default();
     for (number, allocation) in dump.allocations.iter().enumerate() {
-        let Some(parameter) = allocation.parameter() else {
+        let Some(leaf) = dump.parameter_leaf(allocation) else {
             continue;
         };
         if doubts.headers.contains(&(number as u32)) {
             continue;
         }
         // A header that breaks off before it says enough.
-        let Some(leaf_index) = allocation.parameter_index else {
+        let (parameter, Some(leaf_index)) = (leaf.number, leaf.index) else {
             continue;
         };
         let index = &dump.names[leaf_index];
@@ -177,7 +177,7 @@ pub(super) fn check_parameters(context: &Context, doubts: &mut Doubts, findings:
             findings.push(finding.related(first.place(first.row.parameter.span), "the first one"));
             continue;
         }
-        let Some(shape) = context.shapes.of_parameter(allocation) else {
+        let Some(shape) = context.shapes.of_parameter(leaf) else {
             continue;
         };
         // Compilers of 2023 print the whole parameter's shape even for a leaf.

@@ -176,7 +176,7 @@ fn needing_one<'d>(dump: &'d Dump, value: &Value) -> Option<At<'d, facts::Placem
 fn entry_parameter_problem(dump: &Dump, value: &Value, scale: &Scale) -> Option<Finding> {
     let allocation = dump.allocations.get(value.allocation()? as usize)?;
     // The buffer of a parameter that is not donated holds nothing else.
-    if allocation.parameter().is_none()
+    if !allocation.is_parameter()
         || allocation.kinds().maybe_live_out
         || allocation.values.len() != 1
     {
@@ -249,7 +249,7 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
     let (start, end) = dump.live(value);
     let has_parameter = |at: u32| {
         let allocation = dump.allocations.get(at as usize);
-        allocation.is_some_and(|allocation| allocation.parameter().is_some())
+        allocation.is_some_and(|allocation| allocation.is_parameter())
     };
     start <= end
         && scale.end.is_none_or(|last| end <= last)

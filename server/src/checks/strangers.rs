@@ -417,7 +417,7 @@ impl<'a> Pairs<'a> {
                         color = header.color.value;
                         if let Some(its) = numbered.get(&header.index.value) {
                             let is_its = its.color == header.color.value
-                                && its.is_of_parameter(header.parameter.get())
+                                && dump.parameter_number(its) == header.parameter.get()
                                 && bytes::human(its.size) == header.size.text(block.text());
                             do_headers_fit &= is_its;
                             rows.push((is_its, place(header.line)));

@@ -6,6 +6,7 @@ use std::ops::Range;
 use buflens_syntax::facts;
 use buflens_syntax::facts::brief;
 
+use super::dump::Dump;
 use super::names::NameId;
 use super::row::Row;
 use super::shapes::ShapeId;
@@ -15,25 +16,32 @@ use super::shapes::ShapeId;
 pub struct Allocation {
     /// Its header.
     pub header: Row,
-    /// The number printed; equal to its place in [`super::Dump::allocations`] in every sound dump.
+    /// The number printed; equal to its place in [`Dump::allocations`] in every sound dump.
     pub index: u64,
     /// Size in bytes.
     pub size: u64,
     /// Memory space; 0 is not printed.
     pub color: u64,
-    /// One more than the number of the entry parameter whose buffer this is, or the most that there can be.
-    parameter: Option<NonZeroU32>,
-    /// The shape of that parameter, without layout.
-    pub parameter_shape: Option<ShapeId>,
-    /// Which leaf of it.
-    pub parameter_index: Option<NameId>,
-    /// Its values, as numbers into [`super::Dump::values`].
+    /// Its values, as numbers into [`Dump::values`].
     pub values: Range<u32>,
+    /// What it is the buffer of: one more than the place in [`Dump::parameter_leaves`].
+    leaf: Option<NonZeroU32>,
     flags: u8,
 }
 
 // There is nothing but allocations in some dumps.
-const _: () = assert!(size_of::<Allocation>() <= 56);
+const _: () = assert!(size_of::<Allocation>() <= 48);
+
+/// The leaf of an entry parameter, whose buffer an allocation is.
+#[derive(Debug, Clone, Copy)]
+pub struct ParameterLeaf {
+    /// The number of the parameter.
+    pub number: u64,
+    /// The shape of the parameter, without layout.
+    pub shape: Option<ShapeId>,
+    /// Which leaf of it.
+    pub index: Option<NameId>,
+}
 
 impl Allocation {
     // Bits of `flags`.
@@ -44,14 +52,9 @@ impl Allocation {
     const HAS_OUTPUT_SHAPE: u8 = 1 << 4;
     const IS_READ: u8 = 1 << 5;
 
-    /// What `row`, the header `header`, says; with no values, the next of which has the number `values`.
-    pub(super) fn new(
-        row: Row,
-        header: &brief::Allocation,
-        shape: Option<ShapeId>,
-        index: Option<NameId>,
-        values: u32,
-    ) -> Self {
+    /// What `row`, the header `header`, says; with no values, the next of which has the number `values`. It is the buffer
+    /// of the last of the `leaves` of parameters before it, if of any.
+    pub(super) fn new(row: Row, header: &brief::Allocation, leaves: usize, values: u32) -> Self {
         let kinds = header.kinds;
         let flags = [
             (kinds.constant, Self::CONSTANT),
@@ -67,22 +70,15 @@ impl Allocation {
             index: header.index,
             size: header.size,
             color: header.color,
-            parameter: header.parameter.map(one_more),
-            parameter_shape: shape,
-            parameter_index: index,
             values: values..values,
+            leaf: header.parameter.and(NonZeroU32::new(leaves as u32)),
             flags: flags.fold(0, |flags, (_, flag)| flags | flag),
         }
     }
 
-    /// The entry parameter whose buffer this is. 2^32 - 2 also where the number is larger.
-    pub fn parameter(&self) -> Option<u64> {
-        Some(u64::from(self.parameter?.get()) - 1)
-    }
-
-    /// Whether `number` is the parameter's, or both are none.
-    pub fn is_of_parameter(&self, number: Option<u64>) -> bool {
-        number.map(one_more) == self.parameter
+    /// Whether this is the buffer of a leaf of an entry parameter.
+    pub fn is_parameter(&self) -> bool {
+        self.leaf.is_some()
     }
 
     /// What else the header says.
@@ -93,24 +89,6 @@ impl Allocation {
             maybe_live_out: self.has(Self::MAYBE_LIVE_OUT),
             preallocated_temp: self.has(Self::PREALLOCATED_TEMP),
         }
-    }
-
-    /// The entry parameter whose buffer this is, and what else the header says it is, as it has it: `parameter 3`,
-    /// `maybe-live-out`.
-    pub fn words(&self) -> Vec<String> {
-        let kinds = self.kinds();
-        let marks = [
-            (kinds.constant, "constant"),
-            (kinds.thread_local, "thread-local"),
-            (kinds.maybe_live_out, "maybe-live-out"),
-            (kinds.preallocated_temp, "preallocated-temp"),
-        ];
-        let marks = marks.into_iter().filter(|&(is_set, _)| is_set);
-        let parameter = self.parameter().map(|number| format!("parameter {number}"));
-        parameter
-            .into_iter()
-            .chain(marks.map(|(_, word)| word.to_owned()))
-            .collect()
     }
 
     /// Whether the root of the result lies here.
@@ -136,7 +114,35 @@ impl Allocation {
     }
 }
 
-fn one_more(number: u64) -> NonZeroU32 {
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
-    NonZeroU32::MIN.saturating_add(number)
+impl Dump {
+    /// The leaf of an entry parameter whose buffer `allocation` is.
+    pub fn parameter_leaf(&self, allocation: &Allocation) -> Option<&ParameterLeaf> {
+        self.parameter_leaves
+            .get(allocation.leaf?.get() as usize - 1)
+    }
+
+    /// The number of that parameter.
+    pub fn parameter_number(&self, allocation: &Allocation) -> Option<u64> {
+        Some(self.parameter_leaf(allocation)?.number)
+    }
+
+    /// The entry parameter whose buffer this is, and what else the header says it is, as it has it: `parameter 3`,
+    /// `maybe-live-out`.
+    pub fn words(&self, allocation: &Allocation) -> Vec<String> {
+        let kinds = allocation.kinds();
+        let marks = [
+            (kinds.constant, "constant"),
+            (kinds.thread_local, "thread-local"),
+            (kinds.maybe_live_out, "maybe-live-out"),
+            (kinds.preallocated_temp, "preallocated-temp"),
+        ];
+        let marks = marks.into_iter().filter(|&(is_set, _)| is_set);
+        let parameter = self
+            .parameter_number(allocation)
+            .map(|number| format!("parameter {number}"));
+        parameter
+            .into_iter()
+            .chain(marks.map(|(_, word)| word.to_owned()))
+            .collect()
+    }
 }

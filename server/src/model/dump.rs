@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use buflens_syntax::facts::{self, Heading, ReportRow, Span};
 use buflens_syntax::{Block, Document, DocumentKind};
 
-use super::allocation::Allocation;
+use super::allocation::{Allocation, ParameterLeaf};
 use super::branches::Branches;
 use super::cancel::checkpoint;
 use super::extents::Extents;
@@ -162,6 +162,8 @@ pub struct Dump {
     pub shapes: ShapeTexts,
     /// Section A.
     pub allocations: Vec<Allocation>,
+    /// What those of parameters are the buffers of; see [`Dump::parameter_leaf`].
+    pub(super) parameter_leaves: Vec<ParameterLeaf>,
     /// Allocations by memory space, as numbers into `allocations`; empty where these stand so. See
     /// [`Dump::allocations_in`].
     pub(super) by_color: Vec<u32>,

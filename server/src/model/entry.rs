@@ -20,7 +20,7 @@ impl Dump {
     pub fn parameters(&self) -> &[u32] {
         self.parameters.get_or_init(|| {
             let all = (0..).zip(&self.allocations);
-            let parameters = all.filter(|(_, it)| it.parameter().is_some());
+            let parameters = all.filter(|(_, it)| it.is_parameter());
             parameters.map(|(at, _)| at).collect()
         })
     }
@@ -30,8 +30,7 @@ impl Dump {
     pub fn outputs(&self) -> &[u32] {
         self.outputs.get_or_init(|| {
             let all = (0..).zip(&self.allocations);
-            let outputs =
-                all.filter(|(_, it)| it.kinds().maybe_live_out && it.parameter().is_none());
+            let outputs = all.filter(|(_, it)| it.kinds().maybe_live_out && !it.is_parameter());
             let mut outputs: Box<[u32]> = outputs.map(|(at, _)| at).collect();
             if !outputs.is_empty() {
                 let places = self.places_in_result();

@@ -31,7 +31,7 @@ pub mod source_map;
 pub mod space;
 mod value;
 
-pub use allocation::Allocation;
+pub use allocation::{Allocation, ParameterLeaf};
 pub use dump::{At, Dump, File, FileId, LARGE, Part, Peak, Place, Step};
 pub(crate) use join::is_async_call;
 pub use join::{Join, Numbering, read_errors, read_facts};

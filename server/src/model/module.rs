@@ -211,12 +211,14 @@ impl Dump {
     /// Whether the caller donates the parameter whose buffer this is, and no output is written over it. Those that
     /// one is written over the compiler takes out of the `buffer_donor` in the header of the HLO text.
     pub fn is_donated_in_vain(&self, allocation: &Allocation) -> bool {
-        let Some(number) = allocation.parameter().filter(|_| !allocation.is_donated()) else {
+        let leaf = self.parameter_leaf(allocation);
+        let Some(leaf) = leaf.filter(|_| !allocation.is_donated()) else {
             return false;
         };
         let leaves = &self.donors().leaves;
-        let index = allocation.parameter_index.map(|index| &self.names[index]);
-        !leaves.is_empty() && leaves.contains(&(number, index_numbers(index.unwrap_or_default())))
+        let index = leaf.index.map(|index| &self.names[index]);
+        !leaves.is_empty()
+            && leaves.contains(&(leaf.number, index_numbers(index.unwrap_or_default())))
     }
 
     /// What the header of the HLO text tells of donation.

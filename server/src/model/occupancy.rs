@@ -56,7 +56,7 @@ impl Allocation {
         let kinds = self.kinds();
         if kinds.thread_local {
             Kind::ThreadLocal
-        } else if self.parameter().is_some() {
+        } else if self.is_parameter() {
             Kind::Parameter
         } else if kinds.constant {
             Kind::Constant
@@ -69,7 +69,7 @@ impl Allocation {
 
     /// Whether the result takes the buffer of this parameter over.
     pub fn is_donated(&self) -> bool {
-        self.parameter().is_some() && self.kinds().maybe_live_out
+        self.is_parameter() && self.kinds().maybe_live_out
     }
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::bytes::{array_bytes, is_possible_table, possible_sizes};
 use super::cancel::lock;
 use super::names::{NameId, Names};
-use super::{Allocation, Dump, Platforms, Value};
+use super::{Dump, ParameterLeaf, Platforms, Value};
 
 /// A shape as it is printed: equal ids, equal texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -259,9 +259,9 @@ impl<'d> Shapes<'d> {
         shape.get_or_init(read).as_deref()
     }
 
-    /// The shape of the parameter whose buffer the allocation is.
-    pub fn of_parameter(&self, allocation: &Allocation) -> Option<&Shape> {
-        self.with_id(allocation.parameter_shape?)
+    /// The shape of the parameter whose leaf this is.
+    pub fn of_parameter(&self, leaf: &ParameterLeaf) -> Option<&Shape> {
+        self.with_id(leaf.shape?)
     }
 
     /// The shape printed with the value in its allocation.

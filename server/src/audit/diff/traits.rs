@@ -160,7 +160,8 @@ impl<'d> Side<'d> {
         }
         for allocation in &dump.allocations {
             // Of the values of a donated parameter, instructions tell which it is.
-            let Some(number) = allocation.parameter().filter(|_| with_instructions) else {
+            let number = dump.parameter_number(allocation);
+            let Some(number) = number.filter(|_| with_instructions) else {
                 continue;
             };
             let header = dump.header(allocation);

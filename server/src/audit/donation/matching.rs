@@ -133,7 +133,7 @@ fn candidates<'a>(
             let array = value.and_then(|value| array(audit, value));
             Candidate {
                 allocation: at,
-                number: allocation.parameter(),
+                number: dump.parameter_number(allocation),
                 key: key(dump, allocation, array),
                 value: at_value,
             }

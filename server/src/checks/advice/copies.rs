@@ -27,8 +27,7 @@ impl Advice<'_, '_> {
     /// is the parameter that counts.
     pub(super) fn least_copied(&self) -> u64 {
         let mut allocations = self.dump.allocations.iter();
-        let has_host_parameters =
-            allocations.any(|it| it.color == HOST && it.parameter().is_some());
+        let has_host_parameters = allocations.any(|it| it.color == HOST && it.is_parameter());
         if has_host_parameters {
             0
         } else {
@@ -119,7 +118,7 @@ impl Advice<'_, '_> {
             let message = format!(
                 "{} lies in host memory, but all of it is copied back: {} takes {} of {space} at \
                  steps {start}-{end}. If parts of it were read one after the other, less would be there at a time",
-                self.parameter(parameter.parameter()?, copy.from.value),
+                self.parameter(self.dump.parameter_number(parameter)?, copy.from.value),
                 title(self.dump, value),
                 rounded(copy.bytes?)
             );

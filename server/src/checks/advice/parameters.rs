@@ -122,7 +122,7 @@ impl Advice<'_, '_> {
             }
             if let [first, others @ ..] = only_with.as_slice() {
                 let allocation = &self.dump.allocations[*first as usize];
-                let number = allocation.parameter().unwrap_or_default();
+                let number = self.dump.parameter_number(allocation).unwrap_or_default();
                 let first = self.parameter(number, value_of(self.dump, allocation));
                 let others = match others.len() {
                     0 => String::new(),

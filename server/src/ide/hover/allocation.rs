@@ -62,7 +62,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
             table.fact("alive", alive(dump, only, instruction.as_ref()));
             hover.paragraph(&table.to_string());
             // A parameter's metadata is its argument's name, which stands above.
-            let source = instruction.filter(|_| allocation.parameter().is_none());
+            let source = instruction.filter(|_| !allocation.is_parameter());
             if let Some(source) = source.and_then(|instruction| instruction.summary(context)) {
                 hover.paragraph(&source);
             }
@@ -246,7 +246,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         let index = header.text(header.row.parameter_index);
         (index != "{}" && !index.is_empty()).then(|| format!(" at {}", code(&cut(index, 40))))
     };
-    let words = match allocation.parameter() {
+    let words = match dump.parameter_number(allocation) {
         Some(number) => {
             let name = argument()
                 .map(|argument| format!(", {argument}"))
@@ -279,7 +279,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
         }
         None => "memory of a kind that is not printed".to_owned(),
     };
-    let is_result = kinds.maybe_live_out && allocation.parameter().is_none();
+    let is_result = kinds.maybe_live_out && !allocation.is_parameter();
     // A loop's state has the bytes of the result in good time, so it is no temporary.
     let others = dump
         .held_by(allocation)
@@ -296,7 +296,7 @@ fn purpose(context: &Context, allocation: &Allocation) -> String {
     } else {
         ""
     };
-    format!("{words}{scratch} ({})", kind(allocation))
+    format!("{words}{scratch} ({})", kind(dump, allocation))
 }
 
 /// The layout of a shape without any, as the allocation's header prints it: that of a value with the same dimensions, of an output
@@ -311,7 +311,7 @@ pub(super) fn layout(context: &Context, allocation: &Allocation, shape: &str) ->
         let is_like = (&array.element, &array.dimensions) == (&wanted.element, &wanted.dimensions);
         is_like.then_some((value, text, array))
     });
-    let (value, text, array) = match allocation.parameter() {
+    let (value, text, array) = match dump.parameter_number(allocation) {
         Some(_) => arrays.next()?,
         None => arrays.max_by_key(|(value, ..)| (dump.live(value).1, Reverse(value.id)))?,
     };

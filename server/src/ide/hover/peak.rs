@@ -335,9 +335,9 @@ fn held(dump: &Dump, allocation: &Allocation, step: u64, is_single: bool) -> Str
 pub(super) fn donation(context: &Context, at: u32) -> Option<String> {
     let dump = context.dump;
     let allocation = &dump.allocations[at as usize];
-    allocation
-        .parameter()
-        .filter(|_| !allocation.is_donated())?;
+    if !allocation.is_parameter() || allocation.is_donated() {
+        return None;
+    }
     let own = donation::value_of(dump, allocation);
     let last_read = own.and_then(|at| dump.last_read(&dump.values[at as usize]));
     let read = last_read.map(|(step, reader)| {

@@ -16,7 +16,7 @@ pub(super) fn slot(context: &Context, document: &Document, end: u32) -> Option<S
             "**slot at offset {offset_text}**: {count}, at different times"
         ));
     };
-    let kind = value::kind(allocation);
+    let kind = value::kind(context.dump, allocation);
     let heading = format!(
         "**slot at offset {offset_text}** of allocation {} ({kind})",
         allocation.index

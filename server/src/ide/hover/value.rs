@@ -182,7 +182,7 @@ pub(super) fn hover(context: &Context, at: u32) -> String {
         facts.push(format!(
             "allocation {} ({})",
             allocation.index,
-            kind(allocation)
+            kind(dump, allocation)
         ));
     }
     hover.paragraph(&facts.join(", "));
@@ -339,10 +339,10 @@ fn description(
 }
 
 /// What an allocation is for, as its header says it.
-pub(super) fn kind(allocation: &Allocation) -> String {
-    let mut words = allocation.words();
+pub(super) fn kind(dump: &Dump, allocation: &Allocation) -> String {
+    let mut words = dump.words(allocation);
     if allocation.has_output_shape() {
-        let behind = usize::from(allocation.parameter().is_some());
+        let behind = usize::from(allocation.is_parameter());
         words.insert(behind, "output".to_owned());
     }
     if words.is_empty() {

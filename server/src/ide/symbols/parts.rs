@@ -53,7 +53,7 @@ fn of_allocation(
     header: &At<facts::Allocation>,
     values: &[&Value],
 ) -> Symbol {
-    let mut words = allocation.words();
+    let mut words = dump.words(allocation);
     words.extend((allocation.color != 0).then(|| format!("color {}", allocation.color)));
     let line = header.place(header.row.line).range;
     let last = dump.values[range_of(&allocation.values)].last();

@@ -6,7 +6,7 @@ use buflens_syntax::facts::brief::{self, Text};
 
 use super::Join;
 use super::numbering::Texts;
-use crate::model::{Allocation, Row, Value};
+use crate::model::{Allocation, ParameterLeaf, Row, Value};
 
 impl Join<'_> {
     pub(super) fn push_placement(&mut self, placement: &brief::Placement, texts: &Texts, row: Row) {
@@ -37,9 +37,18 @@ impl Join<'_> {
         let index = Some(header.parameter_index).filter(is_printed);
         let shape = shape.map(|shape| self.shape(texts, shape));
         let index = index.map(|index| texts.name(index));
-        let values = self.dump.values.len() as u32;
-        let allocation = Allocation::new(row, header, shape, index, values);
-        self.dump.allocations.push(allocation);
+        let dump = &mut self.dump;
+        if let Some(number) = header.parameter {
+            let leaf = ParameterLeaf {
+                number,
+                shape,
+                index,
+            };
+            dump.parameter_leaves.push(leaf);
+        }
+        let (leaves, values) = (dump.parameter_leaves.len(), dump.values.len() as u32);
+        dump.allocations
+            .push(Allocation::new(row, header, leaves, values));
     }
 }
 
@@ -66,6 +75,26 @@ mod tests {
             panic!("one value, found {:?}", dump.values);
         };
         assert!(value.placement.is_some() && value.is_used());
+    }
+
+    #[test]
+    fn each_allocation_has_the_leaf_of_its_own_header() {
+        let text = "BufferAssignment:\n\
+                    allocation 0: size 4, parameter 4294967299, shape |f32[]| at ShapeIndex {1}:\n\
+                    allocation 1: size 4, thread-local:\n\
+                    allocation 2: size 4, parameter 0, shape |s32[]| at ShapeIndex {}:\n";
+        let dump = dump(text);
+        let leaves = dump.allocations.iter().map(|allocation| {
+            let leaf = dump.parameter_leaf(allocation)?;
+            let shape = leaf.shape.map(|shape| &dump.shapes[shape]);
+            Some((leaf.number, shape, leaf.index.map(|it| &dump.names[it])))
+        });
+        let expected = [
+            Some((4_294_967_299, Some("f32[]"), Some("{1}"))),
+            None,
+            Some((0, Some("s32[]"), Some("{}"))),
+        ];
+        assert_eq!(leaves.collect::<Vec<_>>(), expected);
     }
 
     #[test]

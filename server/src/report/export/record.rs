@@ -133,7 +133,7 @@ fn allocation(dump: &Dump, allocation: &Allocation) -> AllocationRecord {
         space: allocation.color,
         kind: allocation.kind().name(),
         bytes: allocation.size,
-        parameter: allocation.parameter(),
+        parameter: dump.parameter_number(allocation),
         parameter_index: text(|header| header.parameter_index),
         parameter_shape: text(|header| header.parameter_shape),
         output_shape: text(|header| header.output_shape),

@@ -523,7 +523,7 @@ fn offload(audit: &Audit, copies: &[Copy]) -> Offload {
     let comes_back = found.comes_back.iter().filter_map(|back| {
         let allocation = dump.allocations.get(back.allocation as usize)?;
         Some(ComesBack {
-            parameter: allocation.parameter(),
+            parameter: dump.parameter_number(allocation),
             allocation: allocation.index,
             bytes: allocation.size,
             copy: copies

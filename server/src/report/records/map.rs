@@ -8,7 +8,7 @@ use super::{PrintedPeak, Space, missing_live_ranges, source_line, spaces, summar
 use crate::audit::{Audit, peak};
 use crate::model::occupancy::{self, Kind};
 use crate::model::shapes::shape_text;
-use crate::model::{Allocation, Value, space};
+use crate::model::{Allocation, Dump, Value, space};
 
 /// So many values are on a map if nothing else is asked for: what a browser draws at once.
 pub const MOST_MAPPED: usize = 100_000;
@@ -168,7 +168,7 @@ pub fn map(audit: &Audit, limit: usize) -> Map {
     for (at, allocation) in (0..).zip(&dump.allocations) {
         if allocation.kind() != Kind::ThreadLocal {
             places[at as usize] = Some(allocations.len() as u32);
-            allocations.push(map_allocation(allocation, occupancy.fill(at)));
+            allocations.push(map_allocation(dump, allocation, occupancy.fill(at)));
         }
     }
     for (allocation, _, value) in found {
@@ -215,12 +215,16 @@ fn found<'d>(audit: &Audit<'d>, steps: u64) -> Vec<(u32, u32, &'d Value)> {
         .collect()
 }
 
-fn map_allocation(allocation: &Allocation, fill: Option<occupancy::Fill>) -> MapAllocation {
+fn map_allocation(
+    dump: &Dump,
+    allocation: &Allocation,
+    fill: Option<occupancy::Fill>,
+) -> MapAllocation {
     MapAllocation {
         allocation: allocation.index,
         space: allocation.color,
         kind: allocation.kind().name(),
-        parameter: allocation.parameter(),
+        parameter: dump.parameter_number(allocation),
         is_donated: allocation.is_donated(),
         bytes: allocation.size,
         fullest: fill.map(|fill| (fill.fullest.step, fill.fullest.bytes)),

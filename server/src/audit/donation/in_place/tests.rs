@@ -271,7 +271,7 @@ fn what_compilers_write_over_is_not_needed() {
                 if !made.has_live_range() || !uses.any(|it| it.name == made.name) {
                     continue;
                 }
-                let is_output = allocation.parameter().is_some() && dump.live(made).1 == last;
+                let is_output = allocation.is_parameter() && dump.live(made).1 == last;
                 let needs = sharing.needs(read, made.name)
                     || sharing.has_another_shape(read, made)
                     || sharing.is_sorted_apart(read, made, is_output);
