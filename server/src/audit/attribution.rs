@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::Audit;
 use super::peak::Held;
-use crate::model::Value;
 use crate::model::shapes::shape_text;
 use crate::model::source::Frame;
+use crate::model::{Allocation, Value};
 
 /// What bytes are added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub fn is_argument(audit: &Audit, value: &Value) -> bool {
         dump.opcode(value.name) == Some("parameter")
             && dump
                 .allocation_of(value)
-                .is_some_and(|it| it.is_parameter())
+                .is_some_and(Allocation::is_parameter)
     };
     origin.frames.is_empty()
         && match origin.stands_for {

@@ -5,7 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::structure::Section;
 use super::{Code, Doubts, Finding, Findings};
 use crate::model::shapes::index_numbers;
-use crate::model::{At, Dump, Instruction, NameId, Row, Value, index_text, is_async_call};
+use crate::model::{
+    Allocation, At, Dump, Instruction, NameId, Row, Value, index_text, is_async_call,
+};
 use buflens_syntax::facts;
 
 /// `live-range`: each line belongs to a value, and each lies in the schedule, from its definition on.
@@ -249,7 +251,7 @@ fn is_plain(dump: &Dump, value: &Value, scale: &Scale) -> bool {
     let (start, end) = dump.live(value);
     let has_parameter = |at: u32| {
         let allocation = dump.allocations.get(at as usize);
-        allocation.is_some_and(|allocation| allocation.is_parameter())
+        allocation.is_some_and(Allocation::is_parameter)
     };
     start <= end
         && scale.end.is_none_or(|last| end <= last)
