@@ -21,6 +21,8 @@ use crate::report::table::{Cell, Column, Place, Table};
 const RANGES: usize = 6;
 /// So many other peaks are named.
 const NEXT: usize = 3;
+/// So many of the values that are left out are named.
+const LEFT_OUT: usize = 6;
 
 /// The whole answer, with the bytes by what is in `attributed`, at most `limit` rows of each.
 pub fn page<L>(
@@ -65,6 +67,13 @@ pub fn of_space<L>(
     if let Some(sentence) = idle(peak) {
         page.text(sentence);
     }
+    if !peak.without_buffer.is_empty() {
+        page.text(format!(
+            "Before or after, the same bytes are those of {}: name these too for the peak without the \
+             whole buffer.",
+            enumerated(&peak.without_buffer)
+        ));
+    }
     for sentence in missing {
         page.text(sentence);
     }
@@ -90,8 +99,8 @@ pub fn of_space<L>(
     }
     if peak.values.iter().any(|value| value.what_if.is_some()) {
         page.text(
-            "If gone: where the peak moves to without this value, or without it and the others of its \
-             buffer, which hold the same bytes before or after it, with the schedule and the placement \
+            "If gone: where the peak moves to without this value; with others: without it and those of its \
+             buffer, which hold the same bytes before or after it; with the schedule and the placement \
              as they are. 6+512: in allocation 6, from byte 512 on.",
         );
     }
@@ -186,6 +195,7 @@ fn idle<L>(peak: &Peak<L>) -> Option<String> {
             (0, false) if is_constant(it) => "read at other steps".to_owned(),
             (0, false) => "empty".to_owned(),
             (bytes, true) => format!("{} occupied, {kept}", rounded(bytes)),
+            (_, false) if rounded(rest) == rounded(it.bytes) => "nearly all of it".to_owned(),
             (_, false) => format!("{} of it", rounded(rest)),
         };
         let (kind, number, bytes) = (it.kind, it.allocation, rounded(it.bytes));
@@ -255,9 +265,10 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
     let occupied_bytes = format!("{} of {name}", display(occupied));
     let most = true_peak(peak);
     if let Some(before) = &peak.before {
-        let (gone, they) = match peak.without.len() {
-            1 => ("this value".to_owned(), "it"),
-            count => (format!("these {count} values"), "them"),
+        let gone = enumerated(&peak.without_names);
+        let they = match peak.without.len() {
+            1 => "it",
+            _ => "them",
         };
         let less = match before.occupied_bytes.saturating_sub(occupied) {
             0 => "as many as".to_owned(),
@@ -279,6 +290,20 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
             step(most),
             rounded(most.occupied_bytes)
         ),
+    }
+}
+
+/// `a`, `a and b`, `a, b and 3 more`
+fn enumerated(names: &[String]) -> String {
+    let mut words: Vec<String> = names.iter().take(LEFT_OUT).cloned().collect();
+    let more = names.len() - words.len();
+    if more > 0 {
+        words.push(format!("{} more", grouped(more as u64)));
+    }
+    let last = words.pop().unwrap_or_default();
+    match words.as_slice() {
+        [] => last,
+        before => format!("{} and {last}", before.join(", ")),
     }
 }
 
@@ -328,7 +353,12 @@ fn by_kind<L>(peak: &Peak<L>, occupied: u64) -> Option<String> {
     let kinds: Vec<String> = kinds
         .map(|&(name, bytes)| {
             let share = percent(bytes, occupied);
-            format!("{name} {} ({share:.1} %)", rounded(bytes))
+            let others = peak.written_over_parameters.filter(|&others| others > 0);
+            let others = others.filter(|_| name == Kind::Parameter.name());
+            let others = others.map_or_else(String::new, |others| {
+                format!(", {} of it written over donated ones", rounded(others))
+            });
+            format!("{name} {} ({share:.1} %{others})", rounded(bytes))
         })
         .collect();
     (!kinds.is_empty()).then(|| format!("By kind: {}.", kinds.join(", ")))
@@ -378,6 +408,7 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
         Column::new("", "first_step", Place::Exact),
         Column::new("", "last_step", Place::Exact),
         Column::new("", "opcode", Place::Exact),
+        Column::new("", "others_gone", Place::Exact),
     ]);
     let most = true_peak(peak).map_or(0, |most| most.occupied_bytes);
     table.rows = if peak.reason.is_none() {
@@ -386,7 +417,7 @@ pub fn values<L>(peak: &Peak<L>) -> Table {
     } else {
         let largest = peak.largest.iter();
         let no_peak = || [const { Cell::Empty }; 3];
-        let cells = |value| cells(value, no_peak(), None, String::new());
+        let cells = |value| cells(value, no_peak(), None, None, String::new());
         largest.map(cells).collect()
     };
     table
@@ -411,17 +442,19 @@ fn row<L>(value: &PeakValue<L>, most: u64) -> Vec<Cell> {
     if shared > 0 {
         notes.push(format!("{} shared", rounded(shared)));
     }
-    if value.buffer_what_if.is_some() {
-        let others = counted(value.buffer.len(), "other");
-        notes.push(format!("with {others} of its buffer"));
+    let others = value.buffer_what_if.as_ref().map(|_| value.buffer.len());
+    if let Some(others) = others {
+        notes.insert(0, format!("with {}", counted(others, "other")));
     }
+    let others = others.map(|others| others as u64);
     let own = Some(value.own_bytes);
-    cells(&value.value, if_gone, own, notes.join(", "))
+    cells(&value.value, if_gone, others, own, notes.join(", "))
 }
 
 fn cells<L>(
     value: &Value<L>,
     [if_gone, saved, at]: [Cell; 3],
+    others_gone: Option<u64>,
     own: Option<u64>,
     notes: String,
 ) -> Vec<Cell> {
@@ -447,6 +480,7 @@ fn cells<L>(
         Cell::number(value.live.map(|[start, _]| start)),
         Cell::number(value.live.map(|[_, end]| end)),
         value.opcode.clone().into(),
+        Cell::number(others_gone),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! What a memory space holds at a moment, and what would be without some of it.
 
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::{Moment, Source, Space, Value, missing_live_ranges, spaces, value};
@@ -68,6 +69,9 @@ pub struct Peak<L> {
     pub idle: Vec<Idle>,
     /// The occupied bytes by kind of allocation.
     pub kinds: Option<Kinds>,
+    /// How much of the parameters' is in buffers that the caller gave away, and held by what was written over them; `None`
+    /// without a peak, or if it is not known what the instructions are.
+    pub written_over_parameters: Option<u64>,
     /// The ranges of steps within 5 % of the peak.
     pub near: Option<Vec<(u64, u64)>>,
     /// The highest other local maxima, apart from any higher one.
@@ -85,6 +89,10 @@ pub struct Peak<L> {
     pub kernels: Option<usize>,
     /// The ids of the values that are left out.
     pub without: Vec<u64>,
+    /// Their names.
+    pub without_names: Vec<String>,
+    /// The names of others that hold the very same bytes before or after them.
+    pub without_buffer: Vec<String>,
     /// Where values are left out, what is occupied with them: at the step asked for, else at the true peak.
     pub before: Option<Moment>,
     /// All memory spaces, with nothing left out.
@@ -224,6 +232,7 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         reserved_bytes: space.map(|space| space.reserved),
         idle: Vec::new(),
         kinds: None,
+        written_over_parameters: None,
         near: None,
         next: None,
         xla_peak: peak::printed(audit, query.color).map(PrintedPeak::from),
@@ -233,6 +242,8 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
             .knows_instructions()
             .then(|| kernels::kernels(audit).len()),
         without: ids(dump, query.without),
+        without_names: labels(source, query.without),
+        without_buffer: labels(source, &others_of(dump, query.without)),
         before: None,
         spaces: spaces(audit),
         values: Vec::new(),
@@ -270,6 +281,9 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
         constant,
         temp,
     });
+    record.written_over_parameters = dump
+        .knows_instructions()
+        .then(|| written_over_parameters(dump, &found.values));
     record.idle = idle(dump, query.color, found.moment.step, &found.values);
     record.near = Some(found.near);
     let next = found.next.into_iter();
@@ -301,6 +315,20 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
     record.values = shown.collect();
     record.values_left_out = found.values.len() - record.values.len();
     (record, found.values)
+}
+
+/// The bytes of `held` in the allocations of parameters that are none of the parameters.
+fn written_over_parameters(dump: &Dump, held: &[Held]) -> u64 {
+    let is_other = |held: &&Held| {
+        let Some(value) = dump.values.get(held.value as usize) else {
+            return false;
+        };
+        let allocation = dump.allocation_of(value);
+        let number = allocation.and_then(|it| dump.parameter_number(it));
+        number.is_some() && dump.parameter_of(value.name) != number
+    };
+    let others = held.iter().filter(is_other).map(|held| held.share);
+    others.fold(0, u64::saturating_add)
 }
 
 /// The allocations of a memory space of which `held` fill the least, by bytes.
@@ -349,6 +377,19 @@ fn largest(dump: &Dump, color: u64) -> Vec<u32> {
 fn ids(dump: &Dump, values: &[u32]) -> Vec<u64> {
     let id = |&at: &u32| Some(dump.values.get(at as usize)?.id);
     values.iter().filter_map(id).collect()
+}
+
+/// The names of values.
+fn labels<L>(source: &Source<'_, '_, L>, values: &[u32]) -> Vec<String> {
+    let label = |&at: &u32| Some(value(source, at)?.label());
+    values.iter().filter_map(label).collect()
+}
+
+/// The others that hold the very same bytes before or after one of `values`.
+fn others_of(dump: &Dump, values: &[u32]) -> Vec<u32> {
+    let mut told: FxHashSet<u32> = values.iter().copied().collect();
+    let buffers = values.iter().flat_map(|&at| occupancy::buffer(dump, at));
+    buffers.filter(|&at| told.insert(at)).collect()
 }
 
 /// Bytes with one origin.
