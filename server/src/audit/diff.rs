@@ -295,17 +295,20 @@ impl Diff {
             copies
         });
         self.copied = [&before, &after].map(|copies| written(copies).unwrap_or(0));
-        // First those that write the same value.
         let mut of_value: FxHashMap<u32, usize> = FxHashMap::default();
         for (place, copy) in after.iter().enumerate() {
             of_value.extend(copy.to.value.map(|value| (value, place)));
         }
         let mut after: Vec<Option<Copy>> = after.into_iter().map(Some).collect();
+        let same_value = |old: &Copy| {
+            let partner = partners.after(old.to.value?)?;
+            of_value.get(&partner).copied()
+        };
+        // First those that write the same value for the same purpose.
         let mut left = Vec::new();
         for old in before {
-            let partner = old.to.value.and_then(|value| partners.after(value));
-            let place = partner.and_then(|partner| of_value.get(&partner));
-            match place.and_then(|&place| after[place].take()) {
+            let is_same = |new: &mut Copy| new.purpose == old.purpose;
+            match same_value(&old).and_then(|place| after[place].take_if(is_same)) {
                 Some(new) => self.compare_copy(old, new),
                 None => left.push(old),
             }
@@ -319,9 +322,14 @@ impl Diff {
                     .push(place);
             }
         }
-        for old in left {
+        left.retain(|old| {
             let place = same.get_mut(&(old.purpose, old.bytes)).and_then(Vec::pop);
-            match place.and_then(|place| after[place].take()) {
+            // They differ in nothing that is told.
+            place.and_then(|place| after[place].take()).is_none()
+        });
+        // What writes the same value for something else now.
+        for old in left {
+            match same_value(&old).and_then(|place| after[place].take()) {
                 Some(new) => self.compare_copy(old, new),
                 None => self.copies_alone[0].push(old),
             }

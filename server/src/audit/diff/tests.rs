@@ -590,6 +590,90 @@ fn a_dump_is_as_itself() {
     }
 }
 
+/// A TPU's program of arrays of 512 bytes: name, memory space and what makes it.
+fn of_spaces(lines: &[(&str, u64, &str)]) -> Dump {
+    let mut text = "BufferAssignment:\n".to_owned();
+    let shape = |color: u64| match color {
+        0 => "f32[128]{0:T(128)}".to_owned(),
+        color => format!("f32[128]{{0:T(128)S({color})}}"),
+    };
+    for (number, (name, color, _)) in lines.iter().enumerate() {
+        let space = match color {
+            0 => String::new(),
+            color => format!("color {color}, "),
+        };
+        let kind = format!("{space}preallocated-temp");
+        let shape = shape(*color);
+        write!(
+            text,
+            "allocation {number}: size 512, {kind}:\n value: <{number} {name} @{color}> (size=512,offset=0): {shape}\n"
+        )
+        .unwrap();
+    }
+    text.push_str("\nUsed values:\n");
+    for (number, (name, color, made)) in lines.iter().enumerate() {
+        writeln!(
+            text,
+            "<{number} {name} @{color}>\n positions:\n  {name}\n uses:"
+        )
+        .unwrap();
+        let operand = format!("%{name})");
+        for (reader, ..) in lines.iter().filter(|it| it.2.contains(&operand)) {
+            writeln!(text, "  {reader}, operand 0").unwrap();
+        }
+        let shape = shape(*color);
+        writeln!(text, " from instruction: %{name} = {shape} {made}").unwrap();
+    }
+    let count = lines.len();
+    writeln!(
+        text,
+        "\nHloLiveRange (max {count}):\n  InstructionSequence:"
+    )
+    .unwrap();
+    for (number, (name, ..)) in lines.iter().enumerate() {
+        writeln!(text, "    {number}:{name}").unwrap();
+    }
+    text.push_str("  BufferLiveRange:\n");
+    for (number, (name, ..)) in lines.iter().enumerate() {
+        writeln!(text, "    {name}{{}}:{number}-{count}").unwrap();
+    }
+    audited(&text)
+}
+
+#[test]
+fn copies_for_the_same_come_before_copies_of_the_same() {
+    let before = of_spaces(&[
+        ("iota.1", 0, "iota(), iota_dimension=0"),
+        ("negate.1", 5, "negate(%iota.1)"),
+        ("copy.1", 0, "copy(%negate.1)"),
+        ("cosine.1", 0, "cosine(%iota.1)"),
+        ("copy.2", 5, "copy(%cosine.1)"),
+    ]);
+    let after = of_spaces(&[
+        ("iota.1", 0, "iota(), iota_dimension=0"),
+        ("negate.1", 0, "negate(%iota.1)"),
+        ("copy.1", 5, "copy(%negate.1)"),
+    ]);
+    let purposes = |copies: &[Copy]| copies.iter().map(|it| it.purpose).collect::<Vec<_>>();
+    let found = compared(&before, &after);
+    let reload = vec![Purpose::Reload];
+    assert_eq!(purposes(&found.copies_alone[0]), reload);
+    assert!(found.copies_alone[1].is_empty() && found.copies_changed.is_empty());
+    // Where there is no other, it is the same copy, for something else now.
+    let before = of_spaces(&[
+        ("iota.1", 0, "iota(), iota_dimension=0"),
+        ("negate.1", 5, "negate(%iota.1)"),
+        ("copy.1", 0, "copy(%negate.1)"),
+    ]);
+    let found = compared(&before, &after);
+    let [old, new] = &found.copies_changed[0];
+    assert_eq!(
+        (old.purpose, new.purpose),
+        (Purpose::Reload, Purpose::Offload)
+    );
+    assert_mirrored(&found, &compared(&after, &before));
+}
+
 #[test]
 fn what_is_cut_short_is_not_known() {
     let whole = program(&[
