@@ -371,6 +371,8 @@ fn what_is_reserved_is_compared_with_the_device() {
     let cpu = ["check", path, "--capacity", "hbm=1"];
     let (_, err) = check(&cpu, 2);
     assert!(err.contains("memory space `hbm`, so its capacity"), "{err}");
+    let (_, err) = check(&["check", path, "--device", "v5e"], 2);
+    assert!(err.contains("for a TPU, so the capacity of v5e"), "{err}");
     let (_, err) = check(&["check", &sound(), "--capacity", "HBM=much"], 2);
     assert!(err.contains("expected a number of bytes"), "{err}");
 }

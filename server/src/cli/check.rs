@@ -292,18 +292,23 @@ impl Check {
         })
     }
 
-    /// Says which capacities no dump could be held against; without any, the run says nothing.
-    fn tell_of_capacities(&self, totals: &mut Totals) {
-        let unmet = std::mem::take(&mut totals.unmet);
-        if totals.counts.dumps == 0 {
-            return;
-        }
-        totals.is_unreadable |= !unmet.is_empty() && unmet.len() == self.capacities.len();
-        for name in unmet {
-            totals.note(format!(
-                "no dump has a memory space `{name}`, so its capacity was not asked about"
-            ));
-        }
+    /// The memory spaces whose capacity this run is asked about, each with what to say if no dump can have it.
+    fn asked_capacities(&self) -> Vec<(String, String)> {
+        let of_device = self.device.map(|device| {
+            let platform = device.platform.name().to_uppercase();
+            let unmet = format!(
+                "no dump is of a program for a {platform}, so the capacity of {} was not asked about",
+                device.name
+            );
+            (device.capacity().0, unmet)
+        });
+        let chosen = self.capacities.iter().map(|(space, _)| {
+            let unmet = format!(
+                "no dump has a memory space `{space}`, so its capacity was not asked about"
+            );
+            (space.clone(), unmet)
+        });
+        of_device.into_iter().chain(chosen).collect()
     }
 
     /// Writes the baseline, if all of it is there.
@@ -344,10 +349,19 @@ impl Check {
         totals: &mut Totals,
         write: impl FnMut(&Dump, &[Judged]) -> io::Result<()>,
     ) -> io::Result<()> {
-        let names = self.capacities.iter().map(|(name, _)| name.clone());
-        totals.unmet = names.collect();
+        let asked = self.asked_capacities();
+        let count = asked.len();
+        totals.unmet = asked;
         write_findings(settings, found, totals, write)?;
-        self.tell_of_capacities(totals);
+        let unmet = std::mem::take(&mut totals.unmet);
+        // Without any dump nothing is asked.
+        if totals.counts.dumps > 0 {
+            // Without any capacity the run says nothing.
+            totals.is_unreadable |= count > 0 && unmet.len() == count;
+            for (_, note) in unmet {
+                totals.note(note);
+            }
+        }
         self.write_baseline(&settings.account.now, totals);
         Ok(())
     }
@@ -391,7 +405,9 @@ fn write_findings(
                 totals.counts.texts += 1;
             } else {
                 totals.counts.dumps += 1;
-                totals.unmet.retain(|name| !loaded.dump.can_have(name));
+                totals
+                    .unmet
+                    .retain(|(space, _)| !loaded.dump.can_have(space));
             }
             let mut all = measured.map_or_else(Vec::new, |measured| {
                 account.findings(&loaded.dump, &findings, measured)
@@ -453,8 +469,8 @@ struct Totals {
     notes: Vec<String>,
     /// The first file of a dump whose numbers are not all there.
     broken: Option<PathBuf>,
-    /// The memory spaces with a capacity of this run that no dump so far can have.
-    unmet: Vec<String>,
+    /// The memory spaces with a capacity of this run that no dump so far can have, and what to say of each.
+    unmet: Vec<(String, String)>,
 }
 
 impl Totals {

@@ -103,7 +103,10 @@ mod tests {
         findings[1].finding.message = "<img src=x> | [a](b) `c`".to_owned();
         let mut writer = Writer::default();
         writer.findings(&dump, &findings);
-        let mut counts = Counts::default();
+        let mut counts = Counts {
+            dumps: 1,
+            ..Counts::default()
+        };
         for judged in &findings {
             counts.add(judged.severity);
         }
@@ -112,7 +115,7 @@ mod tests {
             .finish(&mut out, &counts, &["not in the baseline: a_b".to_owned()])
             .unwrap();
         expect![[r#"
-            **buflens check: 1 error, 1 hint in 0 dumps**
+            **buflens check: 1 error, 1 hint in 1 dump**
 
             ### Budgets
 

@@ -85,6 +85,7 @@ pub(super) fn found(counts: &Counts) -> String {
 /// `2 errors, 1 warning in 3 dumps`
 pub(super) fn summary(counts: &Counts) -> String {
     let texts = match counts.texts {
+        0 if counts.dumps == 0 => return "no dump was checked".to_owned(),
         0 => String::new(),
         texts => format!(" and {}", counted(texts, "HLO text")),
     };

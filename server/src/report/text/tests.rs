@@ -224,6 +224,7 @@ fn the_summary_counts() {
         dumps: 12,
         ..Counts::default()
     };
+    assert_eq!(summary(&Counts::default()), "no dump was checked");
     assert_eq!(summary(&counts), "no findings in 12 dumps");
     let with_texts = Counts { texts: 1, ..counts };
     assert_eq!(
