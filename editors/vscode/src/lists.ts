@@ -112,7 +112,7 @@ async function pick(title: string, entries: Entry[], empty: string, leftOut = 0)
 
 function paddingEntry(value: PaddedValue): Entry {
   const { dimension, order } = value;
-  const what = dimension?.number == null ? 'scalar' : `dimension ${dimension.number}`;
+  const what = dimension?.number == null ? 'elements' : `dimension ${dimension.number}`;
   const blame = dimension && `${what}: ${dimension.from} -> ${dimension.to}${dimension.tile === null ? '' : ` (tile ${dimension.tile})`}`;
   const better = order && `order {${order.minor_to_major.join(',')}} would take ${bytes(order.bytes)}`;
   return {

@@ -1,7 +1,9 @@
 //! Where bytes go into padding: by value, by allocation and by memory space.
 
 use super::Audit;
-use crate::model::bytes::{Padding, best_order};
+use buflens_syntax::ArrayShape;
+
+use crate::model::bytes::{Padding, best_order, elements, untiled_tpu_bytes, untiled_tpu_elements};
 use crate::model::occupancy::{Moment, alive, exclusive};
 
 /// All padding of a dump.
@@ -54,7 +56,7 @@ pub struct ValuePadding {
 /// A dimension that a tile rounds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounded {
-    /// The dimension; `None` for one that only the tile has.
+    /// The dimension; `None` for one that only the tile has, and for all elements of an array without tiles.
     pub number: Option<u64>,
     /// Elements as the shape says.
     pub from: u64,
@@ -124,13 +126,29 @@ pub fn of_value(audit: &Audit, at: u32) -> Option<ValuePadding> {
         value: at,
         bytes,
         logical: value.size - bytes,
-        dimension: padded.blame().map(|dimension| Rounded {
-            number: dimension.numbers.first().copied(),
-            from: dimension.from,
-            to: dimension.to,
-            tile: dimension.tile,
-        }),
+        dimension: match padded.blame() {
+            Some(dimension) => Some(Rounded {
+                number: dimension.numbers.first().copied(),
+                from: dimension.from,
+                to: dimension.to,
+                tile: dimension.tile,
+            }),
+            None if dump.platforms.tpu && untiled_tpu_bytes(array) == Some(value.size) => {
+                untiled(array)
+            }
+            None => None,
+        },
         order: best_order(array),
+    })
+}
+
+/// What a TPU makes of the elements of an array without tiles.
+fn untiled(array: &ArrayShape) -> Option<Rounded> {
+    Some(Rounded {
+        number: None,
+        from: elements(&array.dimensions)?,
+        to: untiled_tpu_elements(array)?,
+        tile: None,
     })
 }
 
@@ -147,4 +165,28 @@ pub fn at_step(audit: &Audit, color: u64, step: u64) -> u64 {
             u64::try_from(part).unwrap_or(u64::MAX)
         })
         .fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::fixture::audited;
+    use crate::model::source::Libraries;
+
+    #[test]
+    fn without_a_tile_all_elements_are_rounded_up() {
+        let dump = audited(
+            "BufferAssignment:\nallocation 0: size 8192, preallocated-temp:\n value: <0 a.1 @0> (size=4096,offset=0): f32[2,2]{1,0:T(8,128)}\n value: <1 c.1 @0> (size=4096,offset=4096): u32[3]\n",
+        );
+        let audit = Audit::new(&dump, Libraries::default());
+        let of = |at| of_value(&audit, at).and_then(|it| it.dimension);
+        let untiled = Rounded {
+            number: None,
+            from: 3,
+            to: 1024,
+            tile: None,
+        };
+        assert_eq!(of(1), Some(untiled));
+        assert_eq!(of(0).and_then(|it| it.tile), Some(128));
+    }
 }

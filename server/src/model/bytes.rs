@@ -108,10 +108,12 @@ pub fn is_untiled(array: &ArrayShape, platforms: Platforms) -> bool {
 
 /// The bytes that a TPU gives an array without tiles outside of the sync-flag memories.
 pub fn untiled_tpu_bytes(array: &ArrayShape) -> Option<u64> {
-    bytes_of(
-        array,
-        elements(&array.dimensions)?.checked_next_multiple_of(UNTILED_ELEMENTS)?,
-    )
+    bytes_of(array, untiled_tpu_elements(array)?)
+}
+
+/// The same in elements.
+pub fn untiled_tpu_elements(array: &ArrayShape) -> Option<u64> {
+    elements(&array.dimensions)?.checked_next_multiple_of(UNTILED_ELEMENTS)
 }
 
 /// Whether the table of pointers of a tuple with `elements` elements can have `size` bytes.

@@ -87,12 +87,13 @@ impl Advice<'_, '_> {
                 padding.ratio()
             );
             if let Some(dimension) = padding.dimension {
-                let number = dimension.number.map_or_else(
-                    || "a dimension that only the tile has".to_owned(),
-                    |number| format!("dimension {number}"),
-                );
+                let rounds = match (dimension.number, dimension.tile) {
+                    (Some(number), _) => format!("the tile rounds dimension {number}"),
+                    (None, Some(_)) => "the tile rounds a dimension that only it has".to_owned(),
+                    (None, None) => "without a tile a TPU rounds the elements".to_owned(),
+                };
                 let (from, to) = (dimension.from, dimension.to);
-                let _ = write!(message, ": the tile rounds {number} up from {from} to {to}");
+                let _ = write!(message, ": {rounds} up from {from} to {to}");
             }
             if shown.is_some() {
                 message += "; it is alive at the peak";

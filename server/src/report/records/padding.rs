@@ -74,7 +74,7 @@ pub struct PaddedValue<L> {
 /// A dimension that a tile rounds up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dimension {
-    /// Its number; `null` for one that only the tile has.
+    /// Its number; `null` for one that only the tile has, and for all elements of an array without tiles.
     pub number: Option<u64>,
     /// Elements as the shape says.
     pub from: u64,
