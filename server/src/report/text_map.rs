@@ -128,8 +128,23 @@ impl<'c> TextMap<'c> {
         let most_rows = room / 2;
         let share = 2 * most_rows as u64;
         let least = chart.bytes(&chart.allocations) / share;
-        let groups = chart.groups(most_rows, share).into_iter();
-        let (large, small) = groups.partition(|it| chart.bytes(it) >= least.max(1));
+        let is_large = |places: &[usize]| chart.bytes(places) >= least.max(1);
+        let all = chart.allocations.iter();
+        let large: Vec<usize> = all.copied().filter(|&it| is_large(&[it])).collect();
+        // Where most bytes are of allocations that are too small for that, the largest have rows of their own all the same.
+        let at_least = if chart.bytes(&large) < chart.bytes(&chart.allocations) / 2 {
+            most_rows / 2
+        } else {
+            0
+        };
+        let groups = match at_least {
+            0 => chart.groups(most_rows, share),
+            most => chart.groups(most, u64::MAX),
+        };
+        let groups = groups.into_iter().enumerate();
+        let (large, small): (Vec<_>, Vec<_>) =
+            groups.partition(|(at, it)| *at < at_least || is_large(it));
+        let [large, small] = [large, small].map(|it| it.into_iter().map(|it| it.1).collect());
         let rows = rows(chart, large, most_rows, &columns);
         let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
         for holder in rows.iter().flat_map(|it| it.cells.iter().flatten()) {

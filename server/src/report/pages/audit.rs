@@ -83,9 +83,9 @@ fn donation_page<L>(page: &mut Page, donation: &Donation<L>) {
     for space in &spaces {
         if let Some(dead) = space.dead_bytes.filter(|&bytes| is_told(bytes, space)) {
             page.text(format!(
-                "dead: {}{} are not read any more at the peak and occupied all the same. No output is matched \
-                 with them: none has their size and number of elements, others are worth more there, or XLA would \
-                 copy both.",
+                "dead: {}{} are not read any more at the peak and occupied all the same. No output has their \
+                 size and number of elements; where one has (`not matched with`), another parameter is worth more \
+                 there, or XLA would copy both.",
                 rounded(dead),
                 within(space, &spaces)
             ));
@@ -109,18 +109,25 @@ fn within(space: &DonationSpace, spaces: &[&DonationSpace]) -> String {
 /// What donating the parameters of a memory space that match outputs would save.
 fn could_match_text(space: &DonationSpace, within: &str) -> String {
     let bytes = rounded(space.could_match_bytes);
-    let peak = match space.could_match_peak_bytes {
-        None => String::new(),
-        Some(0) => "; the occupied peak does not fall".to_owned(),
-        Some(saved) => format!("; the occupied peak falls by at most {}", rounded(saved)),
+    let falls = |what: &str, saved: u64| match saved {
+        0 => format!("the {what} does not fall"),
+        saved => format!("the {what} falls by at most {}", rounded(saved)),
+    };
+    let reserved = falls("reserved memory", space.could_match_reserved_bytes);
+    let saving = match (
+        space.could_match_reserved_bytes,
+        space.could_match_peak_bytes,
+    ) {
+        (_, None) => reserved,
+        (0, Some(0)) => "neither the reserved memory nor the occupied peak falls".to_owned(),
+        (_, Some(saved)) => format!("{reserved}, {}", falls("occupied peak", saved)),
     };
     format!(
         "could-match: {bytes}{within} have the size of an output that no parameter is donated to, each \
-         output counted once. If the caller does not need them any more and donates them \
-         (in JAX: `donate_argnums` of `jax.jit`), the reserved memory falls by at most {}{peak}: with \
-         the schedule as it is. Where the output cannot be written over them, XLA copies them or it (`not in place`); that is \
-         counted.",
-        rounded(space.could_match_reserved_bytes)
+         output counted once, in the order in which JAX pairs them. If the caller does not need them any \
+         more and donates them (in JAX: `donate_argnums` of `jax.jit`), {saving}, with the \
+         schedule as it is. Copies that XLA has to make where an output cannot be written over its \
+         parameter (`not in place`) are counted.",
     )
 }
 
@@ -131,7 +138,8 @@ pub fn parameters<L>(donation: &Donation<L>) -> Table {
         Column::new("verdict", "verdict", Place::Row),
         Column::new("at peak", "alive_at_peak", Place::Row),
         Column::new("parameter", "", Place::Cut),
-        Column::new("last read", "", Place::Cut),
+        Column::new("last read", "", Place::Row),
+        Column::new("by", "", Place::Cut),
         Column::new("argument", "op_name", Place::Below),
         Column::new("outputs", "", Place::Below),
         Column::new("", "parameter", Place::Exact),
@@ -173,7 +181,7 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
         (None, []) => Cell::Empty,
         (None, [output]) => Cell::text(format!("{takes} output allocation {output}{apart}")),
         (None, [first, ..]) => Cell::text(format!(
-            "{takes} output allocation {first} and others{apart}"
+            "{takes} output allocation {first}, one of several{apart}"
         )),
     };
     let last_read = parameter.last_read.as_ref();
@@ -182,9 +190,8 @@ fn parameter<L>(parameter: &DonationParameter<L>) -> Vec<Cell> {
         Cell::text(parameter.verdict),
         yes_or_no(parameter.alive_at_peak),
         Cell::text(label),
-        last_read
-            .map(|read| format!("step {} by {}", read.step, read.instruction))
-            .into(),
+        number_if_any(last_read.map(|read| read.step)),
+        last_read.map(|read| read.instruction.clone()).into(),
         parameter.op_name.clone().into(),
         could_take,
         Cell::Number(parameter.parameter),

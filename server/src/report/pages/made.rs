@@ -59,6 +59,9 @@ pub fn page(made: &Made<FileLocation>, limit: usize) -> Page {
         rest(&mut page, left_out, "more dump");
     }
     page.heading("Values, the largest first");
+    if let Some(file) = only_file(made) {
+        page.text(format!("Lines are of the dump's `*{file}`."));
+    }
     page.table(values(made));
     rest(&mut page, made.values_left_out, "more value");
     page
@@ -276,18 +279,41 @@ pub fn values(made: &Made<FileLocation>) -> Table {
     let stems: Vec<&str> = made.dumps.iter().map(|dump| dump.stem.as_str()).collect();
     // Of one dump the name of the file is enough.
     let folder = (stems.len() > 1).then(|| summary::folder(&stems).0);
+    let with_file = only_file(made).is_none();
     let rows = made.values.iter();
     table.rows = rows
-        .map(|value| row(value, are_mixed, folder.as_deref()))
+        .map(|value| row(value, are_mixed, with_file, folder.as_deref()))
         .collect();
     table
 }
 
-fn row(made: &MadeValue<FileLocation>, with_space: bool, folder: Option<&Path>) -> Vec<Cell> {
+/// How the name of the file ends in which all of the values are, where they are of one dump: `-buffer-assignment.txt`.
+fn only_file(made: &Made<FileLocation>) -> Option<&str> {
+    let [dump] = &made.dumps[..] else {
+        return None;
+    };
+    let mut files = made.values.iter().map(|value| {
+        let location = value.value.location.as_ref();
+        location.map(|at| at.file.as_str())
+    });
+    let first = files.next()??;
+    let suffix = first.strip_prefix(&dump.stem)?;
+    files.all(|file| file == Some(first)).then_some(suffix)
+}
+
+fn row(
+    made: &MadeValue<FileLocation>,
+    with_space: bool,
+    with_file: bool,
+    folder: Option<&Path>,
+) -> Vec<Cell> {
     let yes = |is: bool| Cell::text(if is { "yes" } else { "no" });
     let value = &made.value;
     let location = value.location.as_ref();
     let place = location.map(|at| {
+        if !with_file {
+            return format!("line {}", at.line);
+        }
         let own = Path::new(&at.file).parent();
         let folder = folder.or(own).unwrap_or(Path::new(""));
         format!("{}:{}", summary::below(&at.file, folder), at.line)

@@ -2,7 +2,7 @@ use expect_test::expect;
 
 use super::*;
 use crate::audit::Audit;
-use crate::audit::fixture::{audited, real};
+use crate::audit::fixture::{audited, program, real};
 use crate::model::source::Libraries;
 use crate::report::records;
 
@@ -152,4 +152,24 @@ fn without_live_ranges_it_says_why() {
     let text = text(&map, "f", &Options::default());
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.contains(chart::nothing(&map)), "{text}");
+}
+
+#[test]
+fn of_many_allocations_of_one_size_the_first_have_rows_of_their_own() {
+    let allocations: Vec<String> = (0..60)
+        .map(|at| format!("parameter {at}, shape |f32[2,2]| at ShapeIndex {{}}"))
+        .collect();
+    let allocations: Vec<&str> = allocations.iter().map(String::as_str).collect();
+    let names: Vec<String> = (0..60).map(|at| format!("x.{at}")).collect();
+    let values = names.iter().enumerate();
+    let values: Vec<(usize, &str, [usize; 2], &str)> = values
+        .map(|(at, name)| (at, name.as_str(), [0, 2], "parameter(0)"))
+        .collect();
+    let dump = program("cpu", &allocations, &values);
+    let map = records::map(&Audit::new(&dump, Libraries::default()), usize::MAX);
+    let text = text(&map, "many", &Options::default());
+    for row in ["\n#0 arg 0 ", "\n#5 arg 5 ", "\n54 args "] {
+        assert!(text.contains(row), "{text}");
+    }
+    assert!(!text.contains("#6 arg 6"), "{text}");
 }
