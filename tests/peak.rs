@@ -51,7 +51,7 @@ fn what_is_left_out_makes_the_peak_lower() {
     assert_eq!(without["before"]["occupied_bytes"], peak["occupied_bytes"]);
     assert_eq!(peak["before"], Value::Null);
     let (out, _) = run(&["peak", &file(), "--without", &id], 0);
-    assert!(out.contains(&format!(": without {name} ")), "{out}");
+    assert!(out.contains(&format!(": without {name}, ")), "{out}");
     assert_eq!(without["without_names"], json!([name]));
     let (_, err) = run(&["peak", &file(), "--without", "nobody"], 2);
     assert!(err.contains("no value `nobody`"), "{err}");

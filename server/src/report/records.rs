@@ -172,10 +172,15 @@ pub struct Value<L> {
 impl<L> Value<L> {
     /// The name, and the index where there is more than one: `copy-start.1{0}`.
     pub fn label(&self) -> String {
-        match self.index.as_str() {
-            "{}" | "" => self.name.clone(),
-            index => format!("{}{index}", self.name),
-        }
+        label(&self.name, &self.index)
+    }
+}
+
+/// A name, and the shape index where there is more than one: `copy-start.1{0}`.
+fn label(name: &str, index: &str) -> String {
+    match index {
+        "{}" | "" => name.to_owned(),
+        index => format!("{name}{index}"),
     }
 }
 

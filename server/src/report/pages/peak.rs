@@ -279,7 +279,7 @@ fn verdict<L>(module: &str, peak: &Peak<L>) -> String {
             _ => format!("with {they}"),
         };
         return format!(
-            "{module}: without {gone} {occupied_bytes} are occupied at {at}, {less} {whole}, with \
+            "{module}: without {gone}, {occupied_bytes} are occupied at {at}, {less} {whole}, with \
              the schedule and the placement as they are"
         );
     }

@@ -119,11 +119,8 @@ impl Map {
 
     /// The name of a value, with the index where there is more than one: `copy-start.1{0}`.
     pub fn label(&self, value: usize) -> String {
-        let name = self.text(self.values.name[value]);
-        match self.text(self.values.index[value]) {
-            "{}" | "" => name.to_owned(),
-            index => format!("{name}{index}"),
-        }
+        let [name, index] = [&self.values.name, &self.values.index].map(|of| self.text(of[value]));
+        super::label(name, index)
     }
 }
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::{Moment, Source, Space, Value, missing_live_ranges, spaces, value};
+use super::{Moment, Source, Space, Value, label, missing_live_ranges, spaces, value};
 use crate::audit::attribution::{self, By};
 use crate::audit::peak::{self, Held};
 use crate::audit::{Audit, kernels};
@@ -242,8 +242,8 @@ pub fn peak<L>(source: &Source<'_, '_, L>, query: &PeakQuery) -> (Peak<L>, Vec<H
             .knows_instructions()
             .then(|| kernels::kernels(audit).len()),
         without: ids(dump, query.without),
-        without_names: labels(source, query.without),
-        without_buffer: labels(source, &others_of(dump, query.without)),
+        without_names: labels(dump, query.without),
+        without_buffer: labels(dump, &others_of(dump, query.without)),
         before: None,
         spaces: spaces(audit),
         values: Vec::new(),
@@ -380,9 +380,12 @@ fn ids(dump: &Dump, values: &[u32]) -> Vec<u64> {
 }
 
 /// The names of values.
-fn labels<L>(source: &Source<'_, '_, L>, values: &[u32]) -> Vec<String> {
-    let label = |&at: &u32| Some(value(source, at)?.label());
-    values.iter().filter_map(label).collect()
+fn labels(dump: &Dump, values: &[u32]) -> Vec<String> {
+    let of = |&at: &u32| {
+        let value = dump.values.get(at as usize)?;
+        Some(label(&dump.names[value.name], &dump.names[value.index]))
+    };
+    values.iter().filter_map(of).collect()
 }
 
 /// The others that hold the very same bytes before or after one of `values`.
