@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::beside::Totals;
 use super::buffer::{Buffer, Edition, Unavailable};
 use super::load::{Loaded, Note, belonging, is_missing, length, read};
-use crate::model::cancel::{lock, on_few_threads};
+use crate::model::cancel::{Guard, Token, lock, on_few_threads, run};
 use crate::model::{Dump, File, Numbering, Part, read_facts};
 
 /// A sibling up to this many bytes is read before an answer is given; a larger one is read in the
@@ -40,6 +40,14 @@ enum Stamp {
 /// The outcome of reading a file; empty while it is read.
 type Reading = Arc<OnceLock<Result<File, String>>>;
 
+/// A file that was read, or is being read.
+struct Kept {
+    stamp: Stamp,
+    reading: Reading,
+    /// A large file is read no further when this goes.
+    _wanted: Guard,
+}
+
 /// The dump of some files, all in the state that the stamps tell.
 #[derive(Debug)]
 struct Joined {
@@ -64,7 +72,7 @@ struct States {
 }
 
 pub(super) struct Cache {
-    files: Mutex<FxHashMap<PathBuf, (Stamp, Reading)>>,
+    files: Mutex<FxHashMap<PathBuf, Kept>>,
     /// By the path of its first file. Whoever needs a dump waits while another joins it.
     dumps: Mutex<FxHashMap<PathBuf, Arc<Mutex<States>>>>,
     /// The files of dumps of which none is open, by the path of the first one.
@@ -215,12 +223,12 @@ impl Cache {
             }
         };
         let stamp = Stamp::Disk(bytes, modified);
-        let (reading, is_new) = self.reading(path, stamp);
+        let (reading, new) = self.reading(path, stamp);
         let content = if bytes <= AT_ONCE {
             Some(reading.get_or_init(|| read(path).map_err(|error| error.to_string())))
-        } else if is_new {
+        } else if let Some(token) = new {
             // Whoever is the first to ask does without it, however fast the reading is.
-            self.read_aside(path, &reading);
+            self.read_aside(path, Arc::clone(&reading), token);
             None
         } else {
             reading.get()
@@ -232,8 +240,11 @@ impl Cache {
                     path: path.to_owned(),
                     reason: reason.clone(),
                 });
-                // What kept it from being read may be mended without a change of the file.
-                lock(&self.files).remove(path);
+                // What kept it from being read may be mended without a change of the file. A large one would be read again for each
+                // answer: not until its dump is closed.
+                if bytes <= AT_ONCE {
+                    lock(&self.files).remove(path);
+                }
             }
             None => notes.push(Note::Reading {
                 path: path.to_owned(),
@@ -243,27 +254,36 @@ impl Cache {
         None
     }
 
-    /// The place for the content of a file, and whether it is new.
-    fn reading(&self, path: &Path, stamp: Stamp) -> (Reading, bool) {
+    /// The place for the content of a file; if it is new, with what trips when nobody wants that any more.
+    fn reading(&self, path: &Path, stamp: Stamp) -> (Reading, Option<Token>) {
         let mut files = lock(&self.files);
-        if let Some((known, reading)) = files.get(path)
-            && *known == stamp
-        {
-            return (Arc::clone(reading), false);
+        if let Some(known) = files.get(path).filter(|known| known.stamp == stamp) {
+            return (Arc::clone(&known.reading), None);
         }
-        let reading = Reading::default();
-        files.insert(path.to_owned(), (stamp, Arc::clone(&reading)));
-        (reading, true)
+        let (reading, token) = (Reading::default(), Token::default());
+        let kept = Kept {
+            stamp,
+            reading: Arc::clone(&reading),
+            _wanted: token.guard(),
+        };
+        files.insert(path.to_owned(), kept);
+        (reading, Some(token))
     }
 
-    fn read_aside(self: &Arc<Self>, path: &Path, reading: &Reading) {
-        let (cache, path, reading) = (Arc::clone(self), path.to_owned(), Arc::clone(reading));
+    /// Reads a large file, unless another state of it is there meanwhile, or its dump is closed.
+    fn read_aside(self: &Arc<Self>, path: &Path, reading: Reading, token: Token) {
+        let (cache, path) = (Arc::clone(self), path.to_owned());
         let read_it = move || {
-            let outcome = reading.get_or_init(|| read(&path).map_err(|error| error.to_string()));
-            if let Ok(file) = outcome {
-                read_facts(&file.document);
+            let is_read = run(&token, || {
+                let outcome =
+                    reading.get_or_init(|| read(&path).map_err(|error| error.to_string()));
+                if let Ok(file) = outcome {
+                    read_facts(&file.document);
+                }
+            });
+            if is_read.is_some() {
+                (cache.ready)(&path);
             }
-            (cache.ready)(&path);
         };
         if let Err(error) = std::thread::Builder::new()
             .name("buflens-read".to_owned())
@@ -335,6 +355,39 @@ mod tests {
         );
         let loaded = workspace.snapshot(&asked).load().expect("a dump");
         assert_eq!((loaded.dump.files.len(), &*loaded.notes), (2, &[][..]));
+    }
+
+    #[test]
+    fn a_large_sibling_that_cannot_be_read_is_not_read_again_for_each_answer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let asked = folder.path().join("m-buffer-assignment.txt");
+        std::fs::write(&asked, "BufferAssignment:\n").expect("a file");
+        let cache = Arc::new(Cache::new(|_| ()));
+        let path = folder.path().join("m-live-range.txt");
+        std::fs::write(&path, vec![b'\n'; AT_ONCE as usize + 1]).expect("a file");
+        let (bytes, modified) = length(&path).expect("a length");
+        let (reading, token) = cache.reading(&path, Stamp::Disk(bytes, modified));
+        assert!(token.is_some());
+        let failed = reading.set(Err("permission denied".to_owned()));
+        assert!(failed.is_ok());
+        for _ in 0..2 {
+            let mut notes = Vec::new();
+            assert!(cache.on_disk(&path, &mut notes).is_none());
+            assert!(matches!(&notes[..], [Note::LeftOut { .. }]), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_large_sibling_is_read_no_further_when_it_has_changed_or_is_closed() {
+        let cache = Cache::new(|_| ());
+        let path = Path::new("/m-live-range.txt");
+        let read = |bytes| cache.reading(path, Stamp::Disk(bytes, None)).1;
+        let first = read(1).expect("a new one");
+        assert!(read(1).is_none() && !first.is_cancelled());
+        let second = read(2).expect("another state");
+        assert!(first.is_cancelled() && !second.is_cancelled());
+        drop(cache.forget(&[path.to_owned()]));
+        assert!(second.is_cancelled());
     }
 
     #[test]
