@@ -300,6 +300,31 @@ fn the_end_of_a_pipe_is_no_reason_to_panic() {
     }
 }
 
+#[test]
+fn who_closes_the_pipe_is_told_of_what_was_left_out_all_the_same() {
+    let text = std::fs::read_to_string(root().join(file())).expect("a dump");
+    let (folder, path) = folder(&[("m-buffer-assignment.txt", &text)]);
+    std::fs::create_dir(folder.path().join("m-live-range.txt")).expect("a folder");
+    let assignment = format!("{path}/m-buffer-assignment.txt");
+    for arguments in [
+        &["export", "--format", "json", &assignment][..],
+        &["report", "-o", "-", &assignment],
+        &["map", &assignment],
+    ] {
+        let (end, writer) = std::io::pipe().expect("a pipe");
+        drop(end);
+        let output = Command::new(env!("CARGO_BIN_EXE_buflens"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("is left out"), "{arguments:?}: {err}");
+    }
+}
+
 /// A folder with nothing but these texts.
 fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,7 +9,7 @@ use clap::Args;
 use super::complain;
 use super::position::{Failure, Position};
 use crate::ide::navigation;
-use crate::report::printable;
+use crate::report::{path_on_a_line, printable};
 
 /// Say where the value or instruction at a place in a dump is defined: `path:line:col: line`.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ impl Definition {
                 let text = file.document.slice(file.document.line_range(line)?);
                 Some(format!(
                     "{}:{}:{}: {text}",
-                    file.path.display(),
+                    path_on_a_line(&file.path),
                     line + 1,
                     column + 1
                 ))

@@ -71,6 +71,8 @@ impl Given {
         let changed: Vec<Note> = loaded.later_notes().collect();
         changed.iter().for_each(complain);
         match told {
+            // Whoever closes the pipe has seen enough, but what the exit code tells is as true.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Ok(written) => written?,
             Err(problem) => {
                 complain(problem);
